@@ -1,0 +1,49 @@
+"""halfseen: factorize matrices one only half sees.
+
+Names are imported when they are first used, so that `import halfseen` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from halfseen import data, errors
+    from halfseen.data import Observed, observe
+    from halfseen.estimators import PoissonFactorization, Recommendations, WeightedNMF, load
+    from halfseen.result import Status
+
+_ROOMS = {
+    "Observed": "data",
+    "PoissonFactorization": "estimators",
+    "Recommendations": "estimators",
+    "Status": "result",
+    "WeightedNMF": "estimators",
+    "load": "estimators",
+    "observe": "data",
+}
+
+__all__ = [
+    "Observed",
+    "PoissonFactorization",
+    "Recommendations",
+    "Status",
+    "WeightedNMF",
+    "data",
+    "errors",
+    "load",
+    "observe",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return getattr(import_module(f"halfseen.{_ROOMS[name]}"), name)
+    if name in __all__:
+        return import_module(f"halfseen.{name}")
+    raise AttributeError(f"module 'halfseen' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

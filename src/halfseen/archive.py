@@ -1,0 +1,115 @@
+"""Model files: a zip archive of plain arrays and a JSON header, written whole or not at all, and no pickle in it."""
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.errors import ModelFileError
+
+FORMAT = "halfseen-model"
+VERSION = 1
+_HEADER = "header.json"
+
+
+def write_archive(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write the archive beside `path` and move it there when it is whole, so that `path` is never half a file."""
+    path = Path(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with draft.open("wb") as file:
+            _write(file, header, arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        raise ModelFileError(
+            f"The folder of a model file must exist and be writable, with room enough. Could not write {str(path)!r}: "
+            f"{error.strerror or error}. Choose another place; nothing was left there."
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _write(file: Any, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        text = {name: array for name, array in arrays.items() if array.dtype.kind == "O"}
+        head = {"format": FORMAT, "version": VERSION, "arrays": list(arrays), "text": list(text), **header}
+        archive.writestr(_HEADER, json.dumps(head, indent=1))
+        for name, array in arrays.items():
+            buffer = BytesIO()
+            np.lib.format.write_array(buffer, _as_bytes(array) if name in text else array, allow_pickle=False)
+            archive.writestr(f"{name}.npy", buffer.getbuffer())
+
+
+def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays; a missing, foreign, damaged or newer file is refused."""
+    path = Path(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = _checked_header(archive, path)
+            arrays = {name: _read_array(archive, name) for name in header["arrays"]}
+    except OSError as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(
+            f"A model file must be readable. Could not read {str(path)!r}: {error.strerror}."
+        ) from error
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
+        if _begins_as_archive(path):
+            raise ModelFileError(
+                f"A model file must be whole. {str(path)!r} is cut off or damaged ({error}). "
+                "Copy it again from where it was saved, or fit again."
+            ) from error
+        raise _foreign(path) from error
+    return header, {name: _as_text(array) if name in header["text"] else array for name, array in arrays.items()}
+
+
+def _checked_header(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
+    if _HEADER not in archive.namelist():
+        raise _foreign(path)
+    header: dict[str, Any] = json.loads(archive.read(_HEADER))
+    if header.get("format") != FORMAT:
+        raise _foreign(path)
+    if not isinstance(header.get("version"), int) or header["version"] > VERSION:
+        raise ModelFileError(
+            f"A model file must have format version {VERSION} or older. {str(path)!r} has version "
+            f"{header.get('version')}, written by halfseen {header.get('halfseen')}. Update halfseen to read it."
+        )
+    return header
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> Array:
+    array: Array = np.lib.format.read_array(BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
+    return array
+
+
+def _foreign(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"A model file must have been written by a model's save method. {str(path)!r} was not. "
+        "Check the path; to read data, pass the file to fit."
+    )
+
+
+def _begins_as_archive(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
+
+
+def _as_bytes(texts: Array) -> Array:
+    """Texts as one array of bytes: UTF-8, each ended by a newline of its own kind (JSON escapes any inside)."""
+    return np.frombuffer("\n".join(json.dumps(str(text)) for text in texts).encode(), dtype=np.uint8)
+
+
+def _as_text(packed: Array) -> Array:
+    lines = packed.tobytes().decode()
+    texts = [json.loads(line) for line in lines.split("\n")] if lines else []
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array

@@ -1,0 +1,102 @@
+"""Dense arrays, masked arrays and sparse matrices, read as half-seen matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from halfseen.data.cells import Cells, as_values, index_dtype
+from halfseen.data.labels import NULL_TYPES, Places, quoted
+from halfseen.data.observed import Observed
+from halfseen.data.reading import Reading, weights_of
+from halfseen.errors import DataError
+
+CELLS_PER_BLOCK = 1 << 22
+
+
+def read_dense(X: Any, how: Reading) -> Observed:
+    """A dense array-like: NaN, None and masked cells are unseen, 0 is a value."""
+    how.refuse_frame_words()
+    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
+    array = as_numbers(well_formed(X))
+    return how.observed(dense_cells(array, how.cell_weight, mask), array.shape)
+
+
+def dense_cells(array: np.ndarray, cell_weight: Any = None, mask: np.ndarray | None = None) -> Cells:
+    """The seen cells of a float array, with their weights."""
+    seen = ~np.isnan(array)
+    if mask is not None:
+        seen &= ~mask
+    rows, columns = _coordinates(seen)
+    cells = Cells(rows, columns, array[seen])
+    return cells._replace(weights=weights_of(cells, array.shape, cell_weight))
+
+
+def _coordinates(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the true cells, in blocks, because np.nonzero alone takes 16 bytes a cell."""
+    count = int(np.count_nonzero(seen))
+    dtype = index_dtype(seen.shape, count)
+    rows, columns = np.empty(count, dtype), np.empty(count, dtype)
+    height = max(1, CELLS_PER_BLOCK // max(seen.shape[1], 1))
+    done = 0
+    for top in range(0, seen.shape[0], height):
+        block_rows, block_columns = np.nonzero(seen[top : top + height])
+        here = slice(done, done := done + block_rows.size)
+        rows[here] = block_rows + top
+        columns[here] = block_columns
+    return rows, columns
+
+
+def well_formed(X: Any, accept_sparse: bool = False) -> Any:
+    """X as a two-dimensional array, refused in scikit-learn's words, which its estimator checks ask for."""
+    from sklearn.utils.validation import check_array
+
+    try:
+        return check_array(X, accept_sparse=accept_sparse, dtype=None, ensure_all_finite=False)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+
+
+def as_numbers(array: np.ndarray) -> np.ndarray:
+    """An array of numbers, number-like text, None and NaN as floats."""
+    if array.dtype.kind not in "OUS":
+        return as_values(array)
+    try:
+        return array.astype(np.float64)
+    except (ValueError, TypeError):
+        columns = array.shape[-1]
+        converted = [_number(one, *divmod(cell, columns)) for cell, one in enumerate(array.flat)]
+        return np.array(converted).reshape(array.shape)
+
+
+def _number(one: Any, row: int, column: int) -> float:
+    try:
+        return np.nan if type(one).__name__ in NULL_TYPES else float(one)
+    except ValueError:
+        raise DataError(
+            f"Values must be numbers. Found {quoted(one)} at {Places().of(row, column)}. "
+            "Turn it into a number, or into NaN if it is unknown."
+        ) from None
+
+
+def read_sparse(X: Any, how: Reading) -> Observed:
+    """Any scipy sparse matrix or array: what is not stored is unseen, a stored 0 is a value, a stored NaN unseen.
+
+    A block of a BSR matrix stores all its cells; a DIA matrix can't store a 0.
+    """
+    how.refuse_frame_words()
+    if X.ndim != 2:
+        raise DataError(f"X must have rows and columns. Found a sparse array of shape {X.shape}. Reshape it.")
+    coordinates = _without_slack(well_formed(X, accept_sparse=True)).tocoo(copy=False)
+    rows, columns = coordinates.coords
+    cells = Cells(rows, columns, as_values(coordinates.data))
+    return how.observed(cells._replace(weights=weights_of(cells, X.shape, how.cell_weight)), X.shape)
+
+
+def _without_slack(matrix: Any) -> Any:
+    """CSR and CSC may own more room than they use, which scipy's tocoo would read as cells."""
+    if matrix.format in ("csr", "csc") and matrix.indices.size > matrix.indptr[-1]:
+        matrix = matrix.copy()
+        matrix.prune()
+    return matrix

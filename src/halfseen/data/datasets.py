@@ -1,0 +1,40 @@
+"""The data that come with the library."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from dataclasses import replace
+from importlib.resources import as_file, files
+from typing import Any
+
+import numpy as np
+
+from halfseen.data.labels import text_array
+from halfseen.data.observed import Observed
+from halfseen.data.readers import observe
+
+SAMPLES = files("halfseen.data") / "samples"
+
+
+def load_movietweetings() -> Observed:
+    """Real ratings of films on the ordered levels 0..10: 2,728 users (numbers) by 1,478 films (titles).
+
+    The part of MovieTweetings 100K (Simon Dooms and others, 2013; MIT licence) in which every user and every film has
+    at least 8 ratings.
+    """
+    with as_file(SAMPLES / "movietweetings.csv.gz") as path:
+        ratings = observe(path)
+    return replace(ratings, column_labels=_titled(ratings.column_labels))
+
+
+def _titled(films: Any) -> np.ndarray:
+    titles = _titles()
+    return text_array(titles[film] for film in films)
+
+
+def _titles() -> dict[str, str]:
+    """The title of each film by its IMDb number."""
+    packed = (SAMPLES / "movietweetings-titles.csv.gz").read_bytes()
+    lines = gzip.decompress(packed).decode("utf-8").splitlines()
+    return {record["item"]: record["title"] for record in csv.DictReader(lines)}

@@ -1,0 +1,102 @@
+"""Long text files: one cell a line, read in chunks, ids numbered as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from halfseen.data.cells import Cells
+from halfseen.data.headers import LongHeader
+from halfseen.data.labels import coded, is_plain_integer, labels_of_text, missing_id
+from halfseen.data.numerals import NotANumber, is_missing, numbers
+from halfseen.data.observed import Observed
+from halfseen.data.reading import Reading, weights_of
+from halfseen.data.textfiles import TextFile
+from halfseen.errors import DataError
+
+
+class IdColumn:
+    """The ids of one side: every one gets a number when it first appears."""
+
+    def __init__(self, side: str) -> None:
+        self.side = side
+        self.code_of: dict[str, int] = {}
+        self.chunks: list[np.ndarray] = []
+
+    def add(self, ids: Sequence[str]) -> None:
+        self.chunks.append(coded(ids, self.code_of).astype(np.int32))
+
+    def codes(self) -> np.ndarray:
+        return np.concatenate([np.empty(0, dtype=np.int32), *self.chunks])
+
+    def labels(self) -> np.ndarray:
+        return labels_of_text(self.code_of, self.side)
+
+    def missing(self) -> str | None:
+        """The id that stands for none: an empty one, or a missing mark among integers."""
+        marks = [one for one in self.code_of if is_missing(one)]
+        others_are_integers = all(is_plain_integer(one) for one in self.code_of if one not in marks)
+        return next((mark for mark in marks if not mark.strip() or others_are_integers), None)
+
+
+class NumberColumn:
+    """A column of numbers."""
+
+    def __init__(self) -> None:
+        self.chunks: list[np.ndarray] = []
+
+    def add(self, fields: Sequence[str]) -> None:
+        self.chunks.append(numbers(fields))
+
+    def values(self) -> np.ndarray:
+        return np.concatenate([np.empty(0), *self.chunks])
+
+
+def read_long(file: TextFile, names: Sequence[Any], header: LongHeader, has_header: bool, how: Reading) -> Observed:
+    """The cells of a long file; `names` are its columns', in order."""
+    rows, columns = IdColumn("row"), IdColumn("column")
+    amounts = {name: NumberColumn() for name in (header.value, how.weight_name) if name is not None}
+    _fill(file, names, {header.row: rows, header.column: columns, **amounts}, has_header)
+    for ids in (rows, columns):
+        _check_ids(file, ids, has_header)
+    return _assembled(rows, columns, amounts.get(header.value), amounts.get(how.weight_name), how)
+
+
+def _fill(file: TextFile, names: Sequence[Any], into: dict[Any, Any], has_header: bool) -> None:
+    done = int(has_header)
+    for chunk in file.chunks(has_header):
+        fields = list(zip(*chunk, strict=True))
+        for name, column in into.items():
+            try:
+                column.add(fields[names.index(name)])
+            except NotANumber as error:
+                raise not_a_number(file, done + error.position, error.field, name) from None
+        done += len(chunk)
+
+
+def not_a_number(file: TextFile, record: int, field: str, name: Any) -> DataError:
+    return DataError(
+        f"Values must be numbers. Found {field!r} on line {file.line_of(record)} of {file.path.name}, "
+        f"column {name!r}. Write a number, leave the field empty if it is unknown, drop the column, "
+        'or say which columns to read: columns=("user", "item", "rating").'
+    )
+
+
+def _check_ids(file: TextFile, ids: IdColumn, has_header: bool) -> None:
+    mark = ids.missing()
+    if mark is not None:
+        record = int(np.argmax(ids.codes() == ids.code_of[mark])) + has_header
+        raise missing_id(ids.side, f"on line {file.line_of(record)} of {file.path.name}")
+
+
+def _assembled(
+    rows: IdColumn, columns: IdColumn, values: NumberColumn | None, weights: NumberColumn | None, how: Reading
+) -> Observed:
+    codes = rows.codes()
+    cells = Cells(codes, columns.codes(), np.ones(codes.size) if values is None else values.values())
+    row_labels, column_labels = rows.labels(), columns.labels()
+    shape = (row_labels.size, column_labels.size)
+    given = how.cell_weight if weights is None else weights.values()
+    return how.observed(cells._replace(weights=weights_of(cells, shape, given)), shape, row_labels, column_labels)

@@ -1,0 +1,205 @@
+"""The half-seen matrix: which cells were seen, what was seen there, and what an unseen cell means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from halfseen.data import cells as seen
+from halfseen.data import merging
+from halfseen.data.cells import Cells
+from halfseen.data.labels import Places, as_labels
+from halfseen.errors import DataError, ParameterError
+
+UNSEEN = ("missing", "zero")
+
+
+@dataclass(frozen=True)
+class ColumnOrder:
+    """The same cells in column order: `values[order]` runs down the columns, `rows` are the rows of these cells."""
+
+    indptr: np.ndarray
+    rows: np.ndarray
+    order: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Observed:
+    """The half-seen matrix, its cells in row order (CSR), columns ascending inside each row.
+
+    `values[indptr[i]:indptr[i + 1]]` are the values seen in row i, in the columns `indices[...]`. `weights` says how
+    much each cell counts (None: each once). `unseen` says what a cell that is not stored means: "missing" (it may be
+    anything) or "zero" (it is 0, with weight 1). Make one by `observe` or `from_cells`, which check everything; the
+    bare constructor checks nothing.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    shape: tuple[int, int]
+    weights: np.ndarray | None = None
+    unseen: str = "missing"
+    row_labels: np.ndarray | None = None
+    column_labels: np.ndarray | None = None
+
+    @classmethod
+    def from_cells(
+        cls,
+        rows: Any,
+        columns: Any,
+        values: Any,
+        shape: tuple[int, int],
+        *,
+        weights: Any = None,
+        unseen: str = "missing",
+        row_labels: Any = None,
+        column_labels: Any = None,
+        duplicates: str = "error",
+        allow_empty: bool = False,
+    ) -> Observed:
+        """Build from coordinates, in any order, in time proportional to their number.
+
+        A NaN value is an unseen cell. Under unseen="missing" a cell of weight 0 is left out; under unseen="zero" a
+        cell of value 0 and weight 1 is, because an unseen cell says the same. Columns, values and weights that are in
+        row order already, of the right dtype and all kept are shared with the caller, not copied.
+
+        `duplicates` says what happens to a cell given more than once: "error"; "sum", "mean" (weighted by the
+        weights), "min", "max", "first" or "last" merge it into one; "keep" keeps every value as a measurement of its
+        own. The weight of a merged cell is the sum of its weights for "sum" and "mean", else the one of the value
+        chosen.
+        """
+        labels = _checked_labels(row_labels, column_labels, shape)
+        _check_words(unseen, duplicates)
+        values = seen.as_values(values)
+        cells = Cells(np.asarray(rows), np.asarray(columns), values, seen.as_weights(weights, values.dtype))
+        seen.check_lengths(cells)
+        cells = _placed(cells, shape)
+        _check_cells(cells, labels)
+        cells = _said_once(cells, shape, unseen, duplicates, labels)
+        return cls._of_sorted(cells, shape, unseen, labels)._refused_if_empty(allow_empty)
+
+    @classmethod
+    def _of_sorted(cls, cells: Cells, shape: tuple[int, int], unseen: str, labels: Places) -> Observed:
+        dtype = seen.index_dtype(shape, cells.values.size)
+        indptr = np.zeros(shape[0] + 1, dtype=dtype)
+        np.cumsum(np.bincount(cells.rows, minlength=shape[0]), out=indptr[1:])
+        indices = np.ascontiguousarray(cells.columns, dtype=dtype)
+        values, weights = map(_contiguous, (cells.values, cells.weights))
+        return cls(indptr, indices, values, shape, weights, unseen, *labels)  # type: ignore[arg-type]
+
+    def _refused_if_empty(self, allow_empty: bool) -> Observed:
+        if self.nnz == 0 and not allow_empty:
+            what = "non-zero value" if self.unseen == "zero" else "cell"
+            raise DataError(
+                f"At least one {what} must be seen. Found none in {self.shape[0]} rows and {self.shape[1]} columns. "
+                "Check that the right file and columns were read."
+            )
+        return self
+
+    @cached_property
+    def columns(self) -> ColumnOrder:
+        """The same cells in column order, made once."""
+        indptr, order = seen.counting_order(self.indices, self.shape[1])
+        rows = self.row_of_cell()[order]
+        return ColumnOrder(indptr.astype(self.indptr.dtype, copy=False), rows, order)
+
+    @property
+    def nnz(self) -> int:
+        """How many cells are seen."""
+        return self.values.size
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
+        return self.values.dtype
+
+    def seen_per_row(self) -> np.ndarray:
+        """How many cells are seen in each row."""
+        return np.diff(self.indptr)
+
+    def seen_per_column(self) -> np.ndarray:
+        """How many cells are seen in each column."""
+        return np.bincount(self.indices, minlength=self.shape[1])
+
+    def row_of_cell(self) -> np.ndarray:
+        """The row of each cell, in row order."""
+        return np.repeat(np.arange(self.shape[0], dtype=self.indices.dtype), self.seen_per_row())
+
+    def place(self, cell: int) -> str:
+        """Where a cell is, in the words of an error sentence: "row 'ann', column 'x'"."""
+        row = int(np.searchsorted(self.indptr, cell, side="right")) - 1
+        return Places(self.row_labels, self.column_labels).of(row, int(self.indices[cell]))
+
+    def select_rows(self, rows: Any) -> Observed:
+        """Some of the rows, by number or mask, in the order asked for."""
+        rows = np.asarray(rows)
+        rows = np.arange(self.shape[0])[rows if rows.size else rows.astype(np.intp)]
+        by_row = sparse.csr_array((np.arange(self.nnz), self.indices, self.indptr), shape=self.shape)[rows]
+        return replace(
+            self,
+            indptr=by_row.indptr.astype(self.indptr.dtype, copy=False),
+            indices=self.indices[by_row.data],
+            values=self.values[by_row.data],
+            shape=(rows.size, self.shape[1]),
+            weights=None if self.weights is None else self.weights[by_row.data],
+            row_labels=None if self.row_labels is None else self.row_labels[rows],
+        )
+
+    def to_dense(self) -> np.ndarray:
+        """A full array with NaN (or 0, under unseen="zero") at unseen cells; of repeated cells the last."""
+        dense = np.full(self.shape, 0 if self.unseen == "zero" else np.nan, dtype=self.dtype)
+        dense[self.row_of_cell(), self.indices] = self.values
+        return dense
+
+    def __repr__(self) -> str:
+        share = self.nnz / max(self.shape[0] * self.shape[1], 1)
+        extras = [name for name in ("weights", "row_labels", "column_labels") if getattr(self, name) is not None]
+        told = "".join(f", {name}" for name in extras)
+        return (
+            f"Observed({self.shape[0]} x {self.shape[1]}, {self.nnz} cells seen ({share:.3g} of all), "
+            f"unseen={self.unseen!r}, {self.dtype}{told})"
+        )
+
+
+def _checked_labels(row_labels: Any, column_labels: Any, shape: tuple[int, int]) -> Places:
+    return Places(as_labels(row_labels, "row", shape[0]), as_labels(column_labels, "column", shape[1]))
+
+
+def _check_words(unseen: str, duplicates: str) -> None:
+    if unseen not in UNSEEN:
+        raise ParameterError(f"unseen must be one of {', '.join(UNSEEN)}. Found {unseen!r}.")
+    merging.check_how(duplicates)
+
+
+def _placed(cells: Cells, shape: tuple[int, int]) -> Cells:
+    rows = seen.as_positions(cells.rows, shape[0], "row")
+    columns = seen.as_positions(cells.columns, shape[1], "column")
+    dtype = seen.index_dtype(shape, columns.size)
+    return cells._replace(rows=rows.astype(dtype, copy=False), columns=columns.astype(dtype, copy=False))
+
+
+def _check_cells(cells: Cells, labels: Places) -> None:
+    def where(cell: int) -> str:
+        return labels.of(int(cells.rows[cell]), int(cells.columns[cell]))
+
+    seen.check_values(cells.values, where)
+    seen.check_weights(cells.weights, where)
+
+
+def _said_once(cells: Cells, shape: tuple[int, int], unseen: str, duplicates: str, labels: Places) -> Cells:
+    """The cells in row order, the repeated ones merged, those that say nothing left out."""
+    keep = seen.speaking(cells.values, cells.weights, unseen)
+    cells = seen.in_row_order(cells if keep is None else cells.take(keep), shape)
+    cells = merging.merged(cells, duplicates, labels)
+    keep = seen.differing_from_unseen(cells.values, cells.weights, unseen)
+    if keep is not None and duplicates == "keep":
+        keep |= ~merging.alone(cells)  # a 0 measured beside other values is no unseen cell
+    return cells if keep is None else cells.take(keep)
+
+
+def _contiguous(array: np.ndarray | None) -> np.ndarray | None:
+    return None if array is None else np.ascontiguousarray(array)

@@ -1,0 +1,86 @@
+"""The one door by which data come in: `observe` takes every kind of half-seen matrix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from halfseen.data.arrays import read_dense, read_sparse
+from halfseen.data.cells import Cells
+from halfseen.data.files import read_file
+from halfseen.data.frames import as_frame, read_frame
+from halfseen.data.observed import Observed
+from halfseen.data.reading import Reading, weights_of
+from halfseen.errors import DataError
+
+
+def observe(
+    X: Any,
+    *,
+    unseen: str | None = "missing",
+    cell_weight: Any = None,
+    duplicates: str = "error",
+    layout: str = "auto",
+    columns: tuple[Any, ...] | None = None,
+    column_labels: Any = None,
+    allow_empty: bool = False,
+) -> Observed:
+    """Read a half-seen matrix of any kind.
+
+    Parameters
+    ----------
+    X : a dense array-like (NaN, None and masked cells are unseen); a scipy sparse matrix or array (what is not stored
+        is unseen, a stored 0 is a value); a pandas, polars or Arrow frame, or a path to a text file (.csv, .tsv, ...,
+        also .gz) or a Parquet file, long (row, column, value) or wide; or an `Observed`.
+    unseen : "missing" (an unseen cell may be anything), "zero" (it is 0), or None (as an `Observed` has it, else
+        "missing").
+    cell_weight : how much each cell counts: an array of X's shape, a sparse one that stores the same cells, a list in
+        the order of the cells, or the name of a column of a long table.
+    duplicates : what to do with a cell given more than once: "error", "sum", "mean", "min", "max", "first", "last",
+        or "keep"; see `Observed.from_cells`.
+    layout : "long", "wide" or "auto" (long if the headers look so: user, item, rating and the like).
+    columns : the headers of rows, columns and values of a long table, such as ("user", "item", "rating"); only the
+        first two if every listed pair counts as 1. Position numbers in a text file without a header.
+    column_labels : the labels of the columns of a fitted model: the result has exactly these columns, in this order.
+    allow_empty : allow a matrix without a seen cell.
+    """
+    how = Reading(unseen or "missing", cell_weight, duplicates, layout, columns, column_labels, allow_empty)
+    if isinstance(X, Observed):
+        return _again(X, replace(how, unseen=unseen or X.unseen))
+    if sparse.issparse(X):
+        return read_sparse(X, how)
+    if isinstance(X, (str, os.PathLike)):
+        return read_file(Path(X), how)
+    if (frame := as_frame(X)) is not None:
+        return read_frame(frame, how)
+    if _is_array_like(X):
+        return read_dense(X, how)
+    raise DataError(
+        "X must be an array, a scipy sparse matrix, a pandas, polars or Arrow frame, or the path of a CSV or Parquet "
+        f"file. Found {'None' if X is None else f'a {type(X).__name__}'}. Turn it into one of these."
+    )
+
+
+def _is_array_like(X: Any) -> bool:
+    is_sequence = isinstance(X, Sequence) and not isinstance(X, (str, bytes))
+    return is_sequence or (hasattr(X, "__array__") and np.asarray(X).ndim > 0)
+
+
+def _again(X: Observed, how: Reading) -> Observed:
+    """An `Observed` as it is, or rebuilt where something else is wished for."""
+    how.refuse_frame_words()
+    if how.duplicates == "error":
+        how = replace(how, duplicates="keep")  # cells it holds more than once were meant so
+    nothing_new = how.cell_weight is None and how.column_labels is None
+    if nothing_new and how.unseen == X.unseen and how.duplicates == "keep":
+        return X
+    cells = Cells(X.row_of_cell(), X.indices, X.values, X.weights)
+    if how.cell_weight is not None:
+        cells = cells._replace(weights=weights_of(cells, X.shape, how.cell_weight))
+    return how.observed(cells, X.shape, X.row_labels, X.column_labels)

@@ -1,0 +1,92 @@
+"""Tables written to text and Parquet files, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from halfseen.data.numerals import all_numbers, is_missing, numbers
+from halfseen.data.parquet import is_parquet, write_parquet
+from halfseen.errors import DataError
+
+DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+
+
+def write_table(path: Any, names: Sequence[str] | None, columns: Sequence[Any]) -> None:
+    """Write columns under their names (None: without a header) as .csv, .tsv, either with .gz, or .parquet.
+
+    Numbers are written as short as they can be read back; text as it is; NaN and None as empty fields. The file
+    appears when it is whole: it is written beside its place and then moved there.
+    """
+    path = Path(path)
+    columns = [column.tolist() if _is_float64(column) else list(column) for column in columns]
+    with _moved_when_whole(path) as draft:
+        if is_parquet(path):
+            names = [str(number) for number in range(len(columns))] if names is None else names
+            write_parquet(draft, {name: _typed(column) for name, column in zip(names, columns, strict=True)})
+        else:
+            _write_text(draft, path, names, columns)
+
+
+def _is_float64(column: Any) -> bool:
+    return isinstance(column, np.ndarray) and column.dtype == np.float64
+
+
+def _write_text(draft: Path, path: Path, names: Sequence[str] | None, columns: list[list[Any]]) -> None:
+    with _text(draft, zipped=path.suffix == ".gz") as file:
+        writer = csv.writer(file, delimiter=_delimiter(path), lineterminator="\n")
+        if names is not None:
+            writer.writerow(names)
+        writer.writerows(zip(*(map(_field, column) for column in columns), strict=True))
+
+
+def _delimiter(path: Path) -> str:
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    if suffix.lower() not in DELIMITERS:
+        raise DataError(
+            f"A table is written as .csv, .tsv, .csv.gz, .tsv.gz or .parquet. Found {path.name!r}. Choose one of these."
+        )
+    return DELIMITERS[suffix.lower()]
+
+
+def _field(value: Any) -> str:
+    return value if isinstance(value, str) else "" if is_missing(value) else str(value)
+
+
+def _typed(column: list[Any]) -> Any:
+    """A column of one type, as Parquet wants it: numbers written as text become numbers again."""
+    present = [value for value in column if value is not None]
+    if any(isinstance(value, (str, float, np.floating)) for value in present) and all_numbers(present):
+        return numbers(column)
+    if any(isinstance(value, str) for value in present):
+        return [None if value is None else str(value) for value in column]
+    return column
+
+
+@contextmanager
+def _text(draft: Path, zipped: bool) -> Iterator[TextIO]:
+    with draft.open("wb") as raw:
+        # No name and no time inside the archive: the same table gives the same bytes.
+        binary: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="") as file:
+            yield file
+
+
+@contextmanager
+def _moved_when_whole(path: Path) -> Iterator[Path]:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield draft
+        os.replace(draft, path)
+    except OSError as error:
+        raise DataError(f"{path} must be writable. Found otherwise: {error.strerror}. Choose another place.") from None
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,84 @@
+"""The verbs that every engine has, on arrays of its own kind.
+
+A cell array has one number a seen cell, in row order, whatever the side it is used for. A factor array has one row a
+row (or column) of the matrix and one column a component.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Protocol, Self
+
+from halfseen.arrays import Array
+from halfseen.data import Observed
+
+
+class Side(Enum):
+    """Which factor a half-step moves."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+class Cells(Protocol):
+    """The seen cells where the engine wants them."""
+
+    y: Any
+    weights: Any | None
+    observed: Observed
+
+
+class Engine(ABC):
+    """A place to run. Use it as a context: threads and devices are held only inside."""
+
+    name: str
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @abstractmethod
+    def place(self, observed: Observed) -> Cells:
+        """Bring what was seen to where it is computed with."""
+
+    @abstractmethod
+    def place_factor(self, factor: Array) -> Any:
+        """Bring a factor there."""
+
+    @abstractmethod
+    def fetch(self, array: Any) -> Array:
+        """Bring an array back as a NumPy array."""
+
+    @abstractmethod
+    def dots(self, cells: Cells, W: Any, H: Any) -> Any:
+        """x = <W_u, H_i> at every seen cell."""
+
+    @abstractmethod
+    def each(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> Any:
+        """`rule(*arrays)`, for a rule that treats every entry along the first axis by itself.
+
+        The rule returns an array or a tuple of them; a result that is a plain number is handed back as it is.
+        `into` names arrays that may be written over with the results, in their order.
+        """
+
+    @abstractmethod
+    def total(self, rule: Callable[..., Any], *arrays: Any) -> float:
+        """The sum of `rule(*arrays)` in double precision, for a rule as in `each`."""
+
+    @abstractmethod
+    def spread(self, cells: Cells, c: Any, far: Any, side: Side) -> Any:
+        """For each row u (or column, by `side`): the sum of c * far_i over its seen cells.
+
+        `c` is a cell array or one number for all cells; for 0 the sum is the number 0, not an array.
+        """
+
+    @abstractmethod
+    def column_sums(self, factor: Any) -> Any:
+        """The sum over all rows of a factor, one number a component."""
+
+    @staticmethod
+    @abstractmethod
+    def digamma_and_log_gamma(a: Any) -> tuple[Any, Any]:
+        """The two special functions of the gamma distribution; may be called inside a rule."""

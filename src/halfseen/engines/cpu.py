@@ -1,0 +1,172 @@
+"""The processor: compiled loops over blocks of rows, handed out to threads.
+
+The blocks depend on the data alone, every block writes rows of its own, and sums over blocks are added in their order:
+so the numbers are the same, to the last bit, whatever the number of threads.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from halfseen import kernels
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.engines.base import Cells, Engine, Side
+
+#: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
+CELLS_PER_BLOCK = 1 << 16
+#: Entries a chunk of element-wise work, for the same reasons.
+ENTRIES_PER_CHUNK = 1 << 15
+
+
+@dataclass(frozen=True)
+class Order:
+    """The cells as one side walks them: pointers, indices into the far factor, and the way from row order (or None)."""
+
+    indptr: Array
+    indices: Array
+    from_row_order: Array | None = None
+
+    @cached_property
+    def blocks(self) -> list[tuple[slice, slice, slice]]:
+        """Consecutive rows with about `CELLS_PER_BLOCK` cells: their rows, their pointers, their cells."""
+        n = self.indptr.size - 1
+        goals = np.arange(CELLS_PER_BLOCK, int(self.indptr[-1]), CELLS_PER_BLOCK)
+        ends = np.unique(np.append(np.searchsorted(self.indptr, goals), n))
+        starts = np.append(0, ends[:-1])
+        return [
+            (slice(a, b), slice(a, b + 1), slice(int(self.indptr[a]), int(self.indptr[b])))
+            for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
+
+class CpuCells(Cells):
+    """What was seen, in memory: nothing is copied, and the column order is made only if someone asks for it."""
+
+    def __init__(self, observed: Observed) -> None:
+        self.observed = observed
+        self.y = observed.values
+        self.weights = observed.weights
+
+    @cached_property
+    def rows(self) -> Order:
+        return Order(self.observed.indptr, self.observed.indices)
+
+    @cached_property
+    def columns(self) -> Order:
+        columns = self.observed.columns
+        return Order(columns.indptr, columns.rows, columns.order)
+
+
+class CpuEngine(Engine):
+    """Runs on `n_threads` threads; BLAS is held to one, because its sums depend on how many it uses."""
+
+    name = "cpu"
+    digamma_and_log_gamma = staticmethod(kernels.digamma_and_log_gamma)
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+
+    def __enter__(self) -> Self:
+        self._blas = threadpool_limits(limits=1, user_api="blas")
+        self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="halfseen")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._blas.restore_original_limits()
+
+    def _all(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
+        """`work` on every part, on all threads; the results in the order of the parts."""
+        parts = list(parts)
+        if len(parts) == 1 or self.n_threads == 1:
+            return [work(part) for part in parts]
+        return list(self._pool.map(work, parts))
+
+    def place(self, observed: Observed) -> CpuCells:
+        return CpuCells(observed)
+
+    def place_factor(self, factor: Array) -> Array:
+        return np.ascontiguousarray(factor)
+
+    def fetch(self, array: Array) -> Array:
+        return array
+
+    def dots(self, cells: Cells, W: Array, H: Array) -> Array:
+        order: Order = cells.rows  # type: ignore[attr-defined]
+        x = np.empty(order.indices.size, W.dtype)
+
+        def block(part: tuple[slice, slice, slice]) -> None:
+            rows, pointers, seen = part
+            kernels.dots(order.indptr[pointers], order.indices[seen], W[rows], H, x[seen])
+
+        self._all(block, order.blocks)
+        return x
+
+    def spread(self, cells: Cells, c: Any, far: Array, side: Side) -> Any:
+        order: Order = getattr(cells, side.value)
+        if np.isscalar(c) and c == 0:
+            return 0.0
+        out = np.empty((order.indptr.size - 1, far.shape[1]), far.dtype)
+
+        def block(part: tuple[slice, slice, slice]) -> None:
+            rows, pointers, seen = part
+            kernels.spread(order.indptr[pointers], order.indices[seen], _cut(c, order, seen, far.dtype), far, out[rows])
+
+        self._all(block, order.blocks)
+        return out
+
+    def each(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> Any:
+        chunks = _chunks(arrays[0])
+        first = rule(*(array[chunks[0]] for array in arrays))
+        results = first if isinstance(first, tuple) else (first,)
+        into = into + (None,) * (len(results) - len(into))
+        outs = [_room_for(result, arrays[0], out) for result, out in zip(results, into, strict=True)]
+        _write(results, outs, chunks[0])
+
+        def chunk(part: slice) -> None:
+            answer = rule(*(array[part] for array in arrays))
+            _write(answer if isinstance(answer, tuple) else (answer,), outs, part)
+
+        self._all(chunk, chunks[1:])
+        return tuple(outs) if isinstance(first, tuple) else outs[0]
+
+    def total(self, rule: Callable[..., Any], *arrays: Array) -> float:
+        def chunk(part: slice) -> float:
+            return float(np.sum(rule(*(array[part] for array in arrays)), dtype=np.float64))
+
+        return float(sum(self._all(chunk, _chunks(arrays[0]))))
+
+    def column_sums(self, factor: Array) -> Array:
+        return factor.sum(axis=0, dtype=np.float64).astype(factor.dtype)
+
+
+def _cut(c: Any, order: Order, seen: slice, dtype: np.dtype[Any]) -> Array:
+    """The block's part of a cell array, brought from row order into the order that is walked."""
+    if np.isscalar(c):
+        return np.full(seen.stop - seen.start, c, dtype)
+    return c[seen] if order.from_row_order is None else c.take(order.from_row_order[seen])
+
+
+def _chunks(array: Array) -> list[slice]:
+    """Slices of the first axis with about `ENTRIES_PER_CHUNK` entries each, and at least one slice."""
+    step = max(1, ENTRIES_PER_CHUNK // max(1, int(np.prod(array.shape[1:]))))
+    return [slice(start, start + step) for start in range(0, max(1, len(array)), step)]
+
+
+def _room_for(result: Any, like: Array, out: Array | None) -> Any:
+    """Where a result goes: nowhere if it is one number for all, else `out`, else a new array."""
+    if np.isscalar(result):
+        return result
+    return np.empty((len(like), *result.shape[1:]), result.dtype) if out is None else out
+
+
+def _write(results: tuple[Any, ...], outs: list[Any], part: slice) -> None:
+    for result, out in zip(results, outs, strict=True):
+        if not np.isscalar(out) and result is not out:
+            out[part] = result

@@ -1,0 +1,8 @@
+"""Thin scikit-learn estimators: a likelihood, a solver, and the paper's defaults."""
+
+from halfseen.estimators.filing import load
+from halfseen.estimators.poisson_factorization import PoissonFactorization
+from halfseen.estimators.recommending import Recommendations
+from halfseen.estimators.weighted_nmf import WeightedNMF
+
+__all__ = ["PoissonFactorization", "Recommendations", "WeightedNMF", "load"]

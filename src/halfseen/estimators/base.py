@@ -1,0 +1,260 @@
+"""What all estimators share: fit, fold in, predict, complete, score."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from halfseen import checks
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.engines import ENGINES, open_engine
+from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.estimators import watching
+from halfseen.estimators.completing import completed
+from halfseen.estimators.features import observe_for_fit, observe_rows
+from halfseen.estimators.filing import save
+from halfseen.estimators.labelling import pair_positions
+from halfseen.estimators.recommending import RecommendingMixin
+from halfseen.fitting import fold_in, run
+from halfseen.likelihoods import Likelihood
+from halfseen.result import Fit, Status
+from halfseen.solvers import Solver, Task
+
+
+class Factorization(
+    RecommendingMixin, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """A half-seen matrix as W H^T. Subclasses say by which likelihood and which solver."""
+
+    n_components: int
+    max_iter: int
+    tol: float
+    init: Any
+    random_state: Any
+    verbose: int
+    unseen: str
+    engine: str
+    n_jobs: int | None
+
+    #: The rules of the parameters that all estimators have; subclasses add theirs.
+    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+        "n_components": checks.whole(1),
+        "max_iter": checks.whole(1),
+        "tol": checks.number(0.0),
+        "init": checks.start("random"),
+        "unseen": checks.one_of("missing", "zero"),
+        "engine": checks.one_of(*ENGINES),
+    }
+    #: Whether `score` is a log-likelihood, or minus a mere loss.
+    score_is_log_likelihood: ClassVar[bool]
+
+    @abstractmethod
+    def _make_likelihood(self) -> Likelihood: ...
+
+    @abstractmethod
+    def _make_solver(self) -> Solver[Any]: ...
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; an unknown name is answered with the one probably meant."""
+        checks.check_names(
+            (name.partition("__")[0] for name in params), self.get_params(deep=False), type(self).__name__
+        )
+        super().set_params(**params)
+        return self
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+        """Find W and H.
+
+        Parameters
+        ----------
+        X : a dense array with NaN, a scipy sparse matrix, a pandas, polars or Arrow frame (long or wide), the path of a
+            CSV or Parquet file, or what `halfseen.observe` made of one.
+        y : ignored, for scikit-learn's pipelines.
+        cell_weight : how much each seen cell counts: an array of X's shape, a sparse matrix that stores the same cells,
+            a list in the order of the cells, or the name of a column of a long frame.
+        """
+        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        likelihood, solver = self._make_likelihood(), self._make_solver()
+        observed = observe_for_fit(self, X, cell_weight)
+        likelihood.check(observed, type(self).__name__)
+        solver.check(likelihood)
+        _warn_of_blanks(observed)
+        with open_engine(self.engine, self.n_jobs) as engine:
+            task = Task(engine, engine.place(observed), likelihood)
+            W, H = self._start(task, solver)
+            with watching.watch(self, X, y, cell_weight, observed, task) as watch:
+                fit = run(task, solver, W, H, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        self._keep(fit, observed)
+        _tell_the_end(self)
+        return self
+
+    def _start(self, task: Task, solver: Solver[Any]) -> tuple[Array, Array]:
+        n, m = task.cells.observed.shape
+        sizes = ((n, self.n_components), (m, self.n_components))
+        if isinstance(self.init, str):
+            random = check_random_state(self.random_state)
+            return solver.random(task, sizes[0], random), solver.random(task, sizes[1], random)
+        W, H = (_checked_start(F, size, name) for F, size, name in zip(self.init, sizes, ("W0", "H0"), strict=True))
+        return W, H
+
+    def _keep(self, fit: Fit, observed: Observed) -> None:
+        """Take over what a fit left."""
+        self.factors_ = (fit.rows, fit.columns)
+        self.W_, self.H_ = fit.rows.mean, fit.columns.mean
+        self.likelihood_ = fit.likelihood
+        self.trace_, self.n_iter_, self.status_ = dict(fit.trace), fit.n_iter, fit.status
+        self.row_labels_, self.column_labels_ = observed.row_labels, observed.column_labels
+        self.seen_ = (observed.indptr, observed.indices)
+
+    def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
+        """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
+
+        The W of the fit itself, which moved together with H, is the attribute `W_`.
+        """
+        return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
+
+    def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
+        """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone."""
+        check_is_fitted(self)
+        observed = observe_rows(self, X, cell_weight=cell_weight)
+        with open_engine(self.engine, self.n_jobs) as engine:
+            task = Task(engine, engine.place(observed), self.likelihood_)
+            return self._fold_in(task)
+
+    def _fold_in(self, task: Task) -> Array:
+        task.likelihood.check(task.cells.observed, type(self).__name__)
+        far = self.factors_[1]._make(
+            np.ascontiguousarray(array, dtype=task.cells.observed.dtype) for array in self.factors_[1]
+        )
+        average = self.W_.mean(axis=0)
+        near = fold_in(task, self._make_solver(), far, average, max_iter=self.max_iter, tol=self.tol)
+        W: Array = near.mean
+        return W
+
+    def inverse_transform(self, W: Any) -> Array:
+        """The model's mean of every cell in rows with the given W."""
+        check_is_fitted(self)
+        W = np.asarray(W)
+        if W.ndim != 2 or W.shape[1] != self.H_.shape[1]:
+            raise ParameterError(
+                f"W must have one column for each of the {self.H_.shape[1]} components. Found shape {W.shape}. "
+                "Pass what transform returned."
+            )
+        means: Array = self.likelihood_.mean(W @ self.H_.T)
+        return means
+
+    def predict(self, rows: Any, cols: Any = None) -> Array:
+        """The model's mean at the pairs (rows[j], cols[j]), named as X named them: by label, else by position.
+
+        Without `cols`, `rows` is data as for `transform`: the rows are folded in, and the mean of every cell returned.
+        """
+        check_is_fitted(self)
+        if cols is None:
+            _refuse_sparse(rows)
+            return self.inverse_transform(self.transform(rows))
+        u, i = pair_positions(self, rows, cols)
+        means: Array = self.likelihood_.mean(np.einsum("...k,...k->...", self.W_[u], self.H_[i]))
+        return means
+
+    def complete(self, X: Any) -> Any:
+        """X with its holes filled by the model and the rest as given.
+
+        Arrays come back as arrays, wide frames as frames of the same kind, long frames with a line for every pair;
+        sparse matrices and files as dense arrays. The rows are folded in, so they need not be those of the fit.
+        """
+        check_is_fitted(self)
+        return completed(self, X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How well the rows of X are explained after folding them in, a cell; larger is better.
+
+        Every component helps to explain cells that it has seen: to choose n_components, hold cells out.
+        """
+        check_is_fitted(self)
+        observed = observe_rows(self, X, allow_empty=False)
+        with open_engine(self.engine, self.n_jobs) as engine:
+            task = Task(engine, engine.place(observed), self.likelihood_)
+            W, H = self._fold_in(task), np.ascontiguousarray(self.H_, dtype=observed.dtype)
+            loss = task.divergence(engine.dots(task.cells, W, H), W, H)
+        gain = task.saturated if self.score_is_log_likelihood else 0.0
+        return (gain - loss) / task.weight_of_cells
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file that `halfseen.load` reads; no pickle in it."""
+        check_is_fitted(self)
+        save(self, path)
+
+    @property
+    def components_(self) -> Array:
+        """H transposed: a row for each component, as scikit-learn has it."""
+        H: Array = self.H_
+        return H.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.H_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _checked_start(factor: Any, size: tuple[int, int], name: str) -> Array:
+    factor = np.asarray(factor)
+    what = "non-negative, finite numbers, a row for each row or column of X and a column for each component"
+    if factor.shape != size:
+        raise ParameterError(f"{name} of init must hold {what}: shape {size}. Found shape {factor.shape}. Reshape it.")
+    if factor.dtype.kind not in "fiub" or not np.all(np.isfinite(factor)) or np.any(factor < 0):
+        raise ParameterError(f"{name} of init must hold {what}. Found others. Replace them.")
+    return factor.astype(np.float64) if factor.dtype.kind != "f" else factor
+
+
+def _refuse_sparse(X: Any) -> None:
+    if sparse.issparse(X):
+        raise DataError(
+            "predict(X) gives the mean of every cell, so X must be dense. Found a sparse matrix. Name the cells "
+            "wanted, predict(rows, cols), or make the dense matrix on purpose: inverse_transform(transform(X))."
+        )
+
+
+def _warn_of_blanks(observed: Observed) -> None:
+    """Tell of rows and columns that nothing was seen of."""
+    if observed.unseen == "zero":
+        return
+    for what, seen, labels in (
+        ("row", observed.seen_per_row(), observed.row_labels),
+        ("column", observed.seen_per_column(), observed.column_labels),
+    ):
+        blank = np.flatnonzero(seen == 0)
+        if blank.size:
+            first = int(blank[0]) if labels is None else labels[blank[0]]
+            warnings.warn(
+                f"Every {what} should have a seen cell. Found none in {what} {first!r} ({blank.size} such {what}s). "
+                f"It gets the average factor of the other {what}s; drop it if that is not wanted.",
+                DataWarning,
+                stacklevel=4,
+            )
+
+
+def _tell_the_end(model: Factorization) -> None:
+    """A warning for an end that the user should know of; Ctrl-C goes on, now that the fit is kept."""
+    status = model.status_
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    unsettled = status is Status.MAX_ITER and model.tol > 0
+    if unsettled or status in (Status.NOT_FINITE, Status.WORSENED):
+        warnings.warn(f"{type(model).__name__}: {status.value}", ConvergenceWarning, stacklevel=5)

@@ -1,0 +1,59 @@
+"""X with its holes filled, in the shape in which it came."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.data.frames import as_frame, long_header_of
+from halfseen.errors import DataError
+from halfseen.estimators.features import observe_rows
+
+#: The largest completed matrix that is made: 2^31 cells, 16 GB.
+MOST_CELLS = 1 << 31
+
+
+def completed(model: Any, X: Any) -> Any:
+    """The model's mean in the holes of X, the rest as given."""
+    given = observe_rows(model, X, unseen="missing")
+    if given.shape[0] * given.shape[1] > MOST_CELLS:
+        raise DataError(
+            f"A completed matrix must have at most {MOST_CELLS:,} cells. Found {given.shape[0]:,} x "
+            f"{given.shape[1]:,}. Use predict for the cells of interest, or recommend for the best of each row."
+        )
+    filled = model.inverse_transform(model.transform(X))
+    filled[given.row_of_cell(), given.indices] = given.values
+    frame = as_frame(X)
+    if frame is None:
+        return filled
+    header = long_header_of(frame)
+    return _wide(frame, given, filled) if header is None else _long(frame, header, given, filled)
+
+
+def _wide(frame: Any, given: Observed, filled: Array) -> Any:
+    """The frame with the holes of its columns filled; a column without a hole stays as it is."""
+    holes = len(frame) - given.seen_per_column()
+    names = list(frame.columns)[len(frame.columns) - given.shape[1] :]
+    place = {label: j for j, label in enumerate(given.column_labels)} if given.column_labels is not None else {}
+    backend = nw.get_native_namespace(frame)
+    columns = [
+        nw.new_series(name, filled[:, j], backend=backend)
+        for number, name in enumerate(names)
+        if holes[j := place.get(name, number)] > 0
+    ]
+    return frame.with_columns(*columns).to_native()
+
+
+def _long(frame: Any, header: Any, given: Observed, filled: Array) -> Any:
+    """A line for every pair of a row and a column."""
+    n, m = given.shape
+    rows = np.arange(n) if given.row_labels is None else given.row_labels
+    columns = np.arange(m) if given.column_labels is None else given.column_labels
+    lines = {
+        header.row: np.repeat(rows, m).tolist(),
+        header.column: np.tile(columns, n).tolist(),
+        header.value or "value": filled.reshape(-1),
+    }
+    return nw.from_dict(lines, backend=nw.get_native_namespace(frame)).to_native()

@@ -1,0 +1,86 @@
+"""From what a user passes to what was seen, keeping scikit-learn's contract about columns and their names."""
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from halfseen.data import Observed, observe
+from halfseen.data.frames import as_frame, long_header_of
+from halfseen.errors import DataError
+
+
+def observe_for_fit(model: Any, X: Any, cell_weight: Any) -> Observed:
+    """What was seen, as the model's `unseen` reads it; the columns' number and names are remembered."""
+    observed = observe(X, unseen=model.unseen, cell_weight=cell_weight)
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            delattr(model, name)
+    if _has_columns_as_features(X):
+        _check_feature_names(model, X, reset=True)
+    model.n_features_in_ = observed.shape[1]
+    return observed
+
+
+def observe_rows(
+    model: Any, X: Any, *, cell_weight: Any = None, unseen: str | None = None, allow_empty: bool = True
+) -> Observed:
+    """New rows over the columns of the fit: matched by label where X has labels, else by position."""
+    how: dict[str, Any] = {"unseen": unseen or model.unseen, "allow_empty": allow_empty}
+    if is_list_of_histories(X):
+        return _observe_histories(model, X, **how)
+    how["cell_weight"] = cell_weight
+    if _has_columns_as_features(X):
+        _check_feature_names(model, X, reset=False)
+    if _names_its_columns(X) and model.column_labels_ is not None:
+        return observe(X, column_labels=model.column_labels_, **how)
+    if _is_long(X):  # a fit without labels counts its columns
+        return observe(X, column_labels=np.arange(model.n_features_in_), **how)
+    observed = observe(X, **how)
+    if observed.shape[1] != model.n_features_in_:
+        # scikit-learn's own sentence, which its estimator checks ask for, and what to do.
+        try:
+            _check_n_features(model, np.empty((1, observed.shape[1])), reset=False)
+        except ValueError as error:
+            raise DataError(f"{error} Pass rows with the columns of the fit; NaN where a cell is unseen.") from None
+    return observed
+
+
+def is_list_of_histories(X: Any) -> bool:
+    """Whether X is a list of dicts, each from column labels to values."""
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(history, dict) for history in X)
+
+
+def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool) -> Observed:
+    from halfseen.estimators.labelling import positions
+
+    rows = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
+    labels = [label for history in histories for label in history]
+    values = [value for history in histories for value in history.values()]
+    columns = positions(model, labels, "column") if labels else np.empty(0, np.int64)
+    shape = (len(histories), model.n_features_in_)
+    return Observed.from_cells(
+        rows, columns, np.array(values, dtype=np.float64), shape,
+        unseen=unseen, column_labels=model.column_labels_, allow_empty=allow_empty,
+    )  # fmt: skip
+
+
+def _has_columns_as_features(X: Any) -> bool:
+    """Whether the columns of X itself are the columns of the matrix: arrays, sparse matrices and wide frames."""
+    if isinstance(X, Observed | str | os.PathLike):
+        return False
+    frame = as_frame(X)
+    return frame is None or (not _is_long(X) and all(dtype.is_numeric() for dtype in frame.schema.dtypes()))
+
+
+def _is_long(X: Any) -> bool:
+    frame = None if isinstance(X, Observed) else as_frame(X)
+    return frame is not None and long_header_of(frame) is not None
+
+
+def _names_its_columns(X: Any) -> bool:
+    """Whether the columns of X are found by label: frames, files, and what was read from them."""
+    if isinstance(X, Observed):
+        return X.column_labels is not None
+    return isinstance(X, str | os.PathLike) or as_frame(X) is not None

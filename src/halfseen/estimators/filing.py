@@ -1,0 +1,86 @@
+"""Models to files and back."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from halfseen.archive import read_archive, write_archive
+from halfseen.arrays import Array
+from halfseen.errors import ModelFileError
+from halfseen.result import Status
+
+_OPTIONAL = ("row_labels_", "column_labels_", "feature_names_in_")
+
+
+def save(model: Any, path: Any) -> None:
+    """Write everything that predicting, folding in and recommending need."""
+    from halfseen import __version__
+
+    arrays = {f"{side}/{name}": array for side, factor in _sides(model) for name, array in factor._asdict().items()}
+    arrays |= {"seen/indptr": model.seen_[0], "seen/indices": model.seen_[1]}
+    arrays |= {f"trace/{name}": array for name, array in model.trace_.items()}
+    arrays |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name, None) is not None}
+    header = {
+        "halfseen": __version__,
+        "estimator": type(model).__name__,
+        "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
+        "status": model.status_.name,
+        "n_features_in": model.n_features_in_,
+    }
+    write_archive(path, header, {name: np.asarray(array) for name, array in arrays.items()})
+
+
+def load(path: Any) -> Any:
+    """The model that `save` wrote to `path`, ready to predict."""
+    header, arrays = read_archive(path)
+    model = _estimator(header, path)(**_parameters(header))
+    rows, columns = (model.factor_type(**_of(arrays, side)) for side in ("rows", "columns"))
+    model.factors_ = (rows, columns)
+    model.W_, model.H_ = rows.mean, columns.mean
+    model.likelihood_ = model._make_likelihood()
+    model.trace_ = _of(arrays, "trace")
+    model.n_iter_, model.status_ = len(model.trace_["objective"]), Status[header["status"]]
+    model.seen_ = (arrays["seen/indptr"], arrays["seen/indices"])
+    model.n_features_in_ = header["n_features_in"]
+    for name in _OPTIONAL:
+        if name in arrays or name != "feature_names_in_":
+            setattr(model, name, arrays.get(name))
+    return model
+
+
+def _sides(model: Any) -> Any:
+    return zip(("rows", "columns"), model.factors_, strict=True)
+
+
+def _of(arrays: dict[str, Array], group: str) -> dict[str, Array]:
+    """The arrays of a group, by their names in it."""
+    return {name.partition("/")[2]: array for name, array in arrays.items() if name.startswith(f"{group}/")}
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it; a start or a random state that is an object is not needed any more."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        json.dumps(value)
+    except TypeError:
+        return None
+    return value
+
+
+def _parameters(header: dict[str, Any]) -> dict[str, Any]:
+    parameters: dict[str, Any] = header["parameters"]
+    return {name: "random" if name == "init" else value for name, value in parameters.items()}
+
+
+def _estimator(header: dict[str, Any], path: Any) -> Any:
+    from halfseen import estimators
+
+    name = header["estimator"]
+    if name not in estimators.__all__:
+        raise ModelFileError(
+            f"A model file must hold an estimator of this version of halfseen. {str(path)!r} holds {name!r}. "
+            "Update halfseen to read it."
+        )
+    return getattr(estimators, name)

@@ -1,0 +1,88 @@
+"""From the names that users give rows and columns to their positions, and back."""
+
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.data.labels import keys, quoted, uniform
+from halfseen.errors import DataError
+
+
+def positions(model: Any, wanted: Any, side: str) -> Array:
+    """The positions of rows or columns (`side`) asked for by label or, if the fit had no labels, by position."""
+    labels = model.row_labels_ if side == "row" else model.column_labels_
+    size = len(model.W_ if side == "row" else model.H_)
+    wanted = np.asarray(wanted) if not isinstance(wanted, list | tuple) else wanted
+    return _in_range(wanted, size, side) if labels is None else _looked_up(model, wanted, labels, side)
+
+
+def labels_at(model: Any, places: Array, side: str) -> Array:
+    """The labels at positions; the positions themselves if the fit had no labels."""
+    labels = model.row_labels_ if side == "row" else model.column_labels_
+    return places if labels is None else labels[places]
+
+
+def pair_positions(model: Any, rows: Any, cols: Any) -> tuple[Array, Array]:
+    """Both positions of each pair; one row for many columns, or one column for many rows, is welcome."""
+    shapes = [() if np.isscalar(side) else (len(side),) for side in (rows, cols)]
+    u, i = (
+        positions(model, [side] if np.isscalar(side) else side, name).reshape(shape)
+        for side, name, shape in zip((rows, cols), ("row", "column"), shapes, strict=True)
+    )
+    if u.shape and i.shape and u.shape != i.shape:
+        raise DataError(
+            f"rows and cols must be equally long, a cell for each pair. Found {u.size} rows and {i.size} columns. "
+            "Repeat the shorter one, or pass a single label."
+        )
+    return u, i
+
+
+def _in_range(wanted: Any, size: int, side: str) -> Array:
+    wanted = np.asarray(wanted)
+    if wanted.dtype.kind not in "iu":
+        raise DataError(
+            f"The {side}s of this model have no labels and are asked for by position, 0 to {size - 1}. "
+            f"Found {wanted.reshape(-1)[:1].tolist()}. Pass whole numbers, or fit on data with labels."
+        )
+    outside = np.flatnonzero((wanted < 0) | (wanted >= size))
+    if outside.size:
+        raise DataError(
+            f"Positions of {side}s must be 0 to {size - 1}. Found {wanted.reshape(-1)[outside[0]]} "
+            f"({outside.size} outside in all). For a new {side}, fit again{_or_fold_in(side)}."
+        )
+    return wanted.astype(np.int64)
+
+
+def _looked_up(model: Any, wanted: Any, labels: Array, side: str) -> Array:
+    position_of = _index(model, labels, side)
+    try:
+        asked = keys(uniform(wanted, side))
+    except DataError:
+        asked = list(wanted)  # ids of mixed kinds: each is looked up, and the first unknown one named below
+    found = np.array([position_of.get(label, -1) for label in asked], dtype=np.int64)
+    unknown = np.flatnonzero(found < 0)
+    if unknown.size:
+        first = asked[unknown[0]]
+        near = get_close_matches(str(first), map(str, position_of), n=1, cutoff=0.75)
+        raise DataError(
+            f"A {side} must be one of the {len(position_of)} {side}s that were fitted. Found {quoted(first)} "
+            f"({unknown.size} unknown in all). {f'Did you mean {near[0]!r}? ' if near else ''}"
+            f"For a new {side}, fit again{_or_fold_in(side)}."
+        )
+    return found
+
+
+def _index(model: Any, labels: Array, side: str) -> dict[Any, int]:
+    """The position of every label, made once a fit."""
+    cache = model.__dict__.setdefault("_label_positions", {})
+    kept = cache.get(side)
+    if kept is None or kept[0] is not labels:
+        kept = cache[side] = (labels, {label: position for position, label in enumerate(keys(labels))})
+    index: dict[Any, int] = kept[1]
+    return index
+
+
+def _or_fold_in(side: str) -> str:
+    return ", or pass its history (a dict from columns to values)" if side == "row" else ""

@@ -1,0 +1,129 @@
+"""The best columns for rows: ids and scores."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from halfseen.arrays import Array
+from halfseen.checks import check_parameters, whole
+from halfseen.data import Observed
+from halfseen.data.frames import as_frame
+from halfseen.estimators.features import is_list_of_histories, observe_rows
+from halfseen.estimators.labelling import labels_at, positions
+
+#: Scores held at a time, so that no dense matrix of all rows by all columns is made.
+SCORES_PER_BLOCK = 1 << 22
+
+
+class Recommendations(NamedTuple):
+    """For each row asked for, the ids of its best columns and their scores, best first.
+
+    Where a row has fewer candidates than another, its last ids are None (-1 for positions) and their scores NaN.
+    """
+
+    ids: Array
+    scores: Array
+
+
+class RecommendingMixin:
+    """Adds `recommend` to an estimator with W_, H_, seen_ and labels."""
+
+    def recommend(
+        self, rows: Any, n: int = 10, exclude_seen: bool = True, items: Any = None, exclude: Any = None
+    ) -> Recommendations:
+        """The n best columns for each row, by the model's mean.
+
+        Parameters
+        ----------
+        rows : labels (or positions) of rows of the fit; or new histories: a list of dicts from column labels to values,
+            or data as for `transform`.
+        n : how many columns a row.
+        exclude_seen : leave out what the row has seen already (in the fit, or in its history).
+        items : only these columns are candidates.
+        exclude : columns that are never candidates.
+        """
+        check_is_fitted(self)
+        check_parameters({"n": n}, {"n": whole(1)})
+        W, (indptr, seen) = self._rows_to_serve(rows)
+        candidates = self._candidates(items, exclude)
+        H = self.H_[candidates]
+        best = min(n, candidates.size)
+        places = np.full((len(W), best), -1, np.int64)
+        scores = np.full((len(W), best), np.nan, W.dtype)
+        height = max(1, SCORES_PER_BLOCK // max(1, candidates.size))
+        for top in range(0, len(W), height):
+            block = slice(top, min(top + height, len(W)))
+            x = W[block] @ H.T
+            if exclude_seen:
+                _hide(x, indptr[block.start : block.stop + 1], seen, candidates, len(self.H_))
+            places[block], scores[block] = _best(x, best)
+        return self._named(places, scores, candidates)
+
+    def _rows_to_serve(self, rows: Any) -> tuple[Array, tuple[Array, Array]]:
+        """W of the rows, and what each has seen."""
+        if _is_data(rows):
+            observed = observe_rows(self, rows)
+            return self.transform(observed), (observed.indptr, observed.indices)
+        places = positions(self, [rows] if np.isscalar(rows) else rows, "row")
+        indptr, seen = self.seen_
+        counts = np.diff(indptr)[places]
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        cells = np.arange(ends[-1]) - np.repeat(ends[:-1] - indptr[places], counts)
+        return self.W_[places], (ends, seen[cells])
+
+    def _candidates(self, items: Any, exclude: Any) -> Array:
+        """Positions of the columns that may be recommended, ascending."""
+        allowed = np.ones(len(self.H_), bool)
+        if items is not None:
+            allowed[:] = False
+            allowed[positions(self, [items] if np.isscalar(items) else items, "column")] = True
+        if exclude is not None and not (hasattr(exclude, "__len__") and len(exclude) == 0):
+            allowed[positions(self, [exclude] if np.isscalar(exclude) else exclude, "column")] = False
+        return np.flatnonzero(allowed)
+
+    def _named(self, places: Array, scores: Array, candidates: Array) -> Recommendations:
+        """Positions among the candidates as ids, columns that no row filled left off."""
+        filled = places >= 0
+        width = int(filled.sum(axis=1).max(initial=0))
+        places, scores, filled = places[:, :width], scores[:, :width], filled[:, :width]
+        if candidates.size == 0:
+            return Recommendations(places, scores)
+        ids = labels_at(self, candidates[places], "column")
+        if not filled.all():
+            nobody: Any = -1 if self.column_labels_ is None else None
+            ids = np.where(filled, ids, nobody)
+        return Recommendations(ids, scores)
+
+    W_: Array
+    H_: Array
+    seen_: tuple[Array, Array]
+    column_labels_: Array | None
+    transform: Any
+
+
+def _is_data(rows: Any) -> bool:
+    """Whether rows are histories to be folded in, rather than names of rows of the fit."""
+    if isinstance(rows, Observed) or is_list_of_histories(rows) or as_frame(rows) is not None:
+        return True
+    return getattr(rows, "ndim", 1) == 2
+
+
+def _hide(x: Array, indptr: Array, seen: Array, candidates: Array, size: int) -> None:
+    """Give what each row has seen a score that is never best."""
+    among = np.full(size, -1, np.int64)
+    among[candidates] = np.arange(candidates.size)
+    cells = among[seen[indptr[0] : indptr[-1]]]
+    rows = np.repeat(np.arange(len(x)), np.diff(indptr))
+    x[rows[cells >= 0], cells[cells >= 0]] = -np.inf
+
+
+def _best(x: Array, n: int) -> tuple[Array, Array]:
+    """Positions and scores of the n best of each row, best first, ties by position; -1 and NaN where hidden."""
+    top = np.sort(np.argpartition(-x, n - 1, axis=1)[:, :n], axis=1) if n < x.shape[1] else None
+    scores = x if top is None else np.take_along_axis(x, top, axis=1)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    places = order if top is None else np.take_along_axis(top, order, axis=1)
+    scores = np.take_along_axis(scores, order, axis=1)
+    hidden = np.isneginf(scores)
+    return np.where(hidden, -1, places), np.where(hidden, np.nan, scores)

@@ -1,0 +1,76 @@
+"""Who looks on while a model is fitted: scikit-learn's callbacks, and a progress bar."""
+
+import copy
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from halfseen.fitting import Watch
+from halfseen.result import Fit, Status
+
+
+@contextmanager
+def watch(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any) -> Iterator[Watch | None]:
+    """One function that tells all who look on of every iteration; None if nobody does."""
+    with ExitStack() as stack:
+        watchers = []
+        if getattr(model, "_skl_callbacks", None):
+            watchers.append(stack.enter_context(_callbacks(model, X, y, cell_weight, observed, task)))
+        if model.verbose and sys.stderr.isatty():
+            watchers.append(stack.enter_context(_bar(type(model).__name__, model.max_iter)))
+
+        def tell_all(iteration: int, state: Any) -> bool:
+            answers = [tell(iteration, state) for tell in watchers]  # all are told, even if the first one says stop
+            return any(answers)
+
+        yield tell_all if watchers else None
+
+
+@contextmanager
+def _callbacks(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any) -> Iterator[Watch]:
+    """scikit-learn's callbacks: the fit is the task, every iteration a subtask."""
+    context = model._init_callback_context(max_subtasks=model.max_iter)
+    told = {"X": X, "y": y, "metadata": {} if cell_weight is None else {"cell_weight": cell_weight}}
+    context.call_on_fit_task_begin(estimator=model, **told)
+
+    def tell(iteration: int, state: Any) -> bool:
+        def fitted() -> Any:
+            """The model as if the fit had stopped here."""
+            trace = {"objective": np.array([state.objective]), "seconds": np.array([0.0])}
+            twin = copy.copy(model)
+            twin._keep(Fit(state.rows, state.columns, task.likelihood, trace, Status.STOPPED), observed)
+            twin.n_iter_ = iteration
+            return twin
+
+        iteration_context = context.subcontext(task_name="iteration")
+        iteration_context.call_on_fit_task_begin(estimator=model, **told)
+        return bool(iteration_context.call_on_fit_task_end(estimator=model, fitted_estimator=fitted, **told))
+
+    yield tell
+    context.call_on_fit_task_end(estimator=model, fitted_estimator=lambda: model, **told)
+
+
+@contextmanager
+def _bar(name: str, max_iter: int) -> Iterator[Watch]:
+    """A bar on the terminal, with the objective and the time left until max_iter."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("objective {task.fields[objective]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        line = progress.add_task(name, total=max_iter, objective="-")
+
+        def tell(iteration: int, state: Any) -> bool:
+            progress.update(line, completed=iteration, objective=f"{state.objective:.6g}")
+            return False
+
+        yield tell

@@ -1,0 +1,120 @@
+"""The loop: start, epoch, trace, stop. Every method of halfseen that iterates goes through here."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.engines import Side
+from halfseen.result import Fit, Status
+from halfseen.solvers import Factor, Solver, State, Task
+
+#: Called after every iteration with its number (from 1) and the state; a true answer stops the run.
+Watch = Callable[[int, State[Any]], bool | None]
+
+
+def run(
+    task: Task, solver: Solver[Any], W: Array, H: Array, *, max_iter: int, tol: float, watch: Watch | None = None
+) -> Fit:
+    """Move both factors from (W, H) until the objective settles, and say how it ended."""
+    started = perf_counter()
+    dtype = task.cells.observed.dtype
+    place = task.engine.place_factor
+    state = solver.begin(task, place(W.astype(dtype, copy=False)), place(H.astype(dtype, copy=False)))
+    first = state.objective
+    objectives: list[float] = []
+    seconds: list[float] = []
+    status = Status.MAX_ITER
+    try:
+        while len(objectives) < max_iter:
+            new = solver.epoch(task, state)
+            if bad := _trouble(solver, state, new, first):
+                status = bad
+                break
+            previous, state = state.objective, new
+            objectives.append(state.objective)
+            seconds.append(perf_counter() - started)
+            if watch is not None and watch(len(objectives), state):
+                status = Status.STOPPED
+                break
+            if np.isfinite(previous) and solver.converged(first, previous, state.objective, tol):
+                status = Status.CONVERGED
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    rows, columns = _with_blanks_filled(task, solver, state)
+    trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
+    return Fit(_fetched(task, rows), _fetched(task, columns), task.likelihood, trace, status)
+
+
+def fold_in(task: Task, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:
+    """New rows' factor with the columns' factor fixed; each row depends on nothing but its own cells.
+
+    Every row starts at the average row and stops by itself, when no entry moves by more than `tol` of its largest.
+    """
+    observed = task.cells.observed
+    place = task.engine.place_factor
+    far = far._make(place(array) for array in far)
+    near = solver.begin_factor(place(np.repeat(average[None].astype(observed.dtype), observed.shape[0], axis=0)))
+    active = _heard(observed.seen_per_row(), observed.unseen)
+    if not active.all():
+        near = _replaced(near, solver.blank(average.astype(observed.dtype), observed.shape[0]), active)
+    for _ in range(max_iter):
+        if not active.any():
+            break
+        x = task.engine.dots(task.cells, near.linked, far.linked)
+        new = solver.half_step(task, near, far, Side.ROWS, x)
+        settled = _largest_change(task, near.mean, new.mean) <= tol
+        near, active = _replaced(new, near, active), active & ~settled
+    return _fetched(task, near)
+
+
+def _trouble(solver: Solver[Any], old: State[Any], new: State[Any], first: float) -> Status | None:
+    """Whether an epoch must not be kept: its objective is no number, or worse by more than rounding."""
+    if not np.isfinite(new.objective):
+        return Status.NOT_FINITE
+    if not np.isfinite(old.objective):
+        return None
+    worse = (new.objective - old.objective) * (1 if solver.falls else -1)
+    scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
+    return Status.WORSENED if worse > 1e4 * np.finfo(new.rows.mean.dtype).eps * scale else None
+
+
+def _heard(seen: Array, unseen: str) -> Array:
+    """Which rows (or columns) say anything: all where zeros count, else those with a seen cell."""
+    return (seen > 0) | (unseen == "zero")
+
+
+def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> tuple[Any, Any]:
+    """Rows and columns without a seen cell get the average of the others: nothing else is known of them."""
+    observed = task.cells.observed
+    sides = ((state.rows, observed.seen_per_row()), (state.columns, observed.seen_per_column()))
+    filled = []
+    for factor, seen in sides:
+        heard = _heard(seen, observed.unseen)
+        if not heard.all():
+            average = task.engine.fetch(factor.mean)[heard].mean(axis=0)
+            factor = _replaced(factor, solver.blank(average, len(heard)), heard)
+        filled.append(factor)
+    return filled[0], filled[1]
+
+
+def _replaced(new: Any, old: Any, where: Array) -> Any:
+    """The rows of `new` where the mask holds, of `old` elsewhere."""
+    return new if where.all() else new._make(np.where(where[:, None], a, b) for a, b in zip(new, old, strict=True))
+
+
+def _largest_change(task: Task, old: Any, new: Any) -> Array:
+    """By how much each row's entries moved at most, as a part of its largest entry."""
+
+    def rule(old: Any, new: Any) -> Any:
+        largest = new.max(axis=1)
+        return abs(new - old).max(axis=1) / np.maximum(largest, np.finfo(new.dtype).tiny)
+
+    return task.engine.fetch(task.engine.each(rule, old, new))
+
+
+def _fetched(task: Task, factor: Any) -> Any:
+    return factor._make(task.engine.fetch(array) for array in factor)

@@ -1,0 +1,9 @@
+"""The entry rules: how hard a seen value pulls x up and pushes it down, and how likely it is."""
+
+from halfseen.likelihoods.base import Likelihood, UnseenPush
+from halfseen.likelihoods.beta import BetaDivergence
+from halfseen.likelihoods.gaussian import Gaussian
+from halfseen.likelihoods.named import LOSSES, likelihood_for
+from halfseen.likelihoods.poisson import Poisson
+
+__all__ = ["LOSSES", "BetaDivergence", "Gaussian", "Likelihood", "Poisson", "UnseenPush", "likelihood_for"]

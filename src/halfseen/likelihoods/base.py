@@ -1,0 +1,114 @@
+"""What every likelihood offers, and what an unseen cell says when it stands for a zero."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.errors import DataError
+
+
+@dataclass(frozen=True)
+class UnseenPush:
+    """An unseen cell that stands for a zero pushes x by `scale * x**power`; it never pulls.
+
+    With power 0 or 1 the sum over the whole grid needs no dense matrix:
+    power 0: sum over i of H_i, the same for every row;  power 1: W (H^T H).
+    """
+
+    power: int
+    scale: float = 1.0
+
+    def at(self, x: Any) -> Any:
+        """The push at single cells."""
+        return self.scale if self.power == 0 else self.scale * x
+
+    def cost(self, x: Any) -> Any:
+        """What the zero costs at single cells: the integral of its push."""
+        return self.scale * x if self.power == 0 else 0.5 * self.scale * x * x
+
+
+class Likelihood(ABC):
+    """How a seen value y speaks about x = <w, h>.
+
+    d log p(y|x) / dx = pull - push, both >= 0. All methods are plain array functions, cell by cell; a pull or a push
+    that is the same everywhere may be returned as a float.
+    """
+
+    name: ClassVar[str]
+    #: What an unseen cell pushes where it stands for a zero; None if that has no form without a dense matrix.
+    unseen: ClassVar[UnseenPush | None] = None
+    #: Whether a seen cell pushes just as an unseen one does (so that only weights make a difference).
+    pushes_as_unseen: ClassVar[bool] = False
+    #: Whether the push does not depend on x, which makes the gamma distribution conjugate.
+    push_is_constant: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def powers(self) -> tuple[float, float]:
+        """The powers of a factor in the terms that pull and push in the majorising function (see `multiplicative`)."""
+
+    @abstractmethod
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        """How hard y pulls x up, and how hard it pushes x down."""
+
+    @abstractmethod
+    def divergence(self, y: Any, x: Any) -> Any:
+        """log p(y|y) - log p(y|x): zero at x = y, positive elsewhere."""
+
+    @abstractmethod
+    def saturated(self, y: Array) -> Array:
+        """log p(y|y), the best that any x can do (0 for a mere loss)."""
+
+    def log_prob(self, y: Array, x: Array) -> Array:
+        """log p(y|x)."""
+        return self.saturated(y) - self.divergence(y, x)
+
+    def mean(self, x: Any) -> Any:
+        """The expected value of y."""
+        return x
+
+    @abstractmethod
+    def legal(self, y: Array) -> Array:
+        """Which values y can have a likelihood at all."""
+
+    #: The legal domain in words, and what to do about a value outside it.
+    domain: ClassVar[str]
+    remedy: ClassVar[str]
+
+    def check(self, observed: Observed, whose: str) -> None:
+        """Refuse the first value outside the legal domain, and `unseen="zero"` where it has no meaning."""
+        if observed.unseen == "zero" and self.unseen is None:
+            raise DataError(
+                f'unseen="zero" needs a loss whose sum over all cells has a closed form. {whose} uses {self.name}, '
+                f'which has none. Use unseen="missing", or the loss "kullback-leibler" or "frobenius".'
+            )
+        bad = np.flatnonzero(~self.legal(observed.values))
+        if bad.size:
+            first = int(bad[0])
+            place = observed.place(first)
+            kind = (
+                "Negative values in data passed to"
+                if observed.values[first] < 0
+                else "Illegal values in data passed to"
+            )
+            raise DataError(
+                f"{kind} {whose}: {self.domain} Found {observed.values[first]:g} at {place}"
+                f"{f' ({bad.size} such cells)' if bad.size > 1 else ''}. {self.remedy}"
+            )
+
+    def parameters(self) -> Mapping[str, float]:
+        """The likelihood's own parameters, as numbers, for the model file."""
+        return {}
+
+    def start(self, observed: Observed) -> float:
+        """The mean of y, which x should have at the start."""
+        seen = observed.values if observed.weights is None else observed.values * observed.weights
+        weight = observed.nnz if observed.weights is None else observed.weights.sum(dtype=np.float64)
+        if observed.unseen == "zero":
+            weight += observed.shape[0] * observed.shape[1] - observed.nnz
+        return float(seen.sum(dtype=np.float64) / max(weight, 1e-300))

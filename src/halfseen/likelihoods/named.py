@@ -1,0 +1,31 @@
+"""The likelihood that a user's `loss` names."""
+
+from difflib import get_close_matches
+from numbers import Real
+
+from halfseen.errors import ParameterError
+from halfseen.likelihoods.base import Likelihood
+from halfseen.likelihoods.beta import BetaDivergence
+from halfseen.likelihoods.gaussian import Gaussian
+from halfseen.likelihoods.poisson import Poisson
+
+#: The names, spelled as in scikit-learn, and the beta that each stands for.
+LOSSES = {"itakura-saito": 0.0, "kullback-leibler": 1.0, "frobenius": 2.0}
+
+
+def likelihood_for(loss: str | float) -> Likelihood:
+    """The likelihood of a loss: one of the names in `LOSSES`, or any number beta."""
+    if isinstance(loss, str) and loss in LOSSES:
+        beta = LOSSES[loss]
+    elif isinstance(loss, Real) and not isinstance(loss, bool) and abs(loss) < float("inf"):
+        beta = float(loss)
+    else:
+        near = get_close_matches(str(loss), LOSSES, n=1)
+        names = ", ".join(f'"{name}"' for name in LOSSES)
+        raise ParameterError(
+            f"loss must be one of {names} or a finite number. Found {loss!r}."
+            f"{f' Did you mean {near[0]!r}?' if near else ' Choose one of these.'}"
+        )
+    if beta == 1.0:
+        return Poisson()
+    return Gaussian() if beta == 2.0 else BetaDivergence(beta)

@@ -1,0 +1,44 @@
+"""How a fit ended, and what it left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from halfseen.arrays import Array
+from halfseen.likelihoods import Likelihood
+
+
+class Status(Enum):
+    """The end of a run, as a value that carries its message. Whatever it is, the fit so far is kept."""
+
+    CONVERGED = "The objective hardly changes any more."
+    MAX_ITER = "Stopped at max_iter before the objective settled. Raise max_iter, or tol."
+    STOPPED = "A callback asked to stop."
+    INTERRUPTED = "Interrupted from the keyboard; the last whole iteration is kept."
+    NOT_FINITE = (
+        "The next iteration was not finite; the last finite one is kept. Scale the data to moderate numbers, "
+        "or use float64."
+    )
+    WORSENED = "The next iteration was worse than rounding explains; the one before is kept. Please report this."
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The result of a run: both factors as the solver holds them, the likelihood, the trace and the status.
+
+    `trace["objective"]` and `trace["seconds"]` have one entry an iteration, the seconds counted from the start.
+    """
+
+    rows: Any
+    columns: Any
+    likelihood: Likelihood
+    trace: Mapping[str, Array]
+    status: Status
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.trace["objective"])

@@ -1,0 +1,123 @@
+"""Variational inference with gamma priors (`ordnmf-2020`, Algorithm 1, without its thresholds; Cemgil 2009 for counts).
+
+Each entry's posterior is q(w) = Gamma(shape, rate) with
+
+    shape = a + w~ * sum of pull * h~,    rate = b + sum of push * E[h]
+
+where w~ = exp(E[log w]) is the geometric mean, and the pulls are taken at x~ = <w~, h~>. Each step is a coordinate
+ascent on the evidence lower bound
+
+    ELBO = sum of (log p(y|x~) + push x~) - sum of push E[w] E[h] + sum of (E[log p(w)] - E[log q(w)]),
+
+which therefore never falls.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from halfseen.arrays import Array, namespace
+from halfseen.engines import Side
+from halfseen.likelihoods import Likelihood
+from halfseen.priors import GammaPrior
+from halfseen.solvers.base import Solver, State, positive
+from halfseen.solvers.task import Task
+
+
+class GammaFactor(NamedTuple):
+    """A factor whose entries are Gamma(shape, rate), with their means and geometric means exp(E[log])."""
+
+    shape: Any
+    rate: Any
+    mean: Any
+    geometric: Any
+
+    @property
+    def linked(self) -> Any:
+        return self.geometric
+
+
+class Gamma(Solver[GammaFactor]):
+    """Joint: the shapes of rows and columns come from the same x~; the columns' rates from the new row means."""
+
+    name = "gamma"
+    falls = False
+
+    def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
+        self.priors = {Side.ROWS: rows or GammaPrior(), Side.COLUMNS: columns or GammaPrior()}
+
+    def check(self, likelihood: Likelihood) -> None:
+        self._needs(likelihood.push_is_constant, likelihood, "whose push does not depend on x, such as Poisson's")
+
+    def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
+        """Means from Gamma(1, 1), as in the paper."""
+        return random.standard_gamma(1.0, size=size)
+
+    def begin(self, task: Task, W: Array, H: Array) -> State[GammaFactor]:
+        rows, columns = self.begin_factor(W), self.begin_factor(H)
+        # The bound of a start without a distribution is not defined: any first epoch is a gain.
+        return State(rows, columns, task.engine.dots(task.cells, rows.linked, columns.linked), -np.inf)
+
+    def begin_factor(self, factor: Array) -> GammaFactor:
+        """The geometric means equal the means, as in the paper: a distribution without spread."""
+        endless = np.broadcast_to(np.array(np.inf, factor.dtype), factor.shape)
+        return GammaFactor(endless, endless, factor, factor)
+
+    def epoch(self, task: Task, state: State[GammaFactor]) -> State[GammaFactor]:
+        pull, push = task.pull_push(state.x)
+        spread = task.engine.spread
+        row_pulls = spread(task.cells, pull, state.columns.geometric, Side.ROWS)
+        column_pulls = spread(task.cells, pull, state.rows.geometric, Side.COLUMNS)
+        rows, row_gain, _ = self._move(task, state.rows, state.columns, Side.ROWS, row_pulls, push)
+        columns, column_gain, pushed = self._move(task, state.columns, rows, Side.COLUMNS, column_pulls, push)
+        del pull, push
+        x = task.engine.dots(task.cells, rows.linked, columns.linked)
+        return State(rows, columns, x, task.expected_log(x) - pushed + row_gain + column_gain)
+
+    def half_step(self, task: Task, near: GammaFactor, far: GammaFactor, side: Side, x: Any) -> GammaFactor:
+        pull, push = task.pull_push(x)
+        return self._move(task, near, far, side, task.engine.spread(task.cells, pull, far.geometric, side), push)[0]
+
+    def _move(
+        self, task: Task, near: GammaFactor, far: GammaFactor, side: Side, P: Any, push: Any
+    ) -> tuple[GammaFactor, float, float]:
+        """The side's new distribution, what prior and spread add to the bound, and the sum of push * E[x]."""
+        prior, engine = self.priors[side], task.engine
+        xp = namespace(P)
+        Q = xp.broadcast_to(task.pushes(push, near.mean, far.mean, side), P.shape)
+        b = xp.broadcast_to(xp.asarray(prior.rates(near.mean), dtype=P.dtype), (P.shape[0], 1))
+        a, constant = prior.shape, float(gammaln(prior.shape))
+
+        def posterior(P: Any, Q: Any, geometric: Any, b: Any) -> tuple[Any, ...]:
+            shape, rate = a + geometric * P, b + Q
+            log_rate = xp.log(rate)
+            log_mean, log_gamma = engine.digamma_and_log_gamma(shape)
+            mean = shape / rate
+            # E[log p(w)] - E[log q(w)], entry by entry, where E[log w] = digamma(shape) - log_rate.
+            gain = a * (xp.log(b) - log_rate) + (a - shape) * log_mean + log_gamma - constant + shape - b * mean
+            pushed = mean * Q
+            log_mean -= log_rate
+            geometric = positive(xp.exp(log_mean))
+            return shape, rate, mean, geometric, _row_sums(gain), _row_sums(pushed)
+
+        *arrays, gain, pushed = engine.each(posterior, P, Q, near.geometric, b, into=(P,))
+        return GammaFactor(*arrays), engine.total(_itself, gain), engine.total(_itself, pushed)
+
+    def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
+        """The bound's relative rise is below tol."""
+        return current - previous < tol * abs(current)
+
+    def blank(self, average: Array, count: int) -> GammaFactor:
+        """The prior's shape around the average row: such a row is as uncertain as the prior."""
+        mean = np.repeat(np.maximum(average, np.finfo(average.dtype).tiny ** 0.5)[None], count, axis=0)
+        shape = np.full_like(mean, self.priors[Side.ROWS].shape)
+        return GammaFactor(shape, shape / mean, mean, np.exp(digamma(shape)) / shape * mean)
+
+
+def _row_sums(array: Any) -> Any:
+    return array.sum(axis=1, dtype=namespace(array).float64)
+
+
+def _itself(array: Any) -> Any:
+    return array

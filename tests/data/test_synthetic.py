@@ -1,0 +1,75 @@
+"""Matrices whose truth is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfseen.data import planted
+from halfseen.data.synthetic import skewed_cells
+from halfseen.errors import ParameterError
+
+from .strategies import CALM
+
+
+def test_without_noise_the_values_are_the_product():
+    seen, W, H = planted(20, 15, 3, noise=None, random_state=0)
+    truth = W @ H.T
+    np.testing.assert_allclose(seen.values, truth[seen.row_of_cell(), seen.indices])
+    assert (W.shape, H.shape, seen.shape) == ((20, 3), (15, 3), (20, 15))
+
+
+def test_poisson_noise_gives_counts_around_the_product():
+    seen, W, H = planted(300, 200, 2, seen=0.3, random_state=1)
+    means = (W @ H.T)[seen.row_of_cell(), seen.indices]
+    assert (seen.values == np.round(seen.values)).all()
+    assert abs((seen.values - means).sum()) < 4 * np.sqrt(means.sum())
+    assert abs(seen.nnz - 18_000) < 4 * np.sqrt(60_000 * 0.3 * 0.7)
+
+
+def test_gaussian_noise_is_a_tenth_of_the_signal_and_never_negative():
+    seen, W, H = planted(200, 200, 4, noise="gaussian", random_state=2)
+    means = (W @ H.T)[seen.row_of_cell(), seen.indices]
+    assert seen.values.min() >= 0
+    assert np.std(seen.values - means) == pytest.approx(0.1 * means.std(), rel=0.05)
+
+
+@CALM
+@given(st.integers(1, 8), st.integers(1, 8), st.sampled_from([0.0, 0.1, 1.0]))
+def test_every_row_and_column_is_seen(n, m, share):
+    seen, _, _ = planted(n, m, 2, seen=share, random_state=3)
+    assert seen.seen_per_row().min() >= 1
+    assert seen.seen_per_column().min() >= 1
+
+
+def test_the_same_seed_gives_the_same_matrix():
+    a, b = planted(9, 8, 2, random_state=4)[0], planted(9, 8, 2, random_state=4)[0]
+    np.testing.assert_array_equal(a.to_dense(), b.to_dense())
+    assert planted(9, 8, 2, random_state=5)[0].values.tolist() != a.values.tolist()
+
+
+@pytest.mark.parametrize("option", [{"seen": 1.5}, {"noise": "loud"}])
+def test_impossible_wishes_are_refused(option):
+    with pytest.raises(ParameterError, match=f"{next(iter(option))} must be"):
+        planted(3, 3, 1, **option)
+
+
+@CALM
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(0, 2**32))
+def test_skewed_cells_are_different_and_in_row_order(n, m, seed):
+    rows, columns = skewed_cells(n, m, n * m // 2, seed)
+    flat = rows * m + columns
+    assert flat.size == n * m // 2
+    assert (np.diff(flat) > 0).all()
+    assert ((rows >= 0) & (rows < n) & (columns < m)).all()
+
+
+def test_skewed_cells_are_skewed_on_both_sides():
+    for side in skewed_cells(2000, 1000, 50_000, 0):
+        counts = np.sort(np.bincount(side))[::-1]
+        assert counts[: counts.size // 10].sum() > 0.35 * counts.sum()
+
+
+def test_too_many_cells_are_refused():
+    with pytest.raises(ParameterError, match=r"nnz must lie between 0 and half of the 12 cells. Found 7"):
+        skewed_cells(3, 4, 7)

@@ -11,18 +11,16 @@ from halfseen.engines import Side
 from halfseen.result import Fit, Status
 from halfseen.solvers import Factor, Solver, State, Task
 
+#: Gives the factors (W, H) to start from; a function, so that nobody else holds on to these arrays.
+Start = Callable[[], tuple[Array, Array]]
 #: Called after every iteration with its number (from 1) and the state; a true answer stops the run.
 Watch = Callable[[int, State[Any]], bool | None]
 
 
-def run(
-    task: Task, solver: Solver[Any], W: Array, H: Array, *, max_iter: int, tol: float, watch: Watch | None = None
-) -> Fit:
-    """Move both factors from (W, H) until the objective settles, and say how it ended."""
+def run(task: Task, solver: Solver[Any], start: Start, *, max_iter: int, tol: float, watch: Watch | None = None) -> Fit:
+    """Move both factors from where `start` puts them until the objective settles, and say how it ended."""
     started = perf_counter()
-    dtype = task.cells.observed.dtype
-    place = task.engine.place_factor
-    state = solver.begin(task, place(W.astype(dtype, copy=False)), place(H.astype(dtype, copy=False)))
+    state = _begun(task, solver, start)
     first = state.objective
     objectives: list[float] = []
     seconds: list[float] = []
@@ -47,6 +45,12 @@ def run(
     rows, columns = _with_blanks_filled(task, solver, state)
     trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
     return Fit(_fetched(task, rows), _fetched(task, columns), task.likelihood, trace, status)
+
+
+def _begun(task: Task, solver: Solver[Any], start: Start) -> State[Any]:
+    dtype = task.cells.observed.dtype
+    W, H = (task.engine.place_factor(factor.astype(dtype, copy=False)) for factor in start())
+    return solver.begin(task, W, H)
 
 
 def fold_in(task: Task, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:

@@ -40,8 +40,8 @@ class Engine(ABC):
         return None
 
     @abstractmethod
-    def place(self, observed: Observed) -> Cells:
-        """Bring what was seen to where it is computed with."""
+    def place(self, observed: Observed, *sides: Side) -> Cells:
+        """Bring what was seen to where it is computed with, ordered for the sides that will be walked."""
 
     @abstractmethod
     def place_factor(self, factor: Array) -> Any:
@@ -52,8 +52,8 @@ class Engine(ABC):
         """Bring an array back as a NumPy array."""
 
     @abstractmethod
-    def dots(self, cells: Cells, W: Any, H: Any) -> Any:
-        """x = <W_u, H_i> at every seen cell."""
+    def dots(self, cells: Cells, W: Any, H: Any, into: Any | None = None) -> Any:
+        """x = <W_u, H_i> at every seen cell; `into` may be written over with it."""
 
     @abstractmethod
     def each(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> Any:

@@ -20,8 +20,8 @@ from halfseen.engines.base import Cells, Engine, Side
 
 #: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16
-#: Entries a chunk of element-wise work, for the same reasons.
-ENTRIES_PER_CHUNK = 1 << 15
+#: Entries a chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
+ENTRIES_PER_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,17 @@ class Order:
 
 
 class CpuCells(Cells):
-    """What was seen, in memory: nothing is copied, and the column order is made only if someone asks for it."""
+    """What was seen, in memory: nothing is copied, and the column order is made only if the columns are walked."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: Observed, sides: Iterable[Side]) -> None:
         self.observed = observed
         self.y = observed.values
         self.weights = observed.weights
+        self.orders = {side: self._order(side) for side in {Side.ROWS, *sides}}
 
-    @cached_property
-    def rows(self) -> Order:
-        return Order(self.observed.indptr, self.observed.indices)
-
-    @cached_property
-    def columns(self) -> Order:
+    def _order(self, side: Side) -> Order:
+        if side is Side.ROWS:
+            return Order(self.observed.indptr, self.observed.indices)
         columns = self.observed.columns
         return Order(columns.indptr, columns.rows, columns.order)
 
@@ -88,8 +86,8 @@ class CpuEngine(Engine):
             return [work(part) for part in parts]
         return list(self._pool.map(work, parts))
 
-    def place(self, observed: Observed) -> CpuCells:
-        return CpuCells(observed)
+    def place(self, observed: Observed, *sides: Side) -> CpuCells:
+        return CpuCells(observed, sides)
 
     def place_factor(self, factor: Array) -> Array:
         return np.ascontiguousarray(factor)
@@ -97,9 +95,9 @@ class CpuEngine(Engine):
     def fetch(self, array: Array) -> Array:
         return array
 
-    def dots(self, cells: Cells, W: Array, H: Array) -> Array:
-        order: Order = cells.rows  # type: ignore[attr-defined]
-        x = np.empty(order.indices.size, W.dtype)
+    def dots(self, cells: Cells, W: Array, H: Array, into: Array | None = None) -> Array:
+        order: Order = cells.orders[Side.ROWS]  # type: ignore[attr-defined]
+        x = np.empty(order.indices.size, W.dtype) if into is None else into
 
         def block(part: tuple[slice, slice, slice]) -> None:
             rows, pointers, seen = part
@@ -109,7 +107,7 @@ class CpuEngine(Engine):
         return x
 
     def spread(self, cells: Cells, c: Any, far: Array, side: Side) -> Any:
-        order: Order = getattr(cells, side.value)
+        order: Order = cells.orders[side]  # type: ignore[attr-defined]
         if np.isscalar(c) and c == 0:
             return 0.0
         out = np.empty((order.indptr.size - 1, far.shape[1]), far.dtype)

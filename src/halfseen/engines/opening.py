@@ -1,4 +1,4 @@
-"""The engine that a user's `engine` and `n_jobs` name. Compiled code is imported here, when a fit begins, not before."""
+"""The engine that `engine` and `n_jobs` name. Compiled code is imported here, when a fit begins, and not before."""
 
 from difflib import get_close_matches
 from numbers import Integral

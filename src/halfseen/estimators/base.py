@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
-from halfseen.engines import ENGINES, open_engine
+from halfseen.engines import ENGINES, Side, open_engine
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators import watching
 from halfseen.estimators.completing import completed
@@ -90,10 +90,11 @@ class Factorization(
         solver.check(likelihood)
         _warn_of_blanks(observed)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed), likelihood)
-            W, H = self._start(task, solver)
+            task = Task(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), likelihood)
             with watching.watch(self, X, y, cell_weight, observed, task) as watch:
-                fit = run(task, solver, W, H, max_iter=self.max_iter, tol=self.tol, watch=watch)
+                fit = run(
+                    task, solver, lambda: self._start(task, solver), max_iter=self.max_iter, tol=self.tol, watch=watch
+                )
         self._keep(fit, observed)
         _tell_the_end(self)
         return self
@@ -128,7 +129,7 @@ class Factorization(
         check_is_fitted(self)
         observed = observe_rows(self, X, cell_weight=cell_weight)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed), self.likelihood_)
+            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
             return self._fold_in(task)
 
     def _fold_in(self, task: Task) -> Array:
@@ -183,7 +184,7 @@ class Factorization(
         check_is_fitted(self)
         observed = observe_rows(self, X, allow_empty=False)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed), self.likelihood_)
+            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
             W, H = self._fold_in(task), np.ascontiguousarray(self.H_, dtype=observed.dtype)
             loss = task.divergence(engine.dots(task.cells, W, H), W, H)
         gain = task.saturated if self.score_is_log_likelihood else 0.0

@@ -12,6 +12,17 @@ from halfseen.likelihoods.poisson import Poisson
 #: The names, spelled as in scikit-learn, and the beta that each stands for.
 LOSSES = {"itakura-saito": 0.0, "kullback-leibler": 1.0, "frobenius": 2.0}
 
+#: What the losses are called elsewhere.
+_OTHER_NAMES = {
+    "kl": "kullback-leibler",
+    "poisson": "kullback-leibler",
+    "is": "itakura-saito",
+    "euclidean": "frobenius",
+    "gaussian": "frobenius",
+    "squared_error": "frobenius",
+    "mse": "frobenius",
+}
+
 
 def likelihood_for(loss: str | float) -> Likelihood:
     """The likelihood of a loss: one of the names in `LOSSES`, or any number beta."""
@@ -20,7 +31,7 @@ def likelihood_for(loss: str | float) -> Likelihood:
     elif isinstance(loss, Real) and not isinstance(loss, bool) and abs(loss) < float("inf"):
         beta = float(loss)
     else:
-        near = get_close_matches(str(loss), LOSSES, n=1)
+        near = [_OTHER_NAMES[loss]] if loss in _OTHER_NAMES else get_close_matches(str(loss), LOSSES, n=1)
         names = ", ".join(f'"{name}"' for name in LOSSES)
         raise ParameterError(
             f"loss must be one of {names} or a finite number. Found {loss!r}."

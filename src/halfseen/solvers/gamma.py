@@ -69,10 +69,10 @@ class Gamma(Solver[GammaFactor]):
         spread = task.engine.spread
         row_pulls = spread(task.cells, pull, state.columns.geometric, Side.ROWS)
         column_pulls = spread(task.cells, pull, state.rows.geometric, Side.COLUMNS)
+        del pull  # an array of all cells, not needed while the factors move
         rows, row_gain, _ = self._move(task, state.rows, state.columns, Side.ROWS, row_pulls, push)
         columns, column_gain, pushed = self._move(task, state.columns, rows, Side.COLUMNS, column_pulls, push)
-        del pull, push
-        x = task.engine.dots(task.cells, rows.linked, columns.linked)
+        x = task.engine.dots(task.cells, rows.linked, columns.linked, into=state.x)
         return State(rows, columns, x, task.expected_log(x) - pushed + row_gain + column_gain)
 
     def half_step(self, task: Task, near: GammaFactor, far: GammaFactor, side: Side, x: Any) -> GammaFactor:

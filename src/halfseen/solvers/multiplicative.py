@@ -56,9 +56,9 @@ class Multiplicative(Solver[PointFactor]):
 
     def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
         rows = self.half_step(task, state.rows, state.columns, Side.ROWS, state.x)
-        x = task.engine.dots(task.cells, rows.mean, state.columns.mean)
+        x = task.engine.dots(task.cells, rows.mean, state.columns.mean, into=state.x)
         columns = self.half_step(task, state.columns, rows, Side.COLUMNS, x)
-        return self._state(task, rows, columns)
+        return self._state(task, rows, columns, x)
 
     def half_step(self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
         F, G = near.mean, far.mean
@@ -85,8 +85,8 @@ class Multiplicative(Solver[PointFactor]):
     def blank(self, average: Array, count: int) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 
-    def _state(self, task: Task, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
-        x = task.engine.dots(task.cells, rows.mean, columns.mean)
+    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, x: Any = None) -> State[PointFactor]:
+        x = task.engine.dots(task.cells, rows.mean, columns.mean, into=x)
         loss = task.divergence(x, rows.mean, columns.mean)
         if self.penalty:
             loss += sum(task.engine.total(self.penalty.cost, factor.mean) for factor in (rows, columns))

@@ -9,6 +9,9 @@ import numpy as np
 from halfseen.engines import Cells, Engine, Side
 from halfseen.likelihoods import Likelihood
 
+#: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
+_CELLS_AT_A_TIME = 1 << 17
+
 
 @dataclass(frozen=True)
 class Task:
@@ -78,8 +81,12 @@ class Task:
     def saturated(self) -> float:
         """The log-likelihood of the seen cells if every x were its y."""
         observed = self.cells.observed
-        saturated = self.likelihood.saturated(observed.values.astype(np.float64))
-        return float(np.sum(saturated if observed.weights is None else saturated * observed.weights))
+        total = 0.0
+        for start in range(0, observed.nnz, _CELLS_AT_A_TIME):
+            part = slice(start, start + _CELLS_AT_A_TIME)
+            saturated = self.likelihood.saturated(observed.values[part].astype(np.float64))
+            total += float(np.sum(saturated if observed.weights is None else saturated * observed.weights[part]))
+        return total
 
     @property
     def weight_of_cells(self) -> float:

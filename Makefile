@@ -1,0 +1,37 @@
+# From a bare machine with Python 3.11: `make demo` or `make test`. Each makes .venv and installs what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/halfseen demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("halfseen needs Python 3.11 or newer; try: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp for each set of extras, made anew when the requirements change.
+$(VENV)/.demo: EXTRAS = frames,report
+$(VENV)/.test: EXTRAS = test
+$(VENV)/.check: EXTRAS = test,check
+$(VENV)/.bench: EXTRAS = bench
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) halfseen-demo
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,56 @@
+"""Kernels: 20,000 x 12,000, 4.5 million skewed cells, k = 128, float32, 2 threads
+
+`spread` beside scipy.sparse's csr @ dense, `dots` beside NumPy's gather, multiply, sum; GFlop/s beside sgemm's.
+"""
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from benchmarks.measuring import best_of, table
+from halfseen.data import Observed
+from halfseen.data.synthetic import skewed_cells
+from halfseen.engines import Side, open_engine
+
+
+def run(n: int = 20_000, m: int = 12_000, nnz: int = 4_500_000, k: int = 128) -> list[str]:
+    random = np.random.default_rng(0)
+    rows, columns = skewed_cells(n, m, nnz, 0)
+    values = random.random(nnz, dtype=np.float32)
+    observed = Observed.from_cells(rows, columns, values, (n, m))
+    W, H = random.random((n, k), dtype=np.float32), random.random((m, k), dtype=np.float32)
+    csr = sparse.csr_array((values, observed.indices, observed.indptr), shape=(n, m))
+    u, i = observed.row_of_cell(), observed.indices
+    with open_engine("cpu", 2) as engine:
+        cells = engine.place(observed, Side.ROWS, Side.COLUMNS)
+        spread = best_of(lambda: engine.spread(cells, values, H, Side.ROWS))
+        down = best_of(lambda: engine.spread(cells, values, W, Side.COLUMNS))
+        dots = best_of(lambda: engine.dots(cells, W, H))
+    scipy = best_of(lambda: csr @ H, 3)
+    scipy_down = best_of(lambda: csr.T @ W, 3)
+    gathered = best_of(lambda: _gathered(W, H, u, i), 2)
+    whole = best_of(lambda: (W[u] * H[i]).sum(axis=1), 1)
+    A = random.random((4096, 4096), dtype=np.float32)
+    with threadpool_limits(2, user_api="blas"):
+        sgemm = best_of(lambda: A @ A, 3)
+    work = 2e-9 * nnz * k
+    return table(
+        ("what", "ms", "GFlop/s", "ratio", "to"),
+        [
+            _row("spread along rows", spread, work, scipy, "csr @ dense"),
+            _row("spread along columns", down, work, scipy_down, "csr.T @ dense"),
+            _row("dots", dots, work, gathered, "NumPy, gather-multiply-sum in chunks that fit the cache"),
+            _row("dots", dots, work, whole, "NumPy, gather-multiply-sum at once"),
+            ("sgemm 4096", f"{1e3 * sgemm:.0f}", f"{2e-9 * 4096**3 / sgemm:.0f}", "", ""),
+        ],
+    )
+
+
+def _gathered(W: np.ndarray, H: np.ndarray, u: np.ndarray, i: np.ndarray, step: int = 1 << 12) -> None:
+    for start in range(0, len(u), step):
+        part = slice(start, start + step)
+        (W[u[part]] * H[i[part]]).sum(axis=1)
+
+
+def _row(what: str, ours: float, work: float, theirs: float, whose: str) -> tuple[str, ...]:
+    return what, f"{1e3 * ours:.1f}", f"{work / ours:.1f}", f"**{theirs / ours:.1f}**", whose

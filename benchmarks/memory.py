@@ -1,0 +1,53 @@
+"""Peak memory of a fit, over the input: at most 4 arrays of length nnz and 8 the size of both factors
+
+Counted by tracemalloc, which sees all of NumPy's arrays. The bound in the last column is
+4 * nnz + 8 * (n + m) * k numbers of the input's precision.
+"""
+
+import tracemalloc
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.measuring import table
+from halfseen import PoissonFactorization, WeightedNMF
+from halfseen.data.synthetic import skewed_cells
+
+MODELS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
+    ("PoissonFactorization", PoissonFactorization, {}),
+    ('PoissonFactorization, unseen="missing"', PoissonFactorization, {"unseen": "missing"}),
+    ("WeightedNMF, Kullback-Leibler", WeightedNMF, {}),
+    ("WeightedNMF, Frobenius", WeightedNMF, {"loss": "frobenius"}),
+    ("WeightedNMF, beta = 0.5", WeightedNMF, {"loss": 0.5}),
+)
+
+
+def run(n: int = 20_000, m: int = 12_000, nnz: int = 4_500_000) -> list[str]:
+    rows, columns = (index.astype(np.int32) for index in skewed_cells(n, m, nnz, 0))
+    rows_of_table = []
+    _peak(PoissonFactorization(2, max_iter=1), sparse.csr_array(np.eye(3)))  # imports and compiled code don't count
+    for k in (16, 64):
+        for dtype in (np.float64, np.float32):
+            values = np.random.default_rng(0).integers(1, 6, nnz).astype(dtype)
+            X = sparse.coo_array((values, (rows, columns)), shape=(n, m)).tocsr()
+            bound = (4 * nnz + 8 * (n + m) * k) * values.itemsize
+            for name, kind, parameters in MODELS:
+                peak = _peak(kind(k, max_iter=3, tol=0.0, random_state=0, n_jobs=2, **parameters), X)
+                share = f"**{peak / bound:.2f}**"
+                rows_of_table.append((name, k, dtype.__name__, f"{peak / 1e6:.0f}", f"{bound / 1e6:.0f}", share))
+    return table(("fit", "k", "dtype", "peak over input, MB", "bound, MB", "share of the bound"), rows_of_table)
+
+
+def _peak(model: Any, X: sparse.csr_array) -> int:
+    """The most bytes held at a time by a fit, over those held before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        model.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak - before

@@ -1,0 +1,5 @@
+"""The command line: one command a file. Only this room prints."""
+
+from halfseen.cli.app import main
+
+__all__ = ["main"]

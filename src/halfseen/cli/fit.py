@@ -1,0 +1,76 @@
+"""halfseen fit: from a file to a model file."""
+
+import sys
+from typing import Any
+
+import click
+
+from halfseen.cli import accounts, options
+from halfseen.cli.app import Command
+
+METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization"}
+
+
+@click.command(cls=Command)
+@options.DATA
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="poisson",
+    show_default=True,
+    help="nmf: any non-negative values, with holes; poisson: counts and clicks, Bayesian.",
+)
+@click.option("-k", "--n-components", type=int, default=10, show_default=True, help="The number of components.")
+@click.option("-o", "--output", required=True, type=click.Path(), help="Where the model goes.")
+@options.LOSS
+@click.option(
+    "--unseen",
+    type=click.Choice(["missing", "zero"]),
+    default=None,
+    help="What an unseen cell means; by default missing for nmf, zero for poisson.",
+)
+@options.READING
+@options.FITTING
+def command(data: str, method: str, n_components: int, output: str, loss: str | float | None, unseen: str | None,
+            layout: str, columns: Any, duplicates: str, max_iter: int | None, tol: float | None, seed: int,
+            n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
+    """Fit a model to DATA and save it.
+
+    DATA is a CSV, TSV or Parquet file, also gzipped: lines of row, column, value (such as user, item, rating) or a
+    table with holes. Ctrl-C keeps the iterations done so far.
+
+    \b
+    halfseen fit ratings.csv --method poisson -k 50 -o model.hs
+    halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
+    """
+    import halfseen
+
+    accounts.check_folder(output)
+    wishes = options.given(loss=loss, unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    model = getattr(halfseen, METHODS[method])().set_params(
+        n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
+    )
+    observed = halfseen.observe(data, unseen=model.unseen, layout=layout, columns=columns, duplicates=duplicates)
+    try:
+        model.fit(observed)
+    except KeyboardInterrupt:
+        _keep_what_there_is(model, output)
+    model.save(output)
+    accounts.tell(
+        accounts.of_data(data, observed),
+        accounts.of_model(model),
+        accounts.of_end(model),
+        accounts.of_objective(model),
+        accounts.of_file(output),
+        quiet=quiet,
+    )
+
+
+def _keep_what_there_is(model: Any, output: str) -> None:
+    """After Ctrl-C: save the iterations that are whole, if there are any, and end as an interrupted program does."""
+    if getattr(model, "n_iter_", 0):
+        model.save(output)
+        click.echo(f"Interrupted after {model.n_iter_} iterations; the fit so far is in {output}.", err=True)
+    else:
+        click.echo("Interrupted before the first iteration; nothing was saved.", err=True)
+    sys.exit(130)

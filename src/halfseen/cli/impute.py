@@ -1,0 +1,76 @@
+"""halfseen impute: a table with its holes filled."""
+
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.cli import accounts, options
+from halfseen.cli.app import Command
+from halfseen.data import Observed
+
+
+@click.command(cls=Command)
+@click.argument("table", type=click.Path())
+@click.option("-k", "--n-components", type=int, default=5, show_default=True, help="The number of components.")
+@click.option("-o", "--output", required=True, type=click.Path(), help="Where the filled table goes.")
+@options.LOSS
+@click.option(
+    "--scale/--no-scale",
+    default=True,
+    show_default=True,
+    help="Bring every column to mean 1 for the fit, so that large units do not drown small ones.",
+)
+@click.option(
+    "--skip",
+    multiple=True,
+    metavar="NAME",
+    help="A column of numbers to leave alone, such as an id; may be given several times.",
+)
+@options.FITTING
+def command(table: str, n_components: int, output: str, loss: str | float | None, scale: bool, skip: tuple[str, ...],
+            max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
+    """Fill the holes of a TABLE of non-negative numbers.
+
+    Columns of text and those skipped go through untouched; what was seen stays as it was written.
+
+    \b
+    halfseen impute table.csv -k 5 -o filled.csv
+    """
+    import halfseen
+    from halfseen.data import read_wide_table, write_table
+
+    accounts.check_folder(output)
+    wide = read_wide_table(table, skip)
+    wishes = options.given(loss=loss, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    model = halfseen.WeightedNMF().set_params(
+        n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
+    )
+    units = _units(wide.observed) if scale else np.ones(len(wide.numeric))
+    model.fit(replace(wide.observed, values=wide.observed.values / units[wide.observed.indices]))
+    columns = wide.filled(model.inverse_transform(model.W_) * units)
+    write_table(output, wide.names if wide.has_header else None, columns)
+    accounts.tell(
+        accounts.of_data(table, wide.observed),
+        _of_columns(wide),
+        accounts.of_model(model),
+        accounts.of_end(model),
+        accounts.of_file(output),
+        quiet=quiet,
+    )
+
+
+def _units(observed: Observed) -> Array:
+    """The mean of what was seen in each column; 1 where that is nothing or 0."""
+    sums = np.bincount(observed.indices, weights=observed.values, minlength=observed.shape[1])
+    means = sums / np.maximum(observed.seen_per_column(), 1)
+    return np.where(means > 0, means, 1.0)
+
+
+def _of_columns(wide: Any) -> str:
+    n, m = wide.observed.shape
+    text = [name for name in wide.names if name not in wide.numeric]
+    kept = f"; kept as they are: {', '.join(text)}" if text else ""
+    return f"Filled {n * m - wide.observed.nnz:,} holes in {m} columns of numbers{kept}."

@@ -1,0 +1,63 @@
+"""Options that several commands share, under the same names."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Decorator = Callable[[Any], Any]
+
+DATA = click.argument("data", type=click.Path())
+MODEL = click.argument("model", type=click.Path())
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order in which the help shows them."""
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _named_columns(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(part.strip() for part in value.split(","))
+
+
+def _number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        return value  # a name, which the estimator checks
+
+
+LOSS = click.option("--loss", callback=_number_or_name, default=None,
+                    help="kullback-leibler (default), frobenius, itakura-saito, or a number beta.")  # fmt: skip
+
+COLUMNS = click.option("--columns", callback=_named_columns, default=None, metavar="ROW,COLUMN[,VALUE]",
+                       help="The headers of a long file, if they are not recognised.")  # fmt: skip
+
+#: How a file is read.
+READING = together(
+    click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
+                 help="Lines of row, column, value; or a table. By default the header decides."),
+    COLUMNS,
+    click.option("--duplicates", type=click.Choice(["error", "sum", "mean", "min", "max", "first", "last", "keep"]),
+                 default="error", show_default=True, help="What to do with a cell given more than once."),
+)  # fmt: skip
+
+#: How a model is fitted.
+FITTING = together(
+    click.option("--max-iter", type=int, default=None, help="The largest number of iterations."),
+    click.option("--tol", type=float, default=None, help="Stop when an iteration gains less than this part."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random start."),
+    click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress bar and no account."),
+)
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given at all; the others are left to the estimator's defaults."""
+    return {name: value for name, value in options.items() if value is not None}

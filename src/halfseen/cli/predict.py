@@ -1,0 +1,59 @@
+"""halfseen predict: the model's mean at chosen cells."""
+
+from typing import Any
+
+import click
+
+from halfseen.cli import accounts, options
+from halfseen.cli.app import Command
+from halfseen.cli.naming import as_labels
+from halfseen.data import read_table, write_table
+from halfseen.data.headers import LongHeader, long_header
+from halfseen.data.reading import Reading
+from halfseen.data.tables import Table
+
+
+@click.command(cls=Command)
+@options.MODEL
+@click.option("--row", "rows", multiple=True, help="A row's id; may be given several times, once for each --col.")
+@click.option("--col", "cols", multiple=True, help="A column's id.")
+@click.option("--cells", type=click.Path(), default=None, help="A file of pairs row, column instead.")
+@options.COLUMNS
+@click.option("-o", "--output", type=click.Path(), default=None, help="A CSV or Parquet file for the result.")
+def command(
+    model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, columns: Any, output: str | None
+) -> None:
+    """Predict cells of MODEL. A file of pairs comes back with its lines as they were and a column more.
+
+    \b
+    halfseen predict model.hs --row bob --col y
+    halfseen predict model.hs --cells pairs.csv -o predicted.csv
+    """
+    import halfseen
+
+    if bool(rows or cols) == bool(cells) or len(rows) != len(cols):
+        raise click.UsageError("Say which cells: a --col for each --row, or --cells FILE.")
+    fitted = halfseen.load(model)
+    table, header = _asked(rows, cols, cells, columns)
+    u = as_labels(table.column(header.row), fitted.row_labels_)
+    i = as_labels(table.column(header.column), fitted.column_labels_)
+    means = fitted.predict(u, i)
+    if output is None:
+        for row, column, mean in zip(u, i, means, strict=True):
+            click.echo(f"{row}\t{column}\t{mean:.6g}")
+        return
+    accounts.check_folder(output)
+    write_table(output, [*table.names, "prediction"] if table.has_header else None, [*table.cells, means])
+    accounts.tell(accounts.of_file(output))
+
+
+def _asked(rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, columns: Any) -> tuple[Table, LongHeader]:
+    """The pairs asked for as a table, and which of its columns hold them."""
+    if cells is None:
+        return Table(["row", "column"], [list(rows), list(cols)], True), LongHeader("row", "column")
+    table = read_table(cells, layout="long")
+    if not table.has_header and columns is None:
+        return table, LongHeader("0", "1")
+    # Values beside the pairs are welcome and not looked at.
+    header = long_header(table.names, Reading(layout="long", columns=columns), lambda _: False)
+    return table, header or LongHeader(*table.names[:2])

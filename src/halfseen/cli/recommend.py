@@ -1,0 +1,71 @@
+"""halfseen recommend: the best columns for rows."""
+
+from typing import Any
+
+import click
+
+from halfseen.cli import accounts, options
+from halfseen.cli.app import Command
+from halfseen.cli.naming import as_labels
+
+
+@click.command(cls=Command)
+@options.MODEL
+@click.option("-u", "--user", "users", multiple=True, help="A row of the fit, by its id; may be given several times.")
+@click.option("--history", type=click.Path(), default=None, help="A file with the histories of new rows instead.")
+@click.option("-n", type=int, default=10, show_default=True, help="How many a row.")
+@click.option("--include-seen", is_flag=True, help="Also what the row has seen already.")
+@click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")
+@click.option("-o", "--output", type=click.Path(), default=None, help="A CSV or Parquet file for the result.")
+def command(model: str, users: tuple[str, ...], history: str | None, n: int, include_seen: bool,
+            exclude: tuple[str, ...], output: str | None) -> None:  # fmt: skip
+    """Recommend the best items of MODEL to users.
+
+    \b
+    halfseen recommend model.hs --user bob -n 10
+    halfseen recommend model.hs --history new.csv -o recommended.csv
+    """
+    import halfseen
+    from halfseen.data import write_table
+
+    if bool(users) == bool(history):
+        raise click.UsageError("Say for whom: either --user (once or more), or --history FILE.")
+    fitted = halfseen.load(model)
+    asked, rows = _rows(fitted, users, history)
+    excluded = as_labels(exclude, fitted.column_labels_)
+    ids, scores = fitted.recommend(rows, n=n, exclude_seen=not include_seen, exclude=excluded)
+    lines = [
+        (user, rank + 1, ids[place][rank], scores[place][rank])
+        for place, user in enumerate(asked)
+        for rank in range(ids.shape[1])
+        if scores[place][rank] == scores[place][rank]
+    ]
+    if output is not None:
+        accounts.check_folder(output)
+        write_table(output, ["row", "rank", "column", "score"], list(zip(*lines, strict=True)) or [[]] * 4)
+        accounts.tell(accounts.of_file(output))
+    else:
+        _show(lines)
+
+
+def _rows(fitted: Any, users: tuple[str, ...], history: str | None) -> tuple[list[Any], Any]:
+    """The names under which the answers are shown, and the rows to recommend for."""
+    if history is None:
+        labels = as_labels(users, fitted.row_labels_)
+        return labels, labels
+    from halfseen.estimators.features import observe_rows
+
+    observed = observe_rows(fitted, history)
+    names = range(observed.shape[0]) if observed.row_labels is None else observed.row_labels.tolist()
+    return list(names), observed
+
+
+def _show(lines: list[tuple[Any, int, Any, float]]) -> None:
+    user: Any = object()
+    for row, rank, column, score in lines:
+        if row != user:
+            click.echo(f"{row}:")
+            user = row
+        click.echo(f"  {rank:>3}  {score:<10.4g}  {column}")
+    if not lines:
+        click.echo("Nothing is left to recommend: everything was seen or excluded.")

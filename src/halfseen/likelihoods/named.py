@@ -31,7 +31,7 @@ def likelihood_for(loss: str | float) -> Likelihood:
     elif isinstance(loss, Real) and not isinstance(loss, bool) and abs(loss) < float("inf"):
         beta = float(loss)
     else:
-        near = [_OTHER_NAMES[loss]] if loss in _OTHER_NAMES else get_close_matches(str(loss), LOSSES, n=1)
+        near = [_OTHER_NAMES[str(loss)]] if str(loss) in _OTHER_NAMES else get_close_matches(str(loss), LOSSES, n=1)
         names = ", ".join(f'"{name}"' for name in LOSSES)
         raise ParameterError(
             f"loss must be one of {names} or a finite number. Found {loss!r}."

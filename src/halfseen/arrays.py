@@ -22,5 +22,9 @@ def floored(x: Any, root: float = 2.0) -> Any:
 
     Divisions by x up to the power root / 2 then neither fail nor overflow, and a product with a zero stays zero.
     """
-    xp = namespace(x)
-    return xp.maximum(x, float(np.finfo(str(x.dtype).rpartition(".")[2]).tiny) ** (1.0 / root))
+    return namespace(x).maximum(x, smallest(x) ** (1.0 / root))
+
+
+def smallest(x: Any) -> float:
+    """The smallest normal number of the precision of `x`."""
+    return float(namespace(x).finfo(x.dtype).smallest_normal)

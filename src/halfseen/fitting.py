@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.engines import Side
+from halfseen.folding import heard_of, where
 from halfseen.result import Fit, Status
-from halfseen.solvers import Factor, Solver, State, Task
+from halfseen.solvers import Solver, State, Task
 
 #: Gives the factors (W, H) to start from; a function, so that nobody else holds on to these arrays.
 Start = Callable[[], tuple[Array, Array]]
@@ -28,7 +28,7 @@ def run(task: Task, solver: Solver[Any], start: Start, *, max_iter: int, tol: fl
     try:
         while len(objectives) < max_iter:
             new = solver.epoch(task, state)
-            if bad := _trouble(solver, state, new, first):
+            if bad := _trouble(task, solver, state, new, first):
                 status = bad
                 break
             previous, state = state.objective, new
@@ -53,29 +53,7 @@ def _begun(task: Task, solver: Solver[Any], start: Start) -> State[Any]:
     return solver.begin(task, W, H)
 
 
-def fold_in(task: Task, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:
-    """New rows' factor with the columns' factor fixed; each row depends on nothing but its own cells.
-
-    Every row starts at the average row and stops by itself, when no entry moves by more than `tol` of its largest.
-    """
-    observed = task.cells.observed
-    place = task.engine.place_factor
-    far = far._make(place(array) for array in far)
-    near = solver.begin_factor(place(np.repeat(average[None].astype(observed.dtype), observed.shape[0], axis=0)))
-    active = _heard(observed.seen_per_row(), observed.unseen)
-    if not active.all():
-        near = _replaced(near, solver.blank(average.astype(observed.dtype), observed.shape[0]), active)
-    for _ in range(max_iter):
-        if not active.any():
-            break
-        x = task.engine.dots(task.cells, near.linked, far.linked)
-        new = solver.half_step(task, near, far, Side.ROWS, x)
-        settled = _largest_change(task, near.mean, new.mean) <= tol
-        near, active = _replaced(new, near, active), active & ~settled
-    return _fetched(task, near)
-
-
-def _trouble(solver: Solver[Any], old: State[Any], new: State[Any], first: float) -> Status | None:
+def _trouble(task: Task, solver: Solver[Any], old: State[Any], new: State[Any], first: float) -> Status | None:
     """Whether an epoch must not be kept: its objective is no number, or worse by more than rounding."""
     if not np.isfinite(new.objective):
         return Status.NOT_FINITE
@@ -83,12 +61,7 @@ def _trouble(solver: Solver[Any], old: State[Any], new: State[Any], first: float
         return None
     worse = (new.objective - old.objective) * (1 if solver.falls else -1)
     scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
-    return Status.WORSENED if worse > 1e4 * np.finfo(new.rows.mean.dtype).eps * scale else None
-
-
-def _heard(seen: Array, unseen: str) -> Array:
-    """Which rows (or columns) say anything: all where zeros count, else those with a seen cell."""
-    return (seen > 0) | (unseen == "zero")
+    return Status.WORSENED if worse > 1e4 * np.finfo(task.cells.observed.dtype).eps * scale else None
 
 
 def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> tuple[Any, Any]:
@@ -97,27 +70,12 @@ def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> t
     sides = ((state.rows, observed.seen_per_row()), (state.columns, observed.seen_per_column()))
     filled = []
     for factor, seen in sides:
-        heard = _heard(seen, observed.unseen)
+        heard = heard_of(seen, observed.unseen)
         if not heard.all():
             average = task.engine.fetch(factor.mean)[heard].mean(axis=0)
-            factor = _replaced(factor, solver.blank(average, len(heard)), heard)
+            factor = where(heard, factor, solver.blank(average, len(heard)))
         filled.append(factor)
     return filled[0], filled[1]
-
-
-def _replaced(new: Any, old: Any, where: Array) -> Any:
-    """The rows of `new` where the mask holds, of `old` elsewhere."""
-    return new if where.all() else new._make(np.where(where[:, None], a, b) for a, b in zip(new, old, strict=True))
-
-
-def _largest_change(task: Task, old: Any, new: Any) -> Array:
-    """By how much each row's entries moved at most, as a part of its largest entry."""
-
-    def rule(old: Any, new: Any) -> Any:
-        largest = new.max(axis=1)
-        return abs(new - old).max(axis=1) / np.maximum(largest, np.finfo(new.dtype).tiny)
-
-    return task.engine.fetch(task.engine.each(rule, old, new))
 
 
 def _fetched(task: Task, factor: Any) -> Any:

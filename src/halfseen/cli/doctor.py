@@ -58,10 +58,10 @@ def _cache() -> str:
     """Kernels are compiled once and kept on disk; without a place for that every process compiles anew."""
     from halfseen.kernels import dots
 
-    path: str = dots._cache.cache_path  # type: ignore[attr-defined]
+    path: str | None = dots._cache.cache_path  # type: ignore[attr-defined]
+    if path is None:
+        raise PermissionError("no folder to keep compiled kernels in; set NUMBA_CACHE_DIR to a folder that is writable")
     os.makedirs(path, exist_ok=True)
-    if not os.access(path, os.W_OK):
-        raise PermissionError(f"{path} is not writable; set NUMBA_CACHE_DIR to a folder that is")
     kernels = sum(name.endswith(".nbc") for name in os.listdir(path))
     return f"{path} ({kernels} compiled kernels)"
 

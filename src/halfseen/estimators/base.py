@@ -24,7 +24,8 @@ from halfseen.estimators.features import observe_for_fit, observe_rows
 from halfseen.estimators.filing import save
 from halfseen.estimators.labelling import pair_positions
 from halfseen.estimators.recommending import RecommendingMixin
-from halfseen.fitting import fold_in, run
+from halfseen.fitting import run
+from halfseen.folding import fold_in
 from halfseen.likelihoods import Likelihood
 from halfseen.result import Fit, Status
 from halfseen.solvers import Solver, Task

@@ -12,5 +12,9 @@ _REORDERED_SUMS = {"reassoc", "contract"}
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` on its first call, and serve it from the disk cache in every later process."""
-    compiled: Callable[..., Any] = njit(cache=True, nogil=True, fastmath=_REORDERED_SUMS, error_model="numpy")(function)
+    how: dict[str, Any] = {"nogil": True, "fastmath": _REORDERED_SUMS, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., Any] = njit(cache=True, **how)(function)
+    except RuntimeError:  # no folder can be written to: every process compiles for itself
+        compiled = njit(**how)(function)
     return compiled

@@ -26,9 +26,8 @@ class Poisson(Likelihood):
         return y / floored(x), 1.0
 
     def divergence(self, y: Any, x: Any) -> Any:
-        xp = namespace(x)
-        ratio = xp.where(y > 0, y, 1.0) / xp.where(y > 0, floored(x), 1.0)
-        return y * xp.log(ratio) - y + x
+        # The floor under y lets 0 * log(0 / x) be the 0 that it stands for.
+        return y * namespace(x).log(floored(y) / floored(x)) - y + x
 
     def saturated(self, y: Array) -> Array:
         saturated: Array = xlogy(y, y) - y - gammaln(y + 1)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from halfseen.arrays import Array
+from halfseen.arrays import Array, smallest
 from halfseen.engines import Side
 from halfseen.errors import ParameterError
 from halfseen.likelihoods import Likelihood
@@ -91,6 +91,5 @@ class Solver(ABC, Generic[FactorT]):
 
 def positive(factor: Any) -> Any:
     """Entries whose products would leave the normal numbers become 0: arithmetic below them is very slow."""
-    tiny = float(np.finfo(factor.dtype).tiny) ** 0.5
-    factor[factor < tiny] = 0.0
+    factor[factor < smallest(factor) ** 0.5] = 0.0
     return factor

@@ -61,7 +61,8 @@ class Gamma(Solver[GammaFactor]):
 
     def begin_factor(self, factor: Array) -> GammaFactor:
         """The geometric means equal the means, as in the paper: a distribution without spread."""
-        endless = np.broadcast_to(np.array(np.inf, factor.dtype), factor.shape)
+        xp = namespace(factor)
+        endless = xp.broadcast_to(xp.asarray(np.inf, dtype=factor.dtype), factor.shape)
         return GammaFactor(endless, endless, factor, factor)
 
     def epoch(self, task: Task, state: State[GammaFactor]) -> State[GammaFactor]:
@@ -116,7 +117,8 @@ class Gamma(Solver[GammaFactor]):
 
 
 def _row_sums(array: Any) -> Any:
-    return array.sum(axis=1, dtype=namespace(array).float64)
+    xp = namespace(array)
+    return xp.sum(array, axis=1, dtype=xp.float64)
 
 
 def _itself(array: Any) -> Any:

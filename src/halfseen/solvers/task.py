@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from halfseen.arrays import namespace
 from halfseen.engines import Cells, Engine, Side
 from halfseen.likelihoods import Likelihood
 
@@ -102,7 +103,7 @@ class Task:
         unseen = self.likelihood.unseen
         if unseen.power == 0:  # type: ignore[union-attr]
             return float(unseen.scale * (self.engine.column_sums(W) @ self.engine.column_sums(H)))  # type: ignore[union-attr]
-        return float(0.5 * unseen.scale * ((W.T @ W) * (H.T @ H)).sum())  # type: ignore[union-attr]
+        return float(0.5 * unseen.scale * namespace(W).sum((W.T @ W) * (H.T @ H)))  # type: ignore[union-attr]
 
     def _with_weights(self, x: Any) -> tuple[Any, ...]:
         cells = self.cells

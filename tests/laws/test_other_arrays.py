@@ -1,0 +1,100 @@
+"""Solvers and likelihoods know no device: on an engine whose arrays are not NumPy's they agree with the cpu."""
+
+import array_api_strict as xp
+import numpy as np
+import pytest
+from scipy.special import digamma, gammaln
+
+from halfseen.data import observe, planted
+from halfseen.engines import Engine, Side, open_engine
+from halfseen.fitting import run
+from halfseen.folding import fold_in
+from halfseen.likelihoods import likelihood_for
+from halfseen.priors import Penalty
+from halfseen.solvers import Gamma, Multiplicative, Task
+
+
+class StrictCells:
+    def __init__(self, observed):
+        self.observed = observed
+        self.y = xp.asarray(observed.values)
+        self.weights = None if observed.weights is None else xp.asarray(observed.weights)
+
+
+class StrictEngine(Engine):
+    """Every verb as plainly as can be, on arrays that refuse whatever is not in the array API standard."""
+
+    name = "strict"
+
+    def place(self, observed, *sides):
+        return StrictCells(observed)
+
+    def place_factor(self, factor):
+        return xp.asarray(factor)
+
+    def fetch(self, array):
+        return np.asarray(array) if isinstance(array, np.ndarray) else np.from_dlpack(array).copy()
+
+    def dots(self, cells, W, H, into=None):
+        u, i = cells.observed.row_of_cell(), cells.observed.indices
+        return xp.asarray(np.einsum("ck,ck->c", self.fetch(W)[u], self.fetch(H)[i]))
+
+    def each(self, rule, *arrays, into=()):
+        return rule(*arrays)
+
+    def total(self, rule, *arrays):
+        return float(xp.sum(rule(*arrays)))
+
+    def spread(self, cells, c, far, side):
+        if isinstance(c, float) and c == 0:
+            return 0.0
+        near, other = cells.observed.row_of_cell(), cells.observed.indices
+        if side is Side.COLUMNS:
+            near, other = other, near
+        c = np.full(near.size, c) if isinstance(c, float) else self.fetch(c)
+        sums = np.zeros((cells.observed.shape[side is Side.COLUMNS], far.shape[1]))
+        np.add.at(sums, near, c[:, None] * self.fetch(far)[other])
+        return xp.asarray(sums)
+
+    def column_sums(self, factor):
+        return xp.sum(factor, axis=0)
+
+    @staticmethod
+    def digamma_and_log_gamma(a):
+        a = np.from_dlpack(a)
+        return xp.asarray(digamma(a)), xp.asarray(gammaln(a))
+
+
+def strict_task(observed, likelihood):
+    engine = StrictEngine()
+    return Task(engine, engine.place(observed), likelihood)
+
+
+CASES = [
+    (Multiplicative(), 1.0, "missing"),
+    (Multiplicative(), 1.0, "zero"),
+    (Multiplicative(), 2.0, "zero"),
+    (Multiplicative(Penalty(0.1, 0.2)), 0.5, "missing"),
+    (Gamma(), 1.0, "missing"),
+    (Gamma(), 1.0, "zero"),
+]
+
+
+@pytest.mark.parametrize(("solver", "beta", "unseen"), CASES)
+def test_a_fit_on_other_arrays_equals_the_cpu(solver, beta, unseen):
+    observed = observe(planted(12, 9, 2, random_state=0)[0], unseen=unseen)
+    random = np.random.default_rng(1)
+    start = random.random((12, 2)) + 0.1, random.random((9, 2)) + 0.1
+    likelihood = likelihood_for(beta)
+    strict = run(strict_task(observed, likelihood), solver, lambda: start, max_iter=20, tol=0.0)
+    with open_engine("cpu", 1) as engine:
+        task = Task(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), likelihood)
+        here = run(task, solver, lambda: start, max_iter=20, tol=0.0)
+        folded = fold_in(task, solver, here.columns, here.rows.mean.mean(axis=0), max_iter=20, tol=1e-3)
+    np.testing.assert_allclose(strict.trace["objective"], here.trace["objective"], rtol=1e-10)
+    np.testing.assert_allclose(strict.rows.mean, here.rows.mean, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(strict.columns.mean, here.columns.mean, rtol=1e-9, atol=1e-12)
+    elsewhere = fold_in(
+        strict_task(observed, likelihood), solver, here.columns, here.rows.mean.mean(axis=0), max_iter=20, tol=1e-3
+    )
+    np.testing.assert_allclose(elsewhere.mean, folded.mean, rtol=1e-9, atol=1e-12)

@@ -59,7 +59,7 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(
-            f"A model file must be readable. Could not read {str(path)!r}: {error.strerror}."
+            f"A model file must be readable. Could not read {str(path)!r}: {error.strerror}. Check the path."
         ) from error
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
         if _begins_as_archive(path):

@@ -17,7 +17,7 @@ def namespace(x: Any) -> Any:
     return array_namespace(x)
 
 
-def floored(x: Any, root: float = 2.0) -> Any:
+def floored(x: Any, root: float) -> Any:
     """x, but nowhere below the smallest normal number to the power 1 / root.
 
     Divisions by x up to the power root / 2 then neither fail nor overflow, and a product with a zero stays zero.

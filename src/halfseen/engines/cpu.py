@@ -7,7 +7,7 @@ so the numbers are the same, to the last bit, whatever the number of threads.
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -83,8 +83,8 @@ class CpuEngine(Engine):
         """`work` on every part, on all threads; the results in the order of the parts."""
         parts = list(parts)
         if len(parts) == 1 or self.n_threads == 1:
-            return [work(part) for part in parts]
-        return list(self._pool.map(work, parts))
+            return [_quietly(work, part) for part in parts]
+        return list(self._pool.map(partial(_quietly, work), parts))
 
     def place(self, observed: Observed, *sides: Side) -> CpuCells:
         return CpuCells(observed, sides)
@@ -121,7 +121,7 @@ class CpuEngine(Engine):
 
     def each(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> Any:
         chunks = _chunks(arrays[0])
-        first = rule(*(array[chunks[0]] for array in arrays))
+        first = _quietly(lambda part: rule(*(array[part] for array in arrays)), chunks[0])
         results = first if isinstance(first, tuple) else (first,)
         into = into + (None,) * (len(results) - len(into))
         outs = [_room_for(result, arrays[0], out) for result, out in zip(results, into, strict=True)]
@@ -142,6 +142,12 @@ class CpuEngine(Engine):
 
     def column_sums(self, factor: Array) -> Array:
         return factor.sum(axis=0, dtype=np.float64).astype(factor.dtype)
+
+
+def _quietly(work: Callable[[Any], Any], part: Any) -> Any:
+    """Numbers that grow beyond all bounds end a run with a status, not with a warning from some thread."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return work(part)
 
 
 def _cut(c: Any, order: Order, seen: slice, dtype: np.dtype[Any]) -> Array:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
+from halfseen.data.labels import quoted
 from halfseen.engines import ENGINES, Side, open_engine
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators import watching
@@ -243,10 +244,11 @@ def _warn_of_blanks(observed: Observed) -> None:
     ):
         blank = np.flatnonzero(seen == 0)
         if blank.size:
-            first = int(blank[0]) if labels is None else labels[blank[0]]
+            first = blank[0] if labels is None else quoted(labels[blank[0]])
+            others = f" and {blank.size - 1} more" if blank.size > 1 else ""
             warnings.warn(
-                f"Every {what} should have a seen cell. Found none in {what} {first!r} ({blank.size} such {what}s). "
-                f"It gets the average factor of the other {what}s; drop it if that is not wanted.",
+                f"Every {what} should have a seen cell. Found none in {what} {first}{others}. "
+                f"Such a {what} gets the average factor of the others; drop it if that is not wanted.",
                 DataWarning,
                 stacklevel=4,
             )
@@ -259,4 +261,4 @@ def _tell_the_end(model: Factorization) -> None:
         raise KeyboardInterrupt
     unsettled = status is Status.MAX_ITER and model.tol > 0
     if unsettled or status in (Status.NOT_FINITE, Status.WORSENED):
-        warnings.warn(f"{type(model).__name__}: {status.value}", ConvergenceWarning, stacklevel=5)
+        warnings.warn(f"{type(model).__name__}: {status.value}", ConvergenceWarning, stacklevel=4)

@@ -1,13 +1,12 @@
 """What every likelihood offers, and what an unseen cell says when it stands for a zero."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from halfseen.arrays import Array
+from halfseen.arrays import Array, smallest
 from halfseen.data import Observed
 from halfseen.errors import DataError
 
@@ -48,6 +47,11 @@ class Likelihood(ABC):
     push_is_constant: ClassVar[bool] = False
 
     @property
+    def root(self) -> float:
+        """How far x is kept from 0, as in `floored`: twice the highest power of x that is divided by."""
+        return 2.0
+
+    @property
     @abstractmethod
     def powers(self) -> tuple[float, float]:
         """The powers of a factor in the terms that pull and push in the majorising function (see `multiplicative`)."""
@@ -81,29 +85,34 @@ class Likelihood(ABC):
     remedy: ClassVar[str]
 
     def check(self, observed: Observed, whose: str) -> None:
-        """Refuse the first value outside the legal domain, and `unseen="zero"` where it has no meaning."""
+        """Refuse what can't be fitted: zeros where they have no meaning, illegal values, values near nothing."""
         if observed.unseen == "zero" and self.unseen is None:
             raise DataError(
                 f'unseen="zero" needs a loss whose sum over all cells has a closed form. {whose} uses {self.name}, '
                 f'which has none. Use unseen="missing", or the loss "kullback-leibler" or "frobenius".'
             )
+        self._refuse_illegal(observed, whose)
+        self._refuse_dust(observed)
+
+    def _refuse_illegal(self, observed: Observed, whose: str) -> None:
         bad = np.flatnonzero(~self.legal(observed.values))
         if bad.size:
-            first = int(bad[0])
-            place = observed.place(first)
-            kind = (
-                "Negative values in data passed to"
-                if observed.values[first] < 0
-                else "Illegal values in data passed to"
-            )
+            value = observed.values[bad[0]]
+            others = f" ({bad.size} such cells)" if bad.size > 1 else ""
             raise DataError(
-                f"{kind} {whose}: {self.domain} Found {observed.values[first]:g} at {place}"
-                f"{f' ({bad.size} such cells)' if bad.size > 1 else ''}. {self.remedy}"
+                f"{'Negative' if value < 0 else 'Illegal'} values in data passed to {whose}: {self.domain} "
+                f"Found {value:g} at {observed.place(int(bad[0]))}{others}. {self.remedy}"
             )
 
-    def parameters(self) -> Mapping[str, float]:
-        """The likelihood's own parameters, as numbers, for the model file."""
-        return {}
+    def _refuse_dust(self, observed: Observed) -> None:
+        """Refuse data that are nowhere far above the floor that is kept under x."""
+        largest = float(observed.values.max(initial=0.0))
+        enough = 1e6 * smallest(observed.values) ** (1.0 / self.root)
+        if 0.0 < largest < enough:
+            raise DataError(
+                f"The largest value must be above {enough:.1g} for the loss {self.name} in {observed.dtype}. "
+                f"Found {largest:g}. Multiply X by a constant{', or use float64' if enough > 1e-30 else ''}."
+            )
 
     def start(self, observed: Observed) -> float:
         """The mean of y, which x should have at the start."""

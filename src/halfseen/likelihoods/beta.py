@@ -1,6 +1,5 @@
 """The beta divergence, a family of losses with Itakura-Saito (0), Kullback-Leibler (1) and Frobenius (2) among them."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,16 +27,16 @@ class BetaDivergence(Likelihood):
         return min(self.beta - 1.0, 1.0), max(self.beta, 1.0)
 
     @property
-    def _root(self) -> float:
+    def root(self) -> float:
         return 2.0 * max(1.0, 2.0 - self.beta)
 
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
-        x = floored(x, self._root)
+        x = floored(x, self.root)
         push = x ** (self.beta - 1.0)
         return y * push / x, push
 
     def divergence(self, y: Any, x: Any) -> Any:
-        x, b = floored(x, self._root), self.beta
+        x, b = floored(x, self.root), self.beta
         if b == 0:
             return y / x - namespace(x).log(y / x) - 1.0
         return (y**b + (b - 1.0) * x**b - b * y * x ** (b - 1.0)) / (b * (b - 1.0))
@@ -56,6 +55,3 @@ class BetaDivergence(Likelihood):
     @property
     def remedy(self) -> str:  # type: ignore[override]
         return "Set these values to NaN if they are unknown, or use a beta of 1 or more."
-
-    def parameters(self) -> Mapping[str, float]:
-        return {"beta": self.beta}

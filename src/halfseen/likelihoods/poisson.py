@@ -19,15 +19,15 @@ class Poisson(Likelihood):
     pushes_as_unseen = True
     push_is_constant = True
     powers = (0.0, 1.0)
-    domain = "Counts must be 0 or larger."
+    domain = "Counts, and values under the Kullback-Leibler loss, must be 0 or larger."
     remedy = "Shift or drop these values, or set them to NaN if they are unknown."
 
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
-        return y / floored(x), 1.0
+        return y / floored(x, self.root), 1.0
 
     def divergence(self, y: Any, x: Any) -> Any:
         # The floor under y lets 0 * log(0 / x) be the 0 that it stands for.
-        return y * namespace(x).log(floored(y) / floored(x)) - y + x
+        return y * namespace(x).log(floored(y, self.root) / floored(x, self.root)) - y + x
 
     def saturated(self, y: Array) -> Array:
         saturated: Array = xlogy(y, y) - y - gammaln(y + 1)

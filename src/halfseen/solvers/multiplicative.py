@@ -46,7 +46,7 @@ class Multiplicative(Solver[PointFactor]):
     def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
         """Uniform on (0, 1), scaled so that x has the mean of y."""
         scale = 2.0 * np.sqrt(task.likelihood.start(task.cells.observed) / size[1])
-        return random.uniform(size=size) * max(scale, 1e-6)
+        return random.uniform(size=size) * (scale or 1.0)
 
     def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
         return self._state(task, self.begin_factor(W), self.begin_factor(H))

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Any
 
 from halfseen.arrays import Array
-from halfseen.likelihoods import Likelihood
 
 
 class Status(Enum):
@@ -28,14 +27,14 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of a run: both factors as the solver holds them, the likelihood, the trace and the status.
+    """The result of a run: both factors as the solver holds them, the likelihood as it ended, the trace and the status.
 
     `trace["objective"]` and `trace["seconds"]` have one entry an iteration, the seconds counted from the start.
     """
 
     rows: Any
     columns: Any
-    likelihood: Likelihood
+    likelihood: Any
     trace: Mapping[str, Array]
     status: Status
 

@@ -56,9 +56,9 @@ def _threads() -> str:
 
 def _cache() -> str:
     """Kernels are compiled once and kept on disk; without a place for that every process compiles anew."""
-    from halfseen.kernels import dots
+    from halfseen.engines.cpu import kernel_folder
 
-    path: str | None = dots._cache.cache_path  # type: ignore[attr-defined]
+    path = kernel_folder()
     if path is None:
         raise PermissionError("no folder to keep compiled kernels in; set NUMBA_CACHE_DIR to a folder that is writable")
     os.makedirs(path, exist_ok=True)

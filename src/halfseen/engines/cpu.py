@@ -174,3 +174,9 @@ def _write(results: tuple[Any, ...], outs: list[Any], part: slice) -> None:
     for result, out in zip(results, outs, strict=True):
         if not np.isscalar(out) and result is not out:
             out[part] = result
+
+
+def kernel_folder() -> str | None:
+    """Where compiled kernels are kept between processes; None if there is no place for them."""
+    folder: str | None = kernels.dots._cache.cache_path  # type: ignore[attr-defined]
+    return folder

@@ -1,7 +1,6 @@
 """Model files: a zip archive of plain arrays and a JSON header, written whole or not at all, and no pickle in it."""
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from io import BytesIO
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.data.drafts import moved_when_whole
 from halfseen.errors import ModelFileError
 
 FORMAT = "halfseen-model"
@@ -19,26 +19,20 @@ _HEADER = "header.json"
 
 
 def write_archive(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write the archive beside `path` and move it there when it is whole, so that `path` is never half a file."""
+    """Write the archive; `path` is never half a file."""
     path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with draft.open("wb") as file:
-            _write(file, header, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        with moved_when_whole(path) as draft:
+            _write(draft, header, arrays)
     except OSError as error:
         raise ModelFileError(
             f"The folder of a model file must exist and be writable, with room enough. Could not write {str(path)!r}: "
             f"{error.strerror or error}. Choose another place; nothing was left there."
         ) from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
-def _write(file: Any, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+def _write(draft: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
         text = {name: array for name, array in arrays.items() if array.dtype.kind == "O"}
         head = {"format": FORMAT, "version": VERSION, "arrays": list(arrays), "text": list(text), **header}
         archive.writestr(_HEADER, json.dumps(head, indent=1))
@@ -55,13 +49,13 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         with zipfile.ZipFile(path) as archive:
             header = _checked_header(archive, path)
             arrays = {name: _read_array(archive, name) for name in header["arrays"]}
+    except ModelFileError:
+        raise
     except OSError as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError(
             f"A model file must be readable. Could not read {str(path)!r}: {error.strerror}. Check the path."
         ) from error
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
+    except Exception as error:  # whatever damaged or foreign bytes bring about
         if _begins_as_archive(path):
             raise ModelFileError(
                 f"A model file must be whole. {str(path)!r} is cut off or damaged ({error}). "
@@ -74,15 +68,16 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 def _checked_header(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if _HEADER not in archive.namelist():
         raise _foreign(path)
-    header: dict[str, Any] = json.loads(archive.read(_HEADER))
-    if header.get("format") != FORMAT:
+    header: Any = json.loads(archive.read(_HEADER))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise _foreign(path)
     if not isinstance(header.get("version"), int) or header["version"] > VERSION:
         raise ModelFileError(
             f"A model file must have format version {VERSION} or older. {str(path)!r} has version "
             f"{header.get('version')}, written by halfseen {header.get('halfseen')}. Update halfseen to read it."
         )
-    return header
+    checked: dict[str, Any] = header
+    return checked
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from halfseen.data.drafts import moved_when_whole
 from halfseen.data.numerals import all_numbers, is_missing, numbers
 from halfseen.data.parquet import is_parquet, write_parquet
 from halfseen.errors import DataError
@@ -28,12 +28,22 @@ def write_table(path: Any, names: Sequence[str] | None, columns: Sequence[Any]) 
     """
     path = Path(path)
     columns = [column.tolist() if _is_float64(column) else list(column) for column in columns]
-    with _moved_when_whole(path) as draft:
-        if is_parquet(path):
-            names = [str(number) for number in range(len(columns))] if names is None else names
-            write_parquet(draft, {name: _typed(column) for name, column in zip(names, columns, strict=True)})
-        else:
-            _write_text(draft, path, names, columns)
+    try:
+        with moved_when_whole(path) as draft:
+            _write(draft, path, names, columns)
+    except OSError as error:
+        raise DataError(
+            f"The place of a table must be writable, with room enough. Could not write {str(path)!r}: "
+            f"{error.strerror or error}. Choose another place; nothing was left there."
+        ) from None
+
+
+def _write(draft: Path, path: Path, names: Sequence[str] | None, columns: list[list[Any]]) -> None:
+    if is_parquet(path):
+        names = [str(number) for number in range(len(columns))] if names is None else names
+        write_parquet(draft, {name: _typed(column) for name, column in zip(names, columns, strict=True)})
+    else:
+        _write_text(draft, path, names, columns)
 
 
 def _is_float64(column: Any) -> bool:
@@ -78,15 +88,3 @@ def _text(draft: Path, zipped: bool) -> Iterator[TextIO]:
         binary: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if zipped else raw
         with io.TextIOWrapper(binary, encoding="utf-8", newline="") as file:
             yield file
-
-
-@contextmanager
-def _moved_when_whole(path: Path) -> Iterator[Path]:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield draft
-        os.replace(draft, path)
-    except OSError as error:
-        raise DataError(f"{path} must be writable. Found otherwise: {error.strerror}. Choose another place.") from None
-    finally:
-        draft.unlink(missing_ok=True)

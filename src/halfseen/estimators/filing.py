@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from halfseen.archive import read_archive, write_archive
 from halfseen.arrays import Array
@@ -34,7 +35,18 @@ def save(model: Any, path: Any) -> None:
 def load(path: Any) -> Any:
     """The model that `save` wrote to `path`, ready to predict."""
     header, arrays = read_archive(path)
-    model = _estimator(header, path)(**_parameters(header))
+    kind = _estimator(header, path)
+    try:
+        return _restored(kind, header, arrays)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"The parts of a model file must fit together. Those of {str(path)!r} do not ({error}). "
+            "It was changed by other hands, or by a newer halfseen: fit again, or update."
+        ) from error
+
+
+def _restored(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    model = kind(**_parameters(header))
     rows, columns = (model.factor_type(**_of(arrays, side)) for side in ("rows", "columns"))
     model.factors_ = (rows, columns)
     model.W_, model.H_ = rows.mean, columns.mean
@@ -77,10 +89,11 @@ def _parameters(header: dict[str, Any]) -> dict[str, Any]:
 def _estimator(header: dict[str, Any], path: Any) -> Any:
     from halfseen import estimators
 
-    name = header["estimator"]
-    if name not in estimators.__all__:
+    name = header.get("estimator")
+    kind = getattr(estimators, name, None) if isinstance(name, str) else None
+    if not (isinstance(kind, type) and issubclass(kind, BaseEstimator)):
         raise ModelFileError(
             f"A model file must hold an estimator of this version of halfseen. {str(path)!r} holds {name!r}. "
             "Update halfseen to read it."
         )
-    return getattr(estimators, name)
+    return kind

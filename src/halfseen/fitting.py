@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.engines import Side
 from halfseen.folding import heard_of, where
 from halfseen.result import Fit, Status
 from halfseen.solvers import Solver, State, Task
@@ -67,13 +68,16 @@ def _trouble(task: Task, solver: Solver[Any], old: State[Any], new: State[Any], 
 def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> tuple[Any, Any]:
     """Rows and columns without a seen cell get the average of the others: nothing else is known of them."""
     observed = task.cells.observed
-    sides = ((state.rows, observed.seen_per_row()), (state.columns, observed.seen_per_column()))
+    sides = (
+        (Side.ROWS, state.rows, observed.seen_per_row()),
+        (Side.COLUMNS, state.columns, observed.seen_per_column()),
+    )
     filled = []
-    for factor, seen in sides:
+    for side, factor, seen in sides:
         heard = heard_of(seen, observed.unseen)
         if not heard.all():
             average = task.engine.fetch(factor.mean)[heard].mean(axis=0)
-            factor = where(heard, factor, solver.blank(average, len(heard)))
+            factor = where(heard, factor, solver.blank(average, len(heard), side))
         filled.append(factor)
     return filled[0], filled[1]
 

@@ -19,7 +19,7 @@ def fold_in(task: Task, solver: Solver[Any], far: Factor, average: Array, *, max
     average = average.astype(observed.dtype)
     place = task.engine.place_factor
     far = far._make(place(array) for array in far)
-    folded = solver.blank(average, observed.shape[0])
+    folded = solver.blank(average, observed.shape[0], Side.ROWS)
     moving = np.flatnonzero(heard_of(observed.seen_per_row(), observed.unseen))
     task = _of_rows(task, moving)
     near = solver.begin_factor(place(np.repeat(average[None], moving.size, axis=0)))

@@ -19,6 +19,7 @@ class StrictCells:
         self.observed = observed
         self.y = xp.asarray(observed.values)
         self.weights = None if observed.weights is None else xp.asarray(observed.weights)
+        self.firsts = None
 
 
 class StrictEngine(Engine):

@@ -18,18 +18,22 @@ def of_data(path: str, observed: Observed) -> str:
 
 def of_model(model: Any) -> str:
     loss = f", loss {model.loss}" if hasattr(model, "loss") else ""
-    return f"{type(model).__name__}: {model.n_components} components{loss}, unseen cells are {model.unseen}."
+    return f"{type(model).__name__}: {count(model.n_components, 'component')}{loss}, unseen cells are {model.unseen}."
 
 
 def of_end(model: Any) -> str:
     seconds = f"{model.trace_['seconds'][-1]:.2f} s" if model.n_iter_ else "no time"
-    return f"{model.status_.name} after {model.n_iter_} iterations in {seconds}. {model.status_.value}"
+    return f"{model.status_.name} after {count(model.n_iter_, 'iteration')} in {seconds}. {model.status_.value}"
 
 
 def of_objective(model: Any) -> str:
     what = "Evidence bound" if model.score_is_log_likelihood else "Loss"
     objective = model.trace_["objective"]
     return f"{what} {objective[-1]:,.6g} (after the first iteration {objective[0]:,.6g})." if model.n_iter_ else ""
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def of_file(path: str) -> str:
@@ -41,8 +45,26 @@ def tell(*lines: str, quiet: bool = False) -> None:
         click.echo("\n".join(line for line in lines if line))
 
 
+def check_output(path: str) -> None:
+    """Refuse an output that can't be written, or that would replace a folder or a device, before any work is done."""
+    from halfseen.errors import DataError
+
+    if os.path.exists(path) and not os.path.isfile(path):
+        what = "a folder" if os.path.isdir(path) else "a device or a pipe"
+        raise DataError(f"An output must be a file. Found {what} at {path!r}. Name a file.")
+    check_folder(path)
+
+
+def check_table(path: str) -> None:
+    """Refuse a table that can't be written there, or in that format."""
+    from halfseen.data.writing import check_ending
+
+    check_output(path)
+    check_ending(path)
+
+
 def check_folder(path: str) -> None:
-    """Refuse an output that can't be written before any work is done."""
+    """Refuse a place whose folder isn't there or isn't writable."""
     from halfseen.errors import DataError
 
     folder = Path(path).resolve().parent
@@ -53,9 +75,9 @@ def check_folder(path: str) -> None:
         )
 
 
-def _size(count: float) -> str:
+def _size(size: float) -> str:
     for unit in ("bytes", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} GB"
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"

@@ -1,9 +1,11 @@
 """The program `halfseen`: its commands, and how it says that something is wrong."""
 
+import errno
+import re
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -56,12 +58,41 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        warnings.showwarning = _note
-        try:
-            return super().invoke(ctx)
-        except HalfseenError as error:
-            click.echo(f"halfseen: {' '.join(str(error).split())}", err=True)
-            sys.exit(2)
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            try:
+                return super().invoke(ctx)
+            except HalfseenError as error:
+                _end(f"halfseen: {_in_options(' '.join(str(error).split()))}", 2)
+            except KeyboardInterrupt:
+                _end("Interrupted; nothing was saved.", 130)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:  # files are looked after where they are written: this is the output
+                    raise
+                _end(f"halfseen: The output must find room. Found none: {error.strerror}. Send it elsewhere.", 2)
+
+
+#: What the library advises in Python, and how this program says it.
+_ADVICE = {
+    r'observe\(X, duplicates="(\w+)"\), or (.*)\.$': r"--duplicates \1, or \2.",
+    r'(?:name them: )?columns=\("user", "item", "rating"\)': "--columns user,item,rating",
+    r'unseen="(\w+)"': r"--unseen \1",
+    r", or pass an array, a sparse matrix or a frame": "",
+    r"set them to NaN if they are unknown": "leave them empty if they are unknown, or --skip the column when imputing",
+    r"pass its history \(a dict from columns to values\)": "pass its history, --history FILE",
+}
+
+
+def _in_options(sentence: str) -> str:
+    """The library's sentence, its advice in terms of this program."""
+    for python, option in _ADVICE.items():
+        sentence = re.sub(python, option, sentence, flags=re.IGNORECASE)
+    return sentence
+
+
+def _end(sentence: str, code: int) -> NoReturn:
+    click.echo(sentence, err=True)
+    sys.exit(code)
 
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -8,11 +8,14 @@ import click
 
 from halfseen.cli import accounts
 from halfseen.cli.app import Command
+from halfseen.errors import DataError
 
 
 @click.command(cls=Command)
 @click.option("-o", "--output", type=click.Path(), default="halfseen-demo", show_default=True, help="A folder.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random starts.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random starts."
+)
 def command(output: str, seed: int) -> None:
     """Factorize the built-in film ratings, recommend films, and fill a table with holes.
 
@@ -20,6 +23,8 @@ def command(output: str, seed: int) -> None:
     """
     folder = Path(output)
     accounts.check_folder(str(folder))
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"The place of the demo must be a folder. Found a file at {output!r}. Name another.")
     folder.mkdir(exist_ok=True)
     lines = [*_films(folder, seed), *_table(folder, seed)]
     report = folder / "report.md"

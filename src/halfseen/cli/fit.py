@@ -45,13 +45,15 @@ def command(data: str, method: str, n_components: int, output: str, loss: str | 
     """
     import halfseen
 
-    accounts.check_folder(output)
+    accounts.check_output(output)
+    if loss is not None and method != "nmf":
+        raise click.UsageError(f"--loss belongs to --method nmf; {method} has a likelihood of its own.")
     wishes = options.given(loss=loss, unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     model = getattr(halfseen, METHODS[method])().set_params(
         n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
     )
-    observed = halfseen.observe(data, unseen=model.unseen, layout=layout, columns=columns, duplicates=duplicates)
     try:
+        observed = halfseen.observe(data, unseen=model.unseen, layout=layout, columns=columns, duplicates=duplicates)
         model.fit(observed)
     except KeyboardInterrupt:
         _keep_what_there_is(model, output)
@@ -70,7 +72,9 @@ def _keep_what_there_is(model: Any, output: str) -> None:
     """After Ctrl-C: save the iterations that are whole, if there are any, and end as an interrupted program does."""
     if getattr(model, "n_iter_", 0):
         model.save(output)
-        click.echo(f"Interrupted after {model.n_iter_} iterations; the fit so far is in {output}.", err=True)
+        click.echo(
+            f"Interrupted after {accounts.count(model.n_iter_, 'iteration')}; the fit so far is in {output}.", err=True
+        )
     else:
         click.echo("Interrupted before the first iteration; nothing was saved.", err=True)
     sys.exit(130)

@@ -42,12 +42,13 @@ def command(table: str, n_components: int, output: str, loss: str | float | None
     import halfseen
     from halfseen.data import read_wide_table, write_table
 
-    accounts.check_folder(output)
+    accounts.check_table(output)
     wide = read_wide_table(table, skip)
     wishes = options.given(loss=loss, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     model = halfseen.WeightedNMF().set_params(
         n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
     )
+    model._make_likelihood().check(wide.observed, "impute")  # before scaling: the numbers as they are written
     units = _units(wide.observed) if scale else np.ones(len(wide.numeric))
     model.fit(replace(wide.observed, values=wide.observed.values / units[wide.observed.indices]))
     columns = wide.filled(model.inverse_transform(model.W_) * units)
@@ -73,4 +74,5 @@ def _of_columns(wide: Any) -> str:
     n, m = wide.observed.shape
     text = [name for name in wide.names if name not in wide.numeric]
     kept = f"; kept as they are: {', '.join(text)}" if text else ""
-    return f"Filled {n * m - wide.observed.nnz:,} holes in {m} columns of numbers{kept}."
+    holes = accounts.count(n * m - wide.observed.nnz, "hole")
+    return f"Filled {holes} in {accounts.count(m, 'column')} of numbers{kept}."

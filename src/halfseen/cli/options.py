@@ -22,8 +22,12 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def _named_columns(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else tuple(part.strip() for part in value.split(","))
+def _named_columns(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str | int, ...] | None:
+    """Names of columns; numbers for a file without a header, where columns count from 0."""
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    return tuple(int(part) if part.isdigit() else part for part in parts)
 
 
 def _number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
@@ -37,7 +41,7 @@ LOSS = click.option("--loss", callback=_number_or_name, default=None,
                     help="kullback-leibler (default), frobenius, itakura-saito, or a number beta.")  # fmt: skip
 
 COLUMNS = click.option("--columns", callback=_named_columns, default=None, metavar="ROW,COLUMN[,VALUE]",
-                       help="The headers of a long file, if they are not recognised.")  # fmt: skip
+                       help="The headers of a long file if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
 
 #: How a file is read.
 READING = together(
@@ -52,7 +56,9 @@ READING = together(
 FITTING = together(
     click.option("--max-iter", type=int, default=None, help="The largest number of iterations."),
     click.option("--tol", type=float, default=None, help="Stop when an iteration gains less than this part."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random start."),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the random start."
+    ),
     click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default."),
     click.option("-q", "--quiet", is_flag=True, help="No progress bar and no account."),
 )

@@ -33,8 +33,10 @@ def command(
 
     if bool(rows or cols) == bool(cells) or len(rows) != len(cols):
         raise click.UsageError("Say which cells: a --col for each --row, or --cells FILE.")
+    if output is not None:
+        accounts.check_table(output)
     fitted = halfseen.load(model)
-    table, header = _asked(rows, cols, cells, columns)
+    table, header = _asked(fitted, rows, cols, cells, columns)
     u = as_labels(table.column(header.row), fitted.row_labels_)
     i = as_labels(table.column(header.column), fitted.column_labels_)
     means = fitted.predict(u, i)
@@ -42,18 +44,35 @@ def command(
         for row, column, mean in zip(u, i, means, strict=True):
             click.echo(f"{row}\t{column}\t{mean:.6g}")
         return
-    accounts.check_folder(output)
-    write_table(output, [*table.names, "prediction"] if table.has_header else None, [*table.cells, means])
+    write_table(output, [*table.names, _new_name(table.names)] if table.has_header else None, [*table.cells, means])
     accounts.tell(accounts.of_file(output))
 
 
-def _asked(rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, columns: Any) -> tuple[Table, LongHeader]:
+def _new_name(names: list[str], name: str = "prediction") -> str:
+    return name if name not in names else _new_name(names, f"{name}_")
+
+
+def _asked(
+    fitted: Any, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, columns: Any
+) -> tuple[Table, LongHeader]:
     """The pairs asked for as a table, and which of its columns hold them."""
     if cells is None:
         return Table(["row", "column"], [list(rows), list(cols)], True), LongHeader("row", "column")
     table = read_table(cells, layout="long")
+    if columns is None and table.has_header and _is_pair(fitted, table.names[:2]):
+        lines = [[name, *column] for name, column in zip(table.names, table.cells, strict=True)]
+        table = Table([str(number) for number in range(len(lines))], lines, False)
     if not table.has_header and columns is None:
         return table, LongHeader("0", "1")
     # Values beside the pairs are welcome and not looked at.
     header = long_header(table.names, Reading(layout="long", columns=columns), lambda _: False)
     return table, header or LongHeader(*table.names[:2])
+
+
+def _is_pair(fitted: Any, names: list[str]) -> bool:
+    """Whether what looks like a header names a row and a column of the model: the file has no header, then."""
+    sides = (fitted.row_labels_, fitted.column_labels_)
+    return len(names) == 2 and all(
+        labels is not None and as_labels([name], labels)[0] in labels.tolist()
+        for name, labels in zip(names, sides, strict=True)
+    )

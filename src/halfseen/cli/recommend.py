@@ -30,6 +30,8 @@ def command(model: str, users: tuple[str, ...], history: str | None, n: int, inc
 
     if bool(users) == bool(history):
         raise click.UsageError("Say for whom: either --user (once or more), or --history FILE.")
+    if output is not None:
+        accounts.check_table(output)
     fitted = halfseen.load(model)
     asked, rows = _rows(fitted, users, history)
     excluded = as_labels(exclude, fitted.column_labels_)
@@ -41,7 +43,6 @@ def command(model: str, users: tuple[str, ...], history: str | None, n: int, inc
         if scores[place][rank] == scores[place][rank]
     ]
     if output is not None:
-        accounts.check_folder(output)
         write_table(output, ["row", "rank", "column", "score"], list(zip(*lines, strict=True)) or [[]] * 4)
         accounts.tell(accounts.of_file(output))
     else:
@@ -61,11 +62,9 @@ def _rows(fitted: Any, users: tuple[str, ...], history: str | None) -> tuple[lis
 
 
 def _show(lines: list[tuple[Any, int, Any, float]]) -> None:
-    user: Any = object()
     for row, rank, column, score in lines:
-        if row != user:
+        if rank == 1:
             click.echo(f"{row}:")
-            user = row
         click.echo(f"  {rank:>3}  {score:<10.4g}  {column}")
     if not lines:
         click.echo("Nothing is left to recommend: everything was seen or excluded.")

@@ -117,6 +117,24 @@ class Observed:
         """float32 or float64."""
         return self.values.dtype
 
+    @cached_property
+    def firsts(self) -> np.ndarray | None:
+        """1 for the first of the cells at a place, 0 for its repetitions; None if no place was seen twice.
+
+        Only `duplicates="keep"` lets a place be seen more than once. The grid has it once.
+        """
+        firsts = np.ones(self.nnz, dtype=bool)
+        firsts[1:] = self.indices[1:] != self.indices[:-1]
+        starts = self.indptr[:-1]
+        firsts[starts[starts < self.nnz]] = True
+        return None if firsts.all() else firsts.astype(self.dtype)
+
+    @property
+    def unseen_places(self) -> int:
+        """How many places of the grid were not seen."""
+        seen = self.nnz if self.firsts is None else int(self.firsts.sum())
+        return self.shape[0] * self.shape[1] - seen
+
     def seen_per_row(self) -> np.ndarray:
         """How many cells are seen in each row."""
         return np.diff(self.indptr)

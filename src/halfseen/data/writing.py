@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from halfseen.data.drafts import moved_when_whole
+from halfseen.data.labels import is_plain_integer
 from halfseen.data.numerals import all_numbers, is_missing, numbers
 from halfseen.data.parquet import is_parquet, write_parquet
 from halfseen.errors import DataError
@@ -46,6 +48,13 @@ def _write(draft: Path, path: Path, names: Sequence[str] | None, columns: list[l
         _write_text(draft, path, names, columns)
 
 
+def check_ending(path: Any) -> None:
+    """Refuse a format that tables aren't written in."""
+    path = Path(path)
+    if not is_parquet(path):
+        _delimiter(path)
+
+
 def _is_float64(column: Any) -> bool:
     return isinstance(column, np.ndarray) and column.dtype == np.float64
 
@@ -74,11 +83,22 @@ def _field(value: Any) -> str:
 def _typed(column: list[Any]) -> Any:
     """A column of one type, as Parquet wants it: numbers written as text become numbers again."""
     present = [value for value in column if value is not None]
+    if all(isinstance(value, str) for value in present):
+        return _typed_text(column)
     if any(isinstance(value, (str, float, np.floating)) for value in present) and all_numbers(present):
         return numbers(column)
     if any(isinstance(value, str) for value in present):
         return [None if value is None else str(value) for value in column]
     return column
+
+
+def _typed_text(column: list[Any]) -> Any:
+    """Integers to the last digit, other numbers as floats; ids such as 007 stay text, as they do in labels."""
+    there = [value for value in column if not is_missing(value)]
+    if there and all(map(is_plain_integer, there)):
+        return [None if is_missing(value) else int(value) for value in column]
+    padded = any(re.match(r"[+-]?0[0-9]", value.strip()) for value in there)
+    return numbers(column) if all_numbers(column) and not padded else column
 
 
 @contextmanager

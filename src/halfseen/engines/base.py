@@ -23,9 +23,11 @@ class Side(Enum):
 class Cells(Protocol):
     """The seen cells where the engine wants them."""
 
+    observed: Observed
     y: Any
     weights: Any | None
-    observed: Observed
+    #: As `Observed.firsts`; None also where unseen cells are missing, because only zeros need it.
+    firsts: Any | None
 
 
 class Engine(ABC):

@@ -52,6 +52,7 @@ class CpuCells(Cells):
         self.observed = observed
         self.y = observed.values
         self.weights = observed.weights
+        self.firsts = observed.firsts if observed.unseen == "zero" else None
         self.orders = {side: self._order(side) for side in {Side.ROWS, *sides}}
 
     def _order(self, side: Side) -> Order:

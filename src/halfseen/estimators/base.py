@@ -97,7 +97,8 @@ class Factorization(
                 fit = run(
                     task, solver, lambda: self._start(task, solver), max_iter=self.max_iter, tol=self.tol, watch=watch
                 )
-        self._keep(fit, observed)
+                for name, value in self._attributes(fit, observed).items():
+                    setattr(self, name, value)
         _tell_the_end(self)
         return self
 
@@ -110,29 +111,39 @@ class Factorization(
         W, H = (_checked_start(F, size, name) for F, size, name in zip(self.init, sizes, ("W0", "H0"), strict=True))
         return W, H
 
-    def _keep(self, fit: Fit, observed: Observed) -> None:
-        """Take over what a fit left."""
-        self.factors_ = (fit.rows, fit.columns)
-        self.W_, self.H_ = fit.rows.mean, fit.columns.mean
-        self.likelihood_ = fit.likelihood
-        self.trace_, self.n_iter_, self.status_ = dict(fit.trace), fit.n_iter, fit.status
-        self.row_labels_, self.column_labels_ = observed.row_labels, observed.column_labels
-        self.seen_ = (observed.indptr, observed.indices)
+    @staticmethod
+    def _attributes(fit: Fit, observed: Observed) -> dict[str, Any]:
+        """What a fit leaves, by the names of the fitted attributes."""
+        return {
+            "factors_": (fit.rows, fit.columns),
+            "W_": fit.rows.mean,
+            "H_": fit.columns.mean,
+            "likelihood_": fit.likelihood,
+            "trace_": dict(fit.trace),
+            "n_iter_": fit.n_iter,
+            "status_": fit.status,
+            "row_labels_": observed.row_labels,
+            "column_labels_": observed.column_labels,
+            "seen_": (observed.indptr, observed.indices),
+        }
 
     def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
         """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
 
         The W of the fit itself, which moved together with H, is the attribute `W_`.
         """
-        return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
+        return self.fit(X, y, cell_weight=cell_weight)._folded_in(X, cell_weight)
 
     def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
         """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone."""
         check_is_fitted(self)
+        return self._folded_in(X, cell_weight)
+
+    def _folded_in(self, X: Any, cell_weight: Any = None) -> Array:
+        """As `transform`, but always an array: scikit-learn's `set_output` does not reach here."""
         observed = observe_rows(self, X, cell_weight=cell_weight)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
-            return self._fold_in(task)
+            return self._fold_in(Task(engine, engine.place(observed, Side.ROWS), self.likelihood_))
 
     def _fold_in(self, task: Task) -> Array:
         task.likelihood.check(task.cells.observed, type(self).__name__)
@@ -164,7 +175,7 @@ class Factorization(
         check_is_fitted(self)
         if cols is None:
             _refuse_sparse(rows)
-            return self.inverse_transform(self.transform(rows))
+            return self.inverse_transform(self._folded_in(rows))
         u, i = pair_positions(self, rows, cols)
         means: Array = self.likelihood_.mean(np.einsum("...k,...k->...", self.W_[u], self.H_[i]))
         return means

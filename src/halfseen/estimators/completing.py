@@ -23,7 +23,7 @@ def completed(model: Any, X: Any) -> Any:
             f"A completed matrix must have at most {MOST_CELLS:,} cells. Found {given.shape[0]:,} x "
             f"{given.shape[1]:,}. Use predict for the cells of interest, or recommend for the best of each row."
         )
-    filled = model.inverse_transform(model.transform(X))
+    filled = model.inverse_transform(model._folded_in(X))
     filled[given.row_of_cell(), given.indices] = given.values
     frame = as_frame(X)
     if frame is None:
@@ -35,13 +35,12 @@ def completed(model: Any, X: Any) -> Any:
 def _wide(frame: Any, given: Observed, filled: Array) -> Any:
     """The frame with the holes of its columns filled; a column without a hole stays as it is."""
     holes = len(frame) - given.seen_per_column()
-    names = list(frame.columns)[len(frame.columns) - given.shape[1] :]
-    place = {label: j for j, label in enumerate(given.column_labels)} if given.column_labels is not None else {}
+    labels = list(frame.columns) if given.column_labels is None else given.column_labels.tolist()
     backend = nw.get_native_namespace(frame)
     columns = [
-        nw.new_series(name, filled[:, j], backend=backend)
-        for number, name in enumerate(names)
-        if holes[j := place.get(name, number)] > 0
+        nw.new_series(name, filled[:, place], backend=backend)
+        for place, name in enumerate(labels)
+        if name in frame.columns and holes[place] > 0
     ]
     return frame.with_columns(*columns).to_native()
 

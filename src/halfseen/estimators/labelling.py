@@ -10,11 +10,21 @@ from halfseen.data.labels import keys, quoted, uniform
 from halfseen.errors import DataError
 
 
+def is_single(wanted: Any) -> bool:
+    """Whether something is one label, rather than a list of them."""
+    return isinstance(wanted, str | bytes) or not hasattr(wanted, "__len__")
+
+
 def positions(model: Any, wanted: Any, side: str) -> Array:
-    """The positions of rows or columns (`side`) asked for by label or, if the fit had no labels, by position."""
+    """The positions of rows or columns (`side`) asked for by label or, if the fit had no labels, by position.
+
+    A single label counts as a list of one.
+    """
+    wanted = [wanted] if is_single(wanted) else wanted
     labels = model.row_labels_ if side == "row" else model.column_labels_
     size = len(model.W_ if side == "row" else model.H_)
-    wanted = np.asarray(wanted) if not isinstance(wanted, list | tuple) else wanted
+    if len(wanted) == 0:
+        return np.empty(0, np.int64)
     return _in_range(wanted, size, side) if labels is None else _looked_up(model, wanted, labels, side)
 
 
@@ -26,10 +36,9 @@ def labels_at(model: Any, places: Array, side: str) -> Array:
 
 def pair_positions(model: Any, rows: Any, cols: Any) -> tuple[Array, Array]:
     """Both positions of each pair; one row for many columns, or one column for many rows, is welcome."""
-    shapes = [() if np.isscalar(side) else (len(side),) for side in (rows, cols)]
     u, i = (
-        positions(model, [side] if np.isscalar(side) else side, name).reshape(shape)
-        for side, name, shape in zip((rows, cols), ("row", "column"), shapes, strict=True)
+        positions(model, wanted, side).reshape(() if is_single(wanted) else -1)
+        for wanted, side in ((rows, "row"), (cols, "column"))
     )
     if u.shape and i.shape and u.shape != i.shape:
         raise DataError(

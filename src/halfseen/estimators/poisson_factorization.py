@@ -110,6 +110,7 @@ class PoissonFactorization(Factorization):
         checks.check_parameters({"level": level}, rule)
         tails = (0.5 - level / 2, 0.5 + level / 2)
         rows, columns = (
-            tuple(gamma.ppf(tail, factor.shape, scale=1.0 / factor.rate) for tail in tails) for factor in self.factors_
+            tuple(gamma.ppf(tail, factor.shape, scale=1.0 / factor.rate).astype(factor.mean.dtype) for tail in tails)
+            for factor in self.factors_
         )
         return rows, columns

@@ -63,9 +63,9 @@ class RecommendingMixin:
     def _rows_to_serve(self, rows: Any) -> tuple[Array, tuple[Array, Array]]:
         """W of the rows, and what each has seen."""
         if _is_data(rows):
-            observed = observe_rows(self, rows)
-            return self.transform(observed), (observed.indptr, observed.indices)
-        places = positions(self, [rows] if np.isscalar(rows) else rows, "row")
+            observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
+            return self._folded_in(observed), (observed.indptr, observed.indices)
+        places = positions(self, rows, "row")
         indptr, seen = self.seen_
         counts = np.diff(indptr)[places]
         ends = np.concatenate([[0], np.cumsum(counts)])
@@ -77,9 +77,9 @@ class RecommendingMixin:
         allowed = np.ones(len(self.H_), bool)
         if items is not None:
             allowed[:] = False
-            allowed[positions(self, [items] if np.isscalar(items) else items, "column")] = True
-        if exclude is not None and not (hasattr(exclude, "__len__") and len(exclude) == 0):
-            allowed[positions(self, [exclude] if np.isscalar(exclude) else exclude, "column")] = False
+            allowed[positions(self, items, "column")] = True
+        if exclude is not None:
+            allowed[positions(self, exclude, "column")] = False
         return np.flatnonzero(allowed)
 
     def _named(self, places: Array, scores: Array, candidates: Array) -> Recommendations:
@@ -99,12 +99,12 @@ class RecommendingMixin:
     H_: Array
     seen_: tuple[Array, Array]
     column_labels_: Array | None
-    transform: Any
+    _folded_in: Any
 
 
 def _is_data(rows: Any) -> bool:
     """Whether rows are histories to be folded in, rather than names of rows of the fit."""
-    if isinstance(rows, Observed) or is_list_of_histories(rows) or as_frame(rows) is not None:
+    if isinstance(rows, Observed | dict) or is_list_of_histories(rows) or as_frame(rows) is not None:
         return True
     return getattr(rows, "ndim", 1) == 2
 
@@ -120,10 +120,20 @@ def _hide(x: Array, indptr: Array, seen: Array, candidates: Array, size: int) ->
 
 def _best(x: Array, n: int) -> tuple[Array, Array]:
     """Positions and scores of the n best of each row, best first, ties by position; -1 and NaN where hidden."""
-    top = np.sort(np.argpartition(-x, n - 1, axis=1)[:, :n], axis=1) if n < x.shape[1] else None
-    scores = x if top is None else np.take_along_axis(x, top, axis=1)
+    top = _chosen(x, n)
+    scores = np.take_along_axis(x, top, axis=1)
     order = np.argsort(-scores, axis=1, kind="stable")
-    places = order if top is None else np.take_along_axis(top, order, axis=1)
-    scores = np.take_along_axis(scores, order, axis=1)
+    places, scores = np.take_along_axis(top, order, axis=1), np.take_along_axis(scores, order, axis=1)
     hidden = np.isneginf(scores)
     return np.where(hidden, -1, places), np.where(hidden, np.nan, scores)
+
+
+def _chosen(x: Array, n: int) -> Array:
+    """Positions of the n best of each row, ascending; of equal ones at the end of the list the first."""
+    if n == x.shape[1]:
+        return np.broadcast_to(np.arange(n), x.shape)
+    last = np.partition(x, -n, axis=1)[:, [-n]]
+    better, equal = x > last, x == last
+    room = n - better.sum(axis=1, keepdims=True)
+    equal &= np.cumsum(equal, axis=1, dtype=np.int32) <= room
+    return np.nonzero(better | equal)[1].reshape(len(x), n)

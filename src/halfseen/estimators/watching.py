@@ -1,9 +1,9 @@
 """Who looks on while a model is fitted: scikit-learn's callbacks, and a progress bar."""
 
-import copy
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,24 +33,23 @@ def watch(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any
 def _callbacks(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any) -> Iterator[Watch]:
     """scikit-learn's callbacks: the fit is the task, every iteration a subtask."""
     context = model._init_callback_context(max_subtasks=model.max_iter)
+    started = perf_counter()
     told = {"X": X, "y": y, "metadata": {} if cell_weight is None else {"cell_weight": cell_weight}}
     context.call_on_fit_task_begin(estimator=model, **told)
 
     def tell(iteration: int, state: Any) -> bool:
-        def fitted() -> Any:
-            """The model as if the fit had stopped here."""
-            trace = {"objective": np.array([state.objective]), "seconds": np.array([0.0])}
-            twin = copy.copy(model)
-            twin._keep(Fit(state.rows, state.columns, task.likelihood, trace, Status.STOPPED), observed)
-            twin.n_iter_ = iteration
-            return twin
+        def so_far() -> dict[str, Any]:
+            """The fitted attributes as if the fit had stopped here."""
+            trace = {"objective": np.array([state.objective]), "seconds": np.array([perf_counter() - started])}
+            fit = Fit(state.rows, state.columns, task.likelihood, trace, Status.STOPPED)
+            return model._attributes(fit, observed) | {"n_iter_": iteration}
 
         iteration_context = context.subcontext(task_name="iteration")
         iteration_context.call_on_fit_task_begin(estimator=model, **told)
-        return bool(iteration_context.call_on_fit_task_end(estimator=model, fitted_estimator=fitted, **told))
+        return bool(iteration_context.call_on_fit_task_end(estimator=model, reconstruction_attributes=so_far, **told))
 
     yield tell
-    context.call_on_fit_task_end(estimator=model, fitted_estimator=lambda: model, **told)
+    context.call_on_fit_task_end(estimator=model, reconstruction_attributes={}, **told)
 
 
 @contextmanager

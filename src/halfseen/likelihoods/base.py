@@ -119,5 +119,5 @@ class Likelihood(ABC):
         seen = observed.values if observed.weights is None else observed.values * observed.weights
         weight = observed.nnz if observed.weights is None else observed.weights.sum(dtype=np.float64)
         if observed.unseen == "zero":
-            weight += observed.shape[0] * observed.shape[1] - observed.nnz
+            weight += observed.unseen_places
         return float(seen.sum(dtype=np.float64) / max(weight, 1e-300))

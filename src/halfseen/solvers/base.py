@@ -79,8 +79,8 @@ class Solver(ABC, Generic[FactorT]):
         """Whether the last epoch gained too little to go on."""
 
     @abstractmethod
-    def blank(self, average: Array, count: int) -> FactorT:
-        """The factor of `count` rows of which nothing is known but the average row of the others."""
+    def blank(self, average: Array, count: int, side: Side) -> FactorT:
+        """The factor of `count` rows (or columns) of which nothing is known but the average of the others."""
 
     def _needs(self, holds: bool, likelihood: Likelihood, need: str) -> None:
         if not holds:

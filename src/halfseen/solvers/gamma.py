@@ -106,13 +106,13 @@ class Gamma(Solver[GammaFactor]):
         return GammaFactor(*arrays), engine.total(_itself, gain), engine.total(_itself, pushed)
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
-        """The bound's relative rise is below tol."""
-        return current - previous < tol * abs(current)
+        """The bound's relative rise is at most tol."""
+        return current - previous <= tol * abs(current)
 
-    def blank(self, average: Array, count: int) -> GammaFactor:
-        """The prior's shape around the average row: such a row is as uncertain as the prior."""
+    def blank(self, average: Array, count: int, side: Side) -> GammaFactor:
+        """The prior's shape around the average: such a row is as uncertain as the prior."""
         mean = np.repeat(np.maximum(average, np.finfo(average.dtype).tiny ** 0.5)[None], count, axis=0)
-        shape = np.full_like(mean, self.priors[Side.ROWS].shape)
+        shape = np.full_like(mean, self.priors[side].shape)
         return GammaFactor(shape, shape / mean, mean, np.exp(digamma(shape)) / shape * mean)
 
 

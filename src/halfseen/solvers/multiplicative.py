@@ -79,10 +79,10 @@ class Multiplicative(Solver[PointFactor]):
         return PointFactor(task.engine.each(move, F, P, xp.broadcast_to(Q, F.shape), into=(P,)))
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
-        """(previous - current) / loss at the start < tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
-        return previous - current < tol * abs(first)
+        """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
+        return previous - current <= tol * abs(first)
 
-    def blank(self, average: Array, count: int) -> PointFactor:
+    def blank(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 
     def _state(self, task: Task, rows: PointFactor, columns: PointFactor, x: Any = None) -> State[PointFactor]:

@@ -8,10 +8,12 @@ import numpy as np
 
 from halfseen.arrays import namespace
 from halfseen.engines import Cells, Engine, Side
-from halfseen.likelihoods import Likelihood
+from halfseen.likelihoods import Likelihood, UnseenPush
 
 #: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
 _CELLS_AT_A_TIME = 1 << 17
+#: How many units of rounding a sum of pushes may be off.
+_ROUNDING = 4096.0
 
 
 @dataclass(frozen=True)
@@ -23,60 +25,68 @@ class Task:
     likelihood: Likelihood
 
     @property
-    def zeros_count(self) -> bool:
-        """Whether an unseen cell is an observation of zero."""
-        return self.cells.observed.unseen == "zero"
+    def zeros(self) -> UnseenPush | None:
+        """What an unseen cell pushes as an observation of zero; None if it is missing and says nothing."""
+        return self.likelihood.unseen if self.cells.observed.unseen == "zero" else None
 
     def pull_push(self, x: Any) -> tuple[Any, Any]:
         """Every seen cell's weighted pull and push. Where zeros count, the push an unseen cell would have is taken off,
         because `unseen_push` adds it for the whole grid. `x` is used up: the pushes may be written over it."""
-        zeros_count, likelihood = self.zeros_count, self.likelihood
+        likelihood, zeros = self.likelihood, self.zeros
+        nothing_but_pull = zeros is not None and likelihood.pushes_as_unseen and not self._counts
 
-        def rule(y: Any, x: Any, weight: Any = None) -> tuple[Any, Any]:
-            if weight is None and zeros_count and likelihood.pushes_as_unseen:
-                return likelihood.pull_push(y, x)[0], 0.0
+        def rule(y: Any, x: Any, *counts: Any) -> tuple[Any, Any]:
             pull, push = likelihood.pull_push(y, x)
+            if nothing_but_pull:
+                return pull, 0.0
+            weight, first = self._weight_and_first(counts)
             if weight is not None:
                 pull, push = pull * weight, push * weight
-            return pull, push - likelihood.unseen.at(x) if zeros_count else push  # type: ignore[union-attr]
+            return pull, push if zeros is None else push - first * zeros.at(x)
 
-        pull, push = self.engine.each(rule, *self._with_weights(x), into=(None, x))
+        pull, push = self.engine.each(rule, self.cells.y, x, *self._counts, into=(None, x))
         return pull, push
 
     def unseen_push(self, near: Any, far: Any) -> Any:
         """The push on each row of `near` if every cell of the grid were an unseen zero; the number 0 if none is."""
-        if not self.zeros_count:
+        if self.zeros is None:
             return 0.0
-        unseen = self.likelihood.unseen
-        if unseen.power == 0:  # type: ignore[union-attr]
-            return unseen.scale * self.engine.column_sums(far)  # type: ignore[union-attr]
-        return near @ (unseen.scale * (far.T @ far))  # type: ignore[union-attr]
+        if self.zeros.power == 0:
+            return self.zeros.scale * self.engine.column_sums(far)
+        return near @ (self.zeros.scale * (far.T @ far))
 
     def pushes(self, push: Any, near: Any, far: Any, side: Side) -> Any:
         """Q of the half-step: the pushes of all cells along each row of `near`, or one row that serves them all."""
-        return self.engine.spread(self.cells, push, far, side) + self.unseen_push(near, far)
+        from_seen, from_grid = self.engine.spread(self.cells, push, far, side), self.unseen_push(near, far)
+        Q = from_seen + from_grid
+        if isinstance(from_seen, float) or isinstance(from_grid, float):
+            return Q
+        # Where cells of weight 0 take all of the grid's push away, what is left is rounding, and no push.
+        xp = namespace(Q)
+        return xp.where(_ROUNDING * xp.finfo(Q.dtype).eps * from_grid < Q, Q, 0.0)
 
     def divergence(self, x: Any, W: Any, H: Any) -> float:
         """The summed divergence between what was seen and x, over the seen cells or, where zeros count, over all."""
-        zeros_count, likelihood = self.zeros_count, self.likelihood
+        likelihood, zeros = self.likelihood, self.zeros
 
-        def rule(y: Any, x: Any, weight: Any = None) -> Any:
+        def rule(y: Any, x: Any, *counts: Any) -> Any:
+            weight, first = self._weight_and_first(counts)
             cost = likelihood.divergence(y, x)
-            if weight is not None:
-                cost = cost * weight
-            return cost - likelihood.unseen.cost(x) if zeros_count else cost  # type: ignore[union-attr]
+            cost = cost if weight is None else cost * weight
+            return cost if zeros is None else cost - first * zeros.cost(x)
 
-        return self.engine.total(rule, *self._with_weights(x)) + self._cost_of_zeros(W, H)
+        return self.engine.total(rule, self.cells.y, x, *self._counts) + self._cost_of_zeros(W, H)
 
     def expected_log(self, x: Any) -> float:
         """The evidence bound's local term, sum of log p(y|x) + push * x, at the geometric x."""
         likelihood = self.likelihood
 
-        def rule(y: Any, x: Any, weight: Any = None) -> Any:
+        def rule(y: Any, x: Any, *counts: Any) -> Any:
+            weight, _ = self._weight_and_first(counts)
             gain = likelihood.pull_push(y, x)[1] * x - likelihood.divergence(y, x)
             return gain if weight is None else gain * weight
 
-        return self.engine.total(rule, *self._with_weights(x)) + self.saturated
+        return self.engine.total(rule, self.cells.y, x, *self._counts) + self.saturated
 
     @cached_property
     def saturated(self) -> float:
@@ -94,17 +104,22 @@ class Task:
         """How many cells count, by their weights; where zeros count, the unseen ones too."""
         observed = self.cells.observed
         seen = observed.nnz if observed.weights is None else float(observed.weights.sum(dtype=np.float64))
-        return seen + (observed.shape[0] * observed.shape[1] - observed.nnz if self.zeros_count else 0)
+        return seen + (0 if self.zeros is None else observed.unseen_places)
 
     def _cost_of_zeros(self, W: Any, H: Any) -> float:
         """What the whole grid would cost if every cell were an unseen zero."""
-        if not self.zeros_count:
+        if self.zeros is None:
             return 0.0
-        unseen = self.likelihood.unseen
-        if unseen.power == 0:  # type: ignore[union-attr]
-            return float(unseen.scale * (self.engine.column_sums(W) @ self.engine.column_sums(H)))  # type: ignore[union-attr]
-        return float(0.5 * unseen.scale * namespace(W).sum((W.T @ W) * (H.T @ H)))  # type: ignore[union-attr]
+        if self.zeros.power == 0:
+            return float(self.zeros.scale * (self.engine.column_sums(W) @ self.engine.column_sums(H)))
+        return float(0.5 * self.zeros.scale * namespace(W).sum((W.T @ W) * (H.T @ H)))
 
-    def _with_weights(self, x: Any) -> tuple[Any, ...]:
-        cells = self.cells
-        return (cells.y, x) if cells.weights is None else (cells.y, x, cells.weights)
+    @property
+    def _counts(self) -> tuple[Any, ...]:
+        """The cell arrays that say how much a cell counts, as far as there are any: weights, firsts."""
+        return tuple(array for array in (self.cells.weights, self.cells.firsts) if array is not None)
+
+    def _weight_and_first(self, counts: tuple[Any, ...]) -> tuple[Any, Any]:
+        """A rule's share of `_counts`: the weight or None; how often the cell stands for its place in the grid."""
+        weight = None if self.cells.weights is None else counts[0]
+        return weight, 1.0 if self.cells.firsts is None else counts[-1]

@@ -1,0 +1,82 @@
+"""Running the program: in this process for speed, or as a program of its own."""
+
+import errno
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+from click.testing import CliRunner
+from sklearn.exceptions import ConvergenceWarning
+
+from halfseen.cli import main
+from halfseen.errors import DataWarning
+
+SCRIPT = Path(sys.executable).with_name("halfseen")
+PROGRAM = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-c", "from halfseen.cli import main; main()"]
+
+
+def halfseen(*words):
+    """A command in this process; what is a bug goes up as it is, and halfseen's own warnings are shown, not raised."""
+    with warnings.catch_warnings():
+        for category in (DataWarning, ConvergenceWarning):
+            warnings.simplefilter("always", category)
+        return CliRunner().invoke(main, [str(word) for word in words], prog_name="halfseen", catch_exceptions=False)
+
+
+def done(*words):
+    """The lines that a command prints when all goes well and there is nothing to remark."""
+    result = halfseen(*words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout.splitlines()
+
+
+def remarked(*words):
+    """The only note of a command that goes well otherwise."""
+    result = halfseen(*words)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("note: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.strip()
+
+
+def refused(*words):
+    """The one sentence with which a command refuses."""
+    result = halfseen(*words)
+    check_refusal(result.exit_code, result.stdout, result.stderr)
+    return result.stderr.strip()
+
+
+def refused_for_room(full_disk, *words):
+    """Refuse, with the system's reason, where the disk is full."""
+    with full_disk():
+        sentence = refused(*words)
+    reasons = (os.strerror(errno.ENOSPC), os.strerror(errno.EFBIG))
+    assert any(reason in sentence for reason in reasons), sentence
+
+
+def check_refusal(exit_code, stdout, stderr):
+    assert (exit_code, stdout) == (2, "")
+    assert stderr.startswith("halfseen: ")
+    assert stderr.endswith("\n")
+    assert stderr.count("\n") == 1
+
+
+def misused(*words):
+    """What is said of a command line that can't be understood, below the usage."""
+    result = halfseen(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: halfseen ")
+    return result.stderr.rstrip().rpartition("\nError: ")[2]
+
+
+def program(*words, **options):
+    """The real program, its output caught as text."""
+    options = {"capture_output": True, "text": True, "timeout": 120, **options}
+    return subprocess.run([*PROGRAM, *map(str, words)], check=False, **options)
+
+
+def names_in(folder):
+    """Everything in a folder, hidden files too."""
+    return sorted(path.name for path in folder.iterdir())

@@ -1,0 +1,216 @@
+"""The real program on a terminal: its progress bar, and Ctrl-C."""
+
+import errno
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+import halfseen
+from tests.cli.program import PROGRAM, names_in, program
+
+pty = pytest.importorskip("pty", reason="no pseudo-terminals on this platform")
+
+PATIENCE = 120  # seconds until a test gives up; a healthy program takes a few
+LONG = ("--method", "nmf", "-k", "8", "--max-iter", "100000", "--tol", "0")
+SOME_ITERATION = re.compile(r"\b([1-9]\d*)/100000\b")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A file of 30,000 cells, on which a fit of 100,000 iterations takes minutes."""
+    random = np.random.default_rng(5)
+    values = random.poisson(3.0, (300, 200))
+    seen = random.random(values.shape) < 0.5
+    lines = [f"u{i},i{j},{values[i, j]}" for i, j in zip(*np.nonzero(seen), strict=True)]
+    path = tmp_path_factory.mktemp("many") / "many.csv"
+    path.write_text("user,item,rating\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def listening():
+    """Let the programs hear SIGINT, even where the tests run in the background and ignore it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class OnTerminal:
+    """The program with its stderr on a terminal, and all that it has shown there so far."""
+
+    def __init__(self, *words):
+        self.shown = ""
+        self._screen, terminal = pty.openpty()
+        environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
+        environment.pop("NO_COLOR", None)
+        self.process = subprocess.Popen(
+            [*PROGRAM, *map(str, words)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            text=True,
+            env=environment,
+        )
+        os.close(terminal)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        os.close(self._screen)
+
+    def wait_for(self, pattern):
+        """Read the terminal until the pattern is there."""
+        while not pattern.search(self.shown):
+            assert self._read(), f"The program ended before showing {pattern.pattern!r}: {self.shown[-2000:]}"
+
+    def ended(self):
+        """Read the terminal to its end; the exit code."""
+        while self._read():
+            pass
+        return self.process.wait(PATIENCE)
+
+    def _read(self):
+        """Take what the terminal shows next; False when nothing will follow."""
+        ready, _, _ = select.select([self._screen], [], [], PATIENCE)
+        assert ready, f"The program shows nothing new for {PATIENCE} s: {self.shown[-2000:]}"
+        try:
+            new = os.read(self._screen, 65536)
+        except OSError as error:  # how Linux says that the other side has closed
+            if error.errno != errno.EIO:
+                raise
+            new = b""
+        self.shown += new.decode(errors="replace")
+        return bool(new)
+
+
+def plain(text):
+    """Text without the terminal's control sequences."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+
+# The bar.
+
+
+def test_a_bar_is_shown_on_a_terminal(many, tmp_path):
+    words = ("--method", "nmf", "-k", 2, "--max-iter", 30, "--tol", 0, "-o", tmp_path / "model.hs")
+    with OnTerminal("fit", many, *words) as running:
+        assert running.ended() == 0
+        account = running.process.stdout.read()
+    model = halfseen.load(tmp_path / "model.hs")
+    last = plain(running.shown).rstrip().splitlines()[-1]
+    assert last.startswith("WeightedNMF ")
+    assert "30/30" in last
+    assert f"objective {model.trace_['objective'][-1]:.6g}" in last
+    assert len(account.splitlines()) == 5
+
+
+def test_quiet_shows_no_bar(many, tmp_path):
+    words = ("-q", "--method", "nmf", "-k", 2, "--max-iter", 5, "--tol", 0, "-o", tmp_path / "model.hs")
+    with OnTerminal("fit", many, *words) as running:
+        assert running.ended() == 0
+        assert running.process.stdout.read() == ""
+    assert running.shown == ""
+
+
+def test_no_bar_goes_into_a_pipe(many, tmp_path):
+    result = program("fit", many, "--method", "nmf", "-k", 2, "--max-iter", 5, "--tol", 0, "-o", tmp_path / "model.hs")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "\x1b" not in result.stdout
+
+
+def test_a_note_does_not_break_the_bar(many, tmp_path):
+    words = ("--method", "nmf", "-k", 2, "--max-iter", 5, "-o", tmp_path / "model.hs")
+    with OnTerminal("fit", many, *words) as running:
+        assert running.ended() == 0
+    lines = plain(running.shown).rstrip().splitlines()
+    assert lines[-1].startswith("note: WeightedNMF: Stopped at max_iter")
+    assert "5/5" in lines[-2]
+
+
+# Ctrl-C.
+
+
+def test_an_interrupt_keeps_the_fit_so_far(many, tmp_path):
+    place = tmp_path / "model.hs"
+    with OnTerminal("fit", many, *LONG, "-o", place) as running:
+        running.wait_for(SOME_ITERATION)
+        running.process.send_signal(signal.SIGINT)
+        assert running.ended() == 130
+        assert running.process.stdout.read() == ""
+    shown = plain(running.shown)
+    told = re.search(r"Interrupted after (\d+) iterations; the fit so far is in (.+)\.$", shown.replace("\n", ""))
+    model = halfseen.load(place)
+    assert (int(told[1]), told[2]) == (model.n_iter_, str(place))
+    assert model.n_iter_ >= int(SOME_ITERATION.search(shown)[1])
+    assert model.status_.name == "INTERRUPTED"
+    assert "Traceback" not in shown
+    assert names_in(tmp_path) == ["model.hs"]
+
+
+def test_the_fit_so_far_is_that_of_as_many_iterations(many, tmp_path):
+    place = tmp_path / "model.hs"
+    with OnTerminal("fit", many, *LONG, "-o", place) as running:
+        running.wait_for(SOME_ITERATION)
+        running.process.send_signal(signal.SIGINT)
+        assert running.ended() == 130
+    kept = halfseen.load(place)
+    whole = halfseen.WeightedNMF(8, max_iter=kept.n_iter_, tol=0.0, random_state=0).fit(many)
+    np.testing.assert_array_equal(kept.W_, whole.W_)
+    np.testing.assert_array_equal(kept.H_, whole.H_)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this platform")
+def test_an_interrupt_before_the_first_iteration_saves_nothing(tmp_path):
+    """The data come through a pipe that says nothing, so that the program waits for them."""
+    data = tmp_path / "data.csv"
+    os.mkfifo(data)
+    with OnTerminal("fit", data, *LONG, "-o", tmp_path / "model.hs") as running:
+        writing = opened_by_reader(data, running.process)
+        running.process.send_signal(signal.SIGINT)
+        assert running.ended() == 130
+        os.close(writing)
+    assert plain(running.shown).strip() == "Interrupted before the first iteration; nothing was saved."
+    assert names_in(tmp_path) == ["data.csv"]
+
+
+def opened_by_reader(path, process):
+    """The writing end of a named pipe, as soon as the program has opened the other."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "The program ended before it read its data."
+        try:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nobody reads yet
+                raise
+        time.sleep(0.01)
+    pytest.fail("The program never read its data.")
+
+
+def test_an_interrupted_imputation_writes_nothing(tmp_path):
+    random = np.random.default_rng(6)
+    values = random.gamma(2.0, 1.0, (1000, 20))
+    values[random.random(values.shape) < 0.3] = np.nan
+    table = tmp_path / "table.csv"
+    lines = (",".join("" if value != value else f"{value:.3f}" for value in row) for row in values)
+    table.write_text(",".join(f"c{j}" for j in range(20)) + "\n" + "\n".join(lines) + "\n")
+    with OnTerminal("impute", table, "-k", 5, "--max-iter", 100000, "--tol", 0, "-o", tmp_path / "out.csv") as running:
+        running.wait_for(SOME_ITERATION)
+        running.process.send_signal(signal.SIGINT)
+        assert running.ended() == 130
+    assert "Traceback" not in running.shown
+    assert "Interrupted" in plain(running.shown)
+    assert names_in(tmp_path) == ["table.csv"]

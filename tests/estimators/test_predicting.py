@@ -1,0 +1,327 @@
+"""Predicting single cells, completing what has holes, folding rows in."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from halfseen import PoissonFactorization, WeightedNMF, observe
+from halfseen.errors import DataError, ParameterError
+from halfseen.estimators import completing
+from tests.estimators.models import ITEMS, USERS, fitted, long_frame, seen_matrix, stored, wide_frame
+
+X = seen_matrix()
+
+
+def dense_mean(model):
+    return model.W_ @ model.H_.T
+
+
+# predict
+
+
+def test_pairs():
+    model = fitted(X)
+    mean = dense_mean(model)
+    assert_allclose(model.predict([0, 3, 1], [4, 0, 1]), mean[[0, 3, 1], [4, 0, 1]], rtol=1e-12)
+    assert_allclose(model.predict(np.array([2]), np.array([2])), mean[[2], [2]], rtol=1e-12)
+
+
+def test_one_row_for_many_columns_and_the_other_way_round():
+    model = fitted(X)
+    mean = dense_mean(model)
+    assert_allclose(model.predict(1, [0, 1, 2]), mean[1, :3], rtol=1e-12)
+    assert_allclose(model.predict([0, 1, 2], 4), mean[:3, 4], rtol=1e-12)
+    single = model.predict(1, 2)
+    assert np.ndim(single) == 0
+    assert_allclose(single, mean[1, 2], rtol=1e-12)
+
+
+def test_labels():
+    model = fitted(long_frame())
+    rows, columns = list(model.row_labels_), list(model.column_labels_)
+    mean = dense_mean(model)
+    expected = [mean[rows.index("dan"), columns.index("egg")], mean[rows.index("ann"), columns.index("bun")]]
+    assert_allclose(model.predict(["dan", "ann"], ["egg", "bun"]), expected)
+    assert_allclose(model.predict("bob", ITEMS), mean[rows.index("bob"), [columns.index(item) for item in ITEMS]])
+    assert_allclose(model.predict(pd.Series(USERS), "ale"), model.predict(USERS, "ale"))
+    assert_allclose(model.predict(np.array(USERS), "ale"), model.predict(USERS, "ale"))
+
+
+@pytest.mark.parametrize("data", [X, long_frame()], ids=["positions", "labels"])
+def test_no_pairs_at_all(data):
+    assert fitted(data).predict([], []).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "sentence"),
+    [
+        ([0, 1], [0, 1, 2], "equally long.*Found 2 rows and 3 columns"),
+        ([4], [0], r"Positions of rows must be 0 to 3. Found 4"),
+        ([0], [5], r"Positions of columns must be 0 to 4. Found 5"),
+        ([0], [-1], "Found -1"),
+        (["ann"], [0], "no labels"),
+        ([0.5], [0], "Pass whole numbers"),
+    ],
+)
+def test_pairs_that_are_not_there(rows, columns, sentence):
+    with pytest.raises(DataError, match=sentence):
+        fitted(X).predict(rows, columns)
+
+
+def test_unknown_labels_are_named():
+    model = fitted(long_frame())
+    with pytest.raises(DataError, match=r"A row must be one of the 4 rows .*Found 'eve' \(2 unknown in all\)"):
+        model.predict(["ann", "eve", "eva"], "ale")
+    with pytest.raises(DataError, match=r"Found 'alle' .*Did you mean 'ale'"):
+        model.predict("ann", "alle")
+    with pytest.raises(DataError, match="Found 3"):
+        model.predict(3, "ale")
+    with pytest.raises(DataError, match="Found 7"):
+        model.predict(["ann", 7], "ale")
+
+
+def labelled_by(labels):
+    rows, columns = np.nonzero(~np.isnan(X))
+    return pd.DataFrame({"user": [labels[i] for i in rows], "item": columns, "rating": X[rows, columns]})
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [2**64 - 1, 0, 2**63, 5],
+        [10**18 + 1, 10**18 + 2, 10**18 + 3, -(2**63)],
+        [0.5, 1.5, 2.5, -1.0],
+        [datetime.datetime(2020, 1, day) for day in (1, 2, 3, 4)],
+        list(pd.date_range("2020-01-01", periods=4, freq="D")),
+    ],
+    ids=["huge", "far apart by one", "floats", "datetimes", "timestamps"],
+)
+def test_ids_of_every_kind_are_found_exactly(labels):
+    frame = labelled_by(labels)
+    model = fitted(frame)
+    assert_allclose(model.predict(labels, [2] * 4), model.predict(labels, 2), rtol=1e-12)
+    assert_allclose(model.predict(labels, 2), model.W_ @ model.H_[list(model.column_labels_).index(2)], rtol=1e-12)
+    assert_allclose(model.predict(labels[1], 2), model.predict(labels, 2)[1], rtol=1e-12)
+    assert_array_equal(model.recommend(labels[1]).ids, model.recommend([labels[1]]).ids)
+
+
+def test_predicting_from_data_is_folding_in():
+    model = fitted(X)
+    new = X[:2] + 1
+    assert_allclose(model.predict(new), model.transform(new) @ model.H_.T, rtol=1e-12)
+    with pytest.raises(DataError, match="must be dense"):
+        model.predict(sparse.csr_array(np.nan_to_num(X)))
+
+
+# complete
+
+
+def completed_truth(model, X):
+    observed = observe(X, column_labels=model.column_labels_)
+    return np.where(np.isnan(X), model.transform(observed) @ model.H_.T, X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays(dtype):
+    given = X.astype(dtype)
+    model = fitted(given)
+    filled = model.complete(given)
+    assert filled.dtype == dtype
+    assert_allclose(filled, completed_truth(model, given), rtol=1e-6)
+    assert_array_equal(filled[~np.isnan(X)], given[~np.isnan(X)])
+    assert np.isnan(given).sum() == np.isnan(X).sum()
+
+
+def test_masked_arrays_sparse_matrices_files_and_what_was_observed(tmp_path):
+    model = fitted(X)
+    expected = completed_truth(model, X)
+    masked = np.ma.array(np.nan_to_num(X), mask=np.isnan(X))
+    path = tmp_path / "wide.csv"
+    pd.DataFrame(X).to_csv(path, index=False, header=False)
+    for data in (masked, stored(), stored().tocsr(), observe(X), path, str(path), X.tolist()):
+        assert_allclose(model.complete(data), expected, rtol=1e-9)
+
+
+def test_lists_of_histories():
+    model = fitted(X)
+    histories = [{j: value for j, value in enumerate(row) if not np.isnan(value)} for row in X]
+    assert_allclose(model.complete(histories), completed_truth(model, X), rtol=1e-9)
+
+
+MAKERS = {
+    "pandas": lambda frame: frame,
+    "polars": lambda frame: pl.DataFrame({name: frame[name].to_list() for name in frame}),
+    "arrow": lambda frame: pa.Table.from_pydict({name: frame[name].to_list() for name in frame}),
+}
+every_kind = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def as_columns(frame):
+    """Any frame as a dict of lists."""
+    return frame.to_pydict() if isinstance(frame, pa.Table) else {name: list(frame[name]) for name in frame.columns}
+
+
+@every_kind
+def test_wide_frames(make):
+    frame = make(wide_frame())
+    model = fitted(frame)
+    filled = model.complete(frame)
+    assert type(filled) is type(frame)
+    columns = as_columns(filled)
+    assert list(columns) == ITEMS
+    assert_allclose(np.column_stack(list(columns.values())), completed_truth(model, X), rtol=1e-9)
+
+
+def test_a_wide_frame_keeps_its_index_and_its_whole_columns():
+    frame = wide_frame().set_index(pd.Index(USERS))
+    frame["bun"] = [3, 4, 5, 6]
+    model = fitted(frame)
+    filled = model.complete(frame)
+    assert list(filled.index) == USERS
+    assert filled["bun"].dtype == frame["bun"].dtype
+    assert_allclose(filled.to_numpy(), completed_truth(model, frame.to_numpy(dtype=float)), rtol=1e-9)
+
+
+def test_a_wide_frame_keeps_its_column_of_ids():
+    frame = wide_frame()
+    frame.insert(0, "name", USERS)
+    model = fitted(frame)
+    filled = model.complete(frame)
+    assert list(filled["name"]) == USERS
+    assert list(filled.columns) == ["name", *ITEMS]
+    assert_allclose(filled[ITEMS].to_numpy(), completed_truth(model, X), rtol=1e-9)
+
+
+def test_a_wide_frame_with_ids_and_its_columns_in_another_order():
+    frame = wide_frame()
+    frame.insert(0, "name", USERS)
+    model = fitted(frame)
+    other = frame[["name", *ITEMS[::-1]]]
+    filled = model.complete(other)
+    assert list(filled.columns) == list(other.columns)
+    assert_allclose(filled[ITEMS].to_numpy(), completed_truth(model, X), rtol=1e-9)
+
+
+def test_a_wide_frame_that_lacks_fitted_columns_is_not_filled_wrongly():
+    """Its ids stay ids: it is filled in the columns it has, or refused."""
+    frame = wide_frame()
+    frame.insert(0, "name", USERS)
+    model = fitted(frame)
+    fewer = frame[["name", "ale", "bun", "cod", "dip"]]
+    try:
+        filled = model.complete(fewer)
+    except DataError:
+        return
+    assert list(filled["name"]) == USERS
+    given = np.column_stack([X[:, :4], np.full(4, np.nan)])
+    assert_allclose(filled[ITEMS[:4]].to_numpy(), completed_truth(model, given)[:, :4], rtol=1e-9)
+
+
+@every_kind
+def test_long_frames_get_a_line_for_every_pair(make):
+    frame = make(long_frame())
+    model = fitted(frame)
+    filled = model.complete(frame)
+    assert type(filled) is type(frame)
+    columns = as_columns(filled)
+    assert list(columns) == ["user", "item", "rating"]
+    lines = {(user, item): value for user, item, value in zip(*columns.values(), strict=True)}
+    assert len(lines) == len(columns["user"]) == 20
+    for row, user in enumerate(USERS):
+        W = model.transform(frame)[list(model.row_labels_).index(user)]
+        for column, item in enumerate(ITEMS):
+            mean = W @ model.H_[list(model.column_labels_).index(item)]
+            assert lines[user, item] == pytest.approx(mean if np.isnan(X[row, column]) else X[row, column], rel=1e-9)
+
+
+def test_where_unseen_is_zero_a_hole_is_filled_all_the_same():
+    model = PoissonFactorization(2, max_iter=30, tol=0, random_state=0).fit(X)
+    assert_allclose(model.complete(X), completed_truth(model, X), rtol=1e-9)
+
+
+def test_a_stored_zero_is_kept():
+    given = np.where(X == 1, 0.0, X)
+    for model in (fitted(given), fitted(given, unseen="zero")):
+        assert_array_equal(model.complete(given)[X == 1], 0)
+
+
+def test_what_would_not_fit_into_memory_is_refused(monkeypatch):
+    model = fitted(X)
+    monkeypatch.setattr(completing, "MOST_CELLS", 19)
+    with pytest.raises(DataError, match=r"at most 19 cells. Found 4 x 5. Use predict"):
+        model.complete(X)
+
+
+# transform and inverse_transform
+
+
+def test_the_wrong_number_of_columns_is_refused():
+    model = fitted(X)
+    for data in (X[:, :4], np.column_stack([X, X]), sparse.csr_array(np.ones((2, 4)))):
+        with pytest.raises(DataError, match=r"expecting 5 features as input.*Pass rows with the columns of the fit"):
+            model.transform(data)
+
+
+def test_frames_are_matched_by_name():
+    model = fitted(long_frame())
+    shuffled = long_frame().sample(frac=1, random_state=1)
+    order = [USERS.index(user) for user in shuffled["user"].unique()]
+    assert_allclose(model.transform(shuffled), model.transform(long_frame())[order], rtol=1e-12)
+    with pytest.raises(DataError, match="Found 'gin'"):
+        model.transform(long_frame().replace("ale", "gin"))
+
+
+def test_weights_count_in_folding_in():
+    model = fitted(X)
+    heavy = np.where(np.arange(5) < 2, 0.0, 1.0) * np.ones((4, 1))
+    assert_allclose(model.transform(X, cell_weight=heavy), model.transform(np.where(heavy > 0, X, np.nan)), rtol=1e-12)
+
+
+def test_folding_in_checks_the_values():
+    with pytest.raises(DataError, match="Found -1 at row 0, column 1"):
+        fitted(X).transform(np.array([[1.0, -1.0, 2.0, 3.0, 4.0]]))
+
+
+def test_inverse_transform():
+    model = fitted(X)
+    W = np.array([[1.0, 0.0], [0.5, 2.0]])
+    assert_allclose(model.inverse_transform(W), W @ model.H_.T)
+    for wrong in (np.ones(2), np.ones((2, 3)), np.ones((1, 1, 2))):
+        with pytest.raises(ParameterError, match="one column for each of the 2 components"):
+            model.inverse_transform(wrong)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.predict([0], [0]),
+        lambda model: model.transform(X),
+        lambda model: model.complete(X),
+        lambda model: model.recommend([0]),
+        lambda model: model.score(X),
+        lambda model: model.inverse_transform(np.ones((1, 2))),
+        lambda model: model.save("nowhere"),
+    ],
+)
+def test_nothing_works_before_the_fit(call):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        call(WeightedNMF())
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, "0.9", None])
+def test_intervals_need_a_level(level):
+    model = PoissonFactorization(2, max_iter=3, tol=0).fit(np.nan_to_num(X))
+    with pytest.raises(ParameterError, match="level must be a number between 0 and 1"):
+        model.factor_intervals(level)
+
+
+def test_intervals_are_as_precise_as_the_data():
+    model = PoissonFactorization(2, max_iter=3, tol=0).fit(np.nan_to_num(X).astype(np.float32))
+    assert {bound.dtype for side in model.factor_intervals() for bound in side} == {np.dtype(np.float32)}

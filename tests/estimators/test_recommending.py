@@ -1,0 +1,236 @@
+"""The best columns for rows, known and new."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from halfseen import PoissonFactorization, observe
+from halfseen.errors import DataError, ParameterError
+from halfseen.estimators import recommending
+from tests.estimators.models import ITEMS, USERS, fitted, long_frame, seen_matrix, stored, wide_frame, with_scores
+
+X = seen_matrix()
+
+
+def test_the_best_unseen_columns_come_first():
+    model = fitted(long_frame())
+    for row, user in enumerate(USERS):
+        ids, scores = model.recommend(user)
+        means = dict(zip(ITEMS, model.predict(user, ITEMS), strict=True))
+        unseen = [item for item, value in zip(ITEMS, X[row], strict=True) if np.isnan(value)]
+        expected = sorted(unseen, key=means.get, reverse=True)
+        assert list(ids[0]) == expected
+        assert_allclose(scores[0], [means[item] for item in expected], rtol=1e-12)
+
+
+def test_seen_columns_may_be_asked_for():
+    model = fitted(X)
+    ids, scores = model.recommend([1, 3], exclude_seen=False)
+    means = model.inverse_transform(model.W_[[1, 3]])
+    assert_array_equal(ids, np.argsort(-means, axis=1))
+    assert_allclose(scores, -np.sort(-means, axis=1), rtol=1e-12)
+
+
+def test_ids_are_positions_without_labels_and_labels_with():
+    assert fitted(X).recommend([0]).ids.dtype.kind == "i"
+    assert set(fitted(long_frame()).recommend(["ann"]).ids[0]) == {"cod", "egg"}
+
+
+def test_only_some_columns_are_candidates():
+    model = with_scores(np.arange(10.0).reshape(2, 5))
+    assert_array_equal(model.recommend([0, 1], exclude_seen=False, items=[3, 0]).ids, [[3, 0], [3, 0]])
+    assert_array_equal(model.recommend([0], exclude_seen=False, exclude=[4, 2]).ids, [[3, 1, 0]])
+    assert_array_equal(model.recommend([0], exclude_seen=False, items=[4, 3, 1], exclude=3).ids, [[4, 1]])
+    assert_array_equal(model.recommend([0], exclude_seen=False, items=2).ids, [[2]])
+    assert_array_equal(model.recommend([0], exclude_seen=False, exclude=[]).ids, [[4, 3, 2, 1, 0]])
+
+
+def test_candidates_by_label():
+    model = fitted(long_frame())
+    assert set(model.recommend("ann", items=["cod", "ale"]).ids[0]) == {"cod"}
+    assert set(model.recommend("ann", exclude="cod").ids[0]) == {"egg"}
+    with pytest.raises(DataError, match=r"column must be one of the 5 columns .*Found 'codd' .*Did you mean 'cod'"):
+        model.recommend("ann", items=["codd"])
+    with pytest.raises(DataError, match="Found 'gin'"):
+        model.recommend("ann", exclude=["gin"])
+
+
+@pytest.mark.parametrize("data", [X, long_frame()], ids=["positions", "labels"])
+def test_no_candidates_at_all(data):
+    model = fitted(data)
+    for nothing in (
+        model.recommend([model_row(model)], items=[]),
+        model.recommend([model_row(model)], exclude=all_columns(model)),
+    ):
+        assert nothing.ids.shape == nothing.scores.shape == (1, 0)
+
+
+def model_row(model):
+    return 0 if model.row_labels_ is None else model.row_labels_[0]
+
+
+def all_columns(model):
+    return list(range(5)) if model.column_labels_ is None else list(model.column_labels_)
+
+
+@pytest.mark.parametrize("data", [X, long_frame()], ids=["positions", "labels"])
+def test_no_rows_at_all(data):
+    nothing = fitted(data).recommend([])
+    assert len(nothing.ids) == len(nothing.scores) == 0
+
+
+def test_rows_with_fewer_candidates_are_padded():
+    model = fitted(X)
+    ids, scores = model.recommend([0, 1, 2, 3], n=100)
+    assert ids.shape == scores.shape == (4, 2)
+    full = np.where(np.isnan(X), 1.0, X)
+    full[0, 2] = np.nan
+    model = fitted(observe(np.where(np.arange(4)[:, None] == 1, X, full)))
+    ids, scores = model.recommend([0, 1, 2])
+    assert_array_equal(ids[0], [2, -1])
+    assert_array_equal(ids[2], [-1, -1])
+    assert_array_equal(np.isnan(scores), [[False, True], [False, False], [True, True]])
+    assert set(ids[1]) == {0, 3}
+
+
+def test_labels_are_padded_with_none():
+    frame = long_frame()
+    frame = pd.concat([frame, pd.DataFrame({"user": ["ann"], "item": ["cod"], "rating": [2.0]})])
+    ids, scores = fitted(frame).recommend(["ann", "bob"])
+    assert list(ids[0]) == ["egg", None]
+    assert set(ids[1]) == {"ale", "dip"}
+    assert np.isnan(scores[0, 1])
+
+
+def test_n():
+    model = with_scores(np.arange(10.0).reshape(2, 5))
+    for n in range(1, 8):
+        assert_array_equal(model.recommend([0], n=n, exclude_seen=False).ids, [[4, 3, 2, 1, 0][:n]])
+    for n in (0, -1, 2.5, None, True):
+        with pytest.raises(ParameterError, match="n must be a whole number of at least 1"):
+            model.recommend([0], n=n)
+
+
+def test_of_equal_columns_the_first_comes_first():
+    """Whatever n is, and so that a longer list begins with the shorter one."""
+    rng = np.random.default_rng(0)
+    scores = rng.integers(0, 3, (20, 60))
+    model = with_scores(scores)
+    expected = np.argsort(-scores, axis=1, kind="stable")
+    for n in (1, 2, 5, 30, 59, 60):
+        assert_array_equal(model.recommend(np.arange(20), n=n, exclude_seen=False).ids, expected[:, :n])
+
+
+def test_many_rows_are_served_in_blocks(monkeypatch):
+    model = fitted(X)
+    whole = model.recommend([0, 1, 2, 3, 1, 0], n=3)
+    monkeypatch.setattr(recommending, "SCORES_PER_BLOCK", 11)
+    for mine, theirs in zip(model.recommend([0, 1, 2, 3, 1, 0], n=3), whole, strict=True):
+        assert_array_equal(mine, theirs)
+
+
+def test_rows_may_be_repeated_and_in_any_order():
+    model = fitted(X)
+    ids = model.recommend([3, 0, 3]).ids
+    assert_array_equal(ids[0], ids[2])
+    assert_array_equal(ids[1], model.recommend(0).ids[0])
+
+
+@pytest.mark.parametrize("rows", [["ann", "eve"], "eve"])
+def test_unknown_rows_are_named(rows):
+    with pytest.raises(DataError, match=r"A row must be one of the 4 rows .*Found 'eve' \(1 unknown.*pass its history"):
+        fitted(long_frame()).recommend(rows)
+
+
+def test_rows_out_of_range_are_named():
+    with pytest.raises(DataError, match=r"Positions of rows must be 0 to 3. Found 4 \(1 outside"):
+        fitted(X).recommend([0, 4])
+    with pytest.raises(DataError, match=r"Found -1"):
+        fitted(X).recommend(-1)
+    with pytest.raises(DataError, match=r"have no labels.*Found \['ann'\]"):
+        fitted(X).recommend("ann")
+
+
+HISTORY = {"ale": 5.0, "dip": 1.0}
+
+
+def as_row():
+    return np.array([[5.0, np.nan, np.nan, 1.0, np.nan]])
+
+
+def test_new_histories_of_every_kind_are_served_alike():
+    labelled = fitted(long_frame())
+    dicts = labelled.recommend([HISTORY], n=2)
+    frame = labelled.recommend(
+        pd.DataFrame({"user": ["new"] * 2, "item": list(HISTORY), "rating": list(HISTORY.values())}), n=2
+    )
+    assert_array_equal(dicts.ids, frame.ids)
+    assert_allclose(dicts.scores, frame.scores, rtol=1e-12)
+    assert not set(dicts.ids[0]) & set(HISTORY)
+    W = labelled.transform([HISTORY])
+    best = {item: W[0] @ labelled.H_[j] for j, item in enumerate(labelled.column_labels_) if item not in HISTORY}
+    assert list(dicts.ids[0]) == sorted(best, key=best.get, reverse=True)[:2]
+
+    positions = fitted(X)
+    expected = positions.recommend([{0: 5.0, 3: 1.0}], n=2)
+    for data in (as_row(), stored(as_row()).tocsr(), observe(as_row()), pd.DataFrame(as_row())):
+        found = positions.recommend(data, n=2)
+        assert_array_equal(found.ids, expected.ids)
+        assert_allclose(found.scores, expected.scores, rtol=1e-12)
+
+
+def test_a_new_history_of_nothing_gets_what_suits_the_average():
+    model = fitted(long_frame())
+    ids, scores = model.recommend([{}, HISTORY], n=5)
+    means = model.H_ @ model.W_.mean(axis=0)
+    assert list(ids[0]) == list(model.column_labels_[np.argsort(-means)])
+    assert_allclose(scores[0], -np.sort(-means), rtol=1e-6)
+
+
+def test_a_single_history_needs_no_list():
+    """Or is refused in words: never a TypeError from inside."""
+    model = fitted(long_frame())
+    try:
+        ids = model.recommend(HISTORY, n=2).ids
+    except DataError as error:
+        assert "list" in str(error)  # noqa: PT017
+    else:
+        assert_array_equal(ids, model.recommend([HISTORY], n=2).ids)
+
+
+def test_unknown_columns_in_a_history_are_named():
+    with pytest.raises(DataError, match="Found 'gin'"):
+        fitted(long_frame()).recommend([{"gin": 3.0}])
+    with pytest.raises(DataError, match="Found 'gin'"):
+        fitted(long_frame()).recommend(pd.DataFrame({"user": [1], "item": ["gin"], "rating": [1.0]}))
+
+
+def test_a_new_row_that_is_a_training_row_gets_what_that_row_gets():
+    model = fitted(long_frame(), max_iter=3000, tol=1e-12)
+    history = {item: value for item, value in zip(ITEMS, X[1], strict=True) if not np.isnan(value)}
+    assert_array_equal(model.recommend([history]).ids, model.recommend("bob").ids)
+
+
+def test_recommending_is_untouched_by_set_output():
+    """scikit-learn's users may ask `transform` for frames; recommendations are the same arrays."""
+    model = fitted(long_frame())
+    before = model.recommend([HISTORY])
+    after = model.set_output(transform="pandas").recommend([HISTORY])
+    assert_array_equal(after.ids, before.ids)
+    assert_array_equal(after.scores, before.scores)
+
+
+def test_wide_frames_are_new_histories():
+    model = fitted(wide_frame())
+    ids = model.recommend(wide_frame().iloc[:2]).ids
+    assert set(ids[0]) == {"cod", "egg"}
+    assert set(ids[1]) == {"ale", "dip"}
+
+
+def test_counts_that_are_not_stored_are_zeros_and_may_be_recommended():
+    counts = sparse.csr_array(np.nan_to_num(X))
+    model = PoissonFactorization(2, max_iter=20, tol=0, random_state=0).fit(counts)
+    for row in range(4):
+        assert set(model.recommend(row).ids[0]) == set(np.flatnonzero(np.isnan(X[row])))

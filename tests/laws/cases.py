@@ -1,0 +1,78 @@
+"""Half-seen matrices with everything in them that could hurt, and the runs that all laws share."""
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from halfseen.data import observe
+from halfseen.engines import Side, open_engine
+from halfseen.likelihoods import BetaDivergence, Gaussian, Poisson
+from halfseen.solvers import Task
+
+#: A new likelihood joins this list and inherits every law.
+LIKELIHOODS = [
+    Poisson(),
+    Gaussian(),
+    *map(BetaDivergence, (-1.0, 0.0, 0.5, 1.5, 3.0)),
+]
+
+BETAS = {"kullback-leibler": 1.0, "frobenius": 2.0}
+
+
+def beta_of(likelihood):
+    return getattr(likelihood, "beta", None) if likelihood.name not in BETAS else BETAS[likelihood.name]
+
+
+def names(likelihood):
+    return likelihood.name
+
+
+def half_seen(n=14, m=11, *, seed=0, zeros=True, blanks=True, holes=0.35):
+    """A dense array with NaN, with zeros, a row and a column of zeros, an empty row and an empty column."""
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(1.5, 2.0, (n, m)) + 0.05
+    if zeros:
+        X[rng.random((n, m)) < 0.2] = 0.0
+        X[2], X[:, 4] = 0.0, 0.0
+    X[rng.random((n, m)) < holes] = np.nan
+    if blanks:
+        X[5], X[:, 7] = np.nan, np.nan
+    return X
+
+
+def counts(n=14, m=11, *, seed=0, holes=0.35):
+    X = half_seen(n, m, seed=seed, holes=holes)
+    return np.round(X)
+
+
+def weights_for(X, seed=0):
+    """A weight for every cell of X: halves, ones, threes and odd ones."""
+    rng = np.random.default_rng(seed + 100)
+    return rng.choice([0.5, 1.0, 3.0, 0.37], X.shape)
+
+
+def start(n, m, k, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed + 200)
+    return rng.uniform(0.2, 1.5, (n, k)).astype(dtype), rng.uniform(0.2, 1.5, (m, k)).astype(dtype)
+
+
+def observed_cases(likelihood, unseen, weighted, seed=0):
+    """A half-seen matrix that the likelihood allows."""
+    X = half_seen(seed=seed, zeros=bool(likelihood.legal(np.zeros(1))[0]))
+    return observe(X, unseen=unseen, cell_weight=weights_for(X, seed) if weighted else None)
+
+
+@contextmanager
+def a_task(likelihood, observed, n_jobs=1):
+    with open_engine("cpu", n_jobs) as engine:
+        yield Task(engine, engine.place(observed, *Side), likelihood)
+
+
+def states(solver, likelihood, observed, W, H, steps, n_jobs=1):
+    """The states of a solver from (W, H), the start first."""
+    with a_task(likelihood, observed, n_jobs) as task:
+        state = solver.begin(task, W.copy(), H.copy())
+        yield state
+        for _ in range(steps):
+            state = solver.epoch(task, state)
+            yield state

@@ -1,0 +1,221 @@
+"""What every engine's verbs must give: the oracle's numbers, and the same bits however many threads there are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import special
+
+from halfseen.data import Observed, observe
+from halfseen.data.synthetic import skewed_cells
+from halfseen.engines import ENGINES, Side, cpu, open_engine
+from tests.laws.cases import half_seen, start
+
+RTOL = {np.float32: 3e-6, np.float64: 1e-13}
+
+each_float = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+each_index = pytest.mark.parametrize("index", [np.int32, np.int64])
+every_side = pytest.mark.parametrize("side", list(Side))
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request):
+    with open_engine(request.param, 2) as engine:
+        yield engine
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "in pieces"])
+def pieces(request, monkeypatch):
+    """Everything in one piece, or in very many."""
+    if request.param:
+        monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 5)
+        monkeypatch.setattr(cpu, "ENTRIES_PER_CHUNK", 7)
+
+
+def none_seen():
+    return Observed.from_cells([], [], [], (4, 3), allow_empty=True)
+
+
+def one_seen():
+    return Observed.from_cells([2], [1], [3.5], (4, 3))
+
+
+def crowded():
+    """One row with far more cells than all others, some rows with none."""
+    rows, columns = skewed_cells(40, 300, 400, random_state=0)
+    rows, columns = np.append(rows[rows != 7], np.full(300, 7)), np.append(columns[rows != 7], np.arange(300))
+    return Observed.from_cells(rows, columns, np.arange(1.0, rows.size + 1), (45, 300))
+
+
+CASES = {
+    "with empty rows and columns": lambda: observe(half_seen()),
+    "full": lambda: observe(half_seen(holes=0, blanks=False)),
+    "one row": lambda: observe(half_seen(1, 30, zeros=False, blanks=False)),
+    "one column": lambda: observe(half_seen(30, 1, zeros=False, blanks=False)),
+    "one cell": one_seen,
+    "none": none_seen,
+    "crowded": crowded,
+}
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def cast(observed, dtype, index):
+    return replace(
+        observed,
+        values=observed.values.astype(dtype),
+        indices=observed.indices.astype(index),
+        indptr=observed.indptr.astype(index),
+    )
+
+
+def factors(observed, dtype, k=5):
+    return start(*observed.shape, k, dtype=dtype)
+
+
+@every_case
+@each_float
+@each_index
+@pytest.mark.usefixtures("pieces")
+def test_dots(engine, case, dtype, index):
+    observed = cast(CASES[case](), dtype, index)
+    W, H = factors(observed, dtype)
+    x = engine.fetch(engine.dots(engine.place(observed, *Side), engine.place_factor(W), engine.place_factor(H)))
+    assert x.dtype == dtype
+    assert_allclose(x, (W @ H.T)[observed.row_of_cell(), observed.indices], rtol=RTOL[dtype])
+
+
+@every_case
+@each_float
+@each_index
+@every_side
+@pytest.mark.usefixtures("pieces")
+def test_spread(engine, case, dtype, index, side):
+    observed = cast(CASES[case](), dtype, index)
+    c = np.random.default_rng(3).uniform(0.5, 2, observed.nnz).astype(dtype)
+    dense = np.zeros(observed.shape)
+    dense[observed.row_of_cell(), observed.indices] = c
+    far = factors(observed, dtype)[1 if side is Side.ROWS else 0]
+    sums = engine.fetch(engine.spread(engine.place(observed, *Side), c, engine.place_factor(far), side))
+    assert sums.dtype == dtype
+    assert_allclose(sums, (dense if side is Side.ROWS else dense.T) @ far, rtol=RTOL[dtype])
+
+
+@every_case
+@each_float
+@every_side
+@pytest.mark.parametrize("c", [1.0, 2.5])
+@pytest.mark.usefixtures("pieces")
+def test_spread_of_one_number_for_all_cells(engine, case, dtype, side, c):
+    observed = cast(CASES[case](), dtype, np.int32)
+    cells = engine.place(observed, *Side)
+    far = engine.place_factor(factors(observed, dtype)[1 if side is Side.ROWS else 0])
+    everywhere = engine.spread(cells, np.full(observed.nnz, c, dtype), far, side)
+    sums = engine.fetch(engine.spread(cells, c, far, side))
+    assert sums.dtype == dtype
+    assert_array_equal(sums, engine.fetch(everywhere))
+
+
+def test_spread_of_nothing_is_the_number_zero(engine):
+    observed = one_seen()
+    assert engine.spread(engine.place(observed, *Side), 0.0, factors(observed, np.float64)[1], Side.ROWS) == 0
+
+
+def test_dots_may_be_written_over_something_else(engine):
+    observed = crowded()
+    W, H = factors(observed, np.float64)
+    cells, old = engine.place(observed, Side.ROWS), np.full(observed.nnz, np.nan)
+    assert engine.dots(cells, W, H, into=old) is old
+    assert_array_equal(old, engine.dots(cells, W, H))
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 16, 33])
+@pytest.mark.usefixtures("pieces")
+def test_any_number_of_components(engine, k):
+    observed = crowded()
+    W, H = factors(observed, np.float64, k)
+    cells = engine.place(observed, *Side)
+    dense = np.nan_to_num(observed.to_dense())
+    assert_allclose(engine.dots(cells, W, H), (W @ H.T)[observed.row_of_cell(), observed.indices], rtol=1e-13)
+    assert_allclose(engine.spread(cells, cells.y, H, Side.ROWS), dense @ H, rtol=1e-13)
+    assert_allclose(engine.spread(cells, cells.y, W, Side.COLUMNS), dense.T @ W, rtol=1e-13)
+
+
+@each_float
+@pytest.mark.parametrize("shape", [(0,), (1,), (23,), (23, 3), (2, 50)])
+@pytest.mark.usefixtures("pieces")
+def test_each(engine, dtype, shape):
+    a, b = (np.random.default_rng(seed).uniform(1, 2, shape).astype(dtype) for seed in (0, 1))
+    product, root, four = engine.each(lambda a, b: (a * b, np.sqrt(a), 4.0), a, b)
+    assert_array_equal(product, a * b)
+    assert_array_equal(root, np.sqrt(a))
+    assert four == 4.0
+    assert product.dtype == dtype
+    assert_array_equal(engine.each(np.subtract, a, b), a - b)
+
+
+@pytest.mark.usefixtures("pieces")
+def test_each_may_write_over_what_it_reads(engine):
+    a, b = np.arange(1.0, 40.0), np.full(39, 2.0)
+    expected = a * b, a + b
+    result = engine.each(lambda a, b: (a * b, a + b), a, b, into=(None, a))
+    assert result[1] is a
+    for found, wanted in zip(result, expected, strict=True):
+        assert_array_equal(found, wanted)
+
+
+@pytest.mark.usefixtures("pieces")
+def test_each_may_turn_rows_into_numbers(engine):
+    a = np.random.default_rng(0).normal(size=(31, 3))
+    assert_array_equal(engine.each(lambda a: a.max(axis=1), a), a.max(axis=1))
+
+
+@pytest.mark.usefixtures("pieces")
+def test_sums_are_taken_in_double_precision(engine):
+    """2^24 + 1 is no float32: a single-precision sum would forget every one of these ones."""
+    ones = np.ones(1001, np.float32)
+    ones[0] = 2**24
+    assert engine.total(lambda a: a, ones) == 2**24 + 1000
+    sums = engine.fetch(engine.column_sums(np.column_stack([ones, 2 * ones])))
+    assert sums.dtype == np.float32
+    assert_array_equal(sums, [2**24 + 1000, 2**25 + 2000])
+
+
+@each_float
+def test_total_of_a_rule(engine, dtype, pieces):
+    a, b = np.random.default_rng(0).uniform(1, 2, (2, 1000)).astype(dtype)
+    assert_allclose(engine.total(np.multiply, a, b), (a.astype(float) * b).sum(), rtol=RTOL[dtype])
+    assert engine.total(np.multiply, a[:0], b[:0]) == 0
+
+
+@each_float
+def test_special_functions(engine, dtype):
+    a = np.geomspace(1e-3, 1e5, 60, dtype=dtype).reshape(12, 5)
+    digamma, log_gamma = engine.digamma_and_log_gamma(a)
+    assert_allclose(digamma, special.digamma(a.astype(float)), rtol=10 * RTOL[dtype], atol=10 * RTOL[dtype])
+    assert_allclose(log_gamma, special.gammaln(a.astype(float)), rtol=10 * RTOL[dtype], atol=10 * RTOL[dtype])
+
+
+@each_float
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_same_bits_on_any_number_of_threads(name, dtype, monkeypatch):
+    monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 11)
+    monkeypatch.setattr(cpu, "ENTRIES_PER_CHUNK", 13)
+    observed = cast(crowded(), dtype, np.int32)
+    W, H = factors(observed, dtype)
+    results = []
+    for threads in (1, 2, 3):
+        with open_engine(name, threads) as engine:
+            cells = engine.place(observed, *Side)
+            x = engine.dots(cells, W, H)
+            results.append([
+                x,
+                engine.spread(cells, cells.y, H, Side.ROWS),
+                engine.spread(cells, cells.y, W, Side.COLUMNS),
+                engine.each(np.divide, cells.y, x),
+                engine.total(np.divide, cells.y, x),
+                engine.column_sums(W),
+            ])  # fmt: skip
+    for result in results[1:]:
+        for one, other in zip(result, results[0], strict=True):
+            assert_array_equal(one, other)

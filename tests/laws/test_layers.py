@@ -1,0 +1,123 @@
+"""Who may import whom."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import halfseen
+
+SOURCE = Path(halfseen.__file__).parent
+
+#: The rooms and their numbers. A file in a room's folder belongs to the room; the loose files of a line are one room.
+ROOMS = {
+    ("cli",): 7,
+    ("studies",): 7,
+    ("plots", "report"): 7,
+    ("estimators",): 6,
+    ("fitting", "folding"): 5,
+    ("solvers",): 4,
+    ("engines",): 3,
+    ("likelihoods",): 2,
+    ("priors", "result", "metrics", "rank", "archive"): 2,
+    ("kernels",): 1,
+    ("data",): 1,
+    ("arrays", "checks", "errors"): 0,
+}
+NUMBER = {name: number for names, number in ROOMS.items() for name in names}
+ROOM = {name: names for names in ROOMS for name in names}
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")
+every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+
+
+def room_of(path):
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(path):
+    """The full names of all modules that a file imports, anywhere in it."""
+    package = ["halfseen", *path.relative_to(SOURCE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                module = ".".join([*package[: len(package) - node.level + 1], *([module] if module else [])])
+            yield from (f"{module}.{alias.name}" for alias in node.names) if module == "halfseen" else [module]
+
+
+def imported_rooms(path):
+    """The rooms of halfseen that a file imports; a public name stands for its room, and `__version__` for none."""
+    names = (name.split(".") for name in imported(path))
+    insides = {name[1] for name in names if name[0] == "halfseen" and len(name) > 1} - {"__version__"}
+    return {halfseen._ROOMS.get(name, name) for name in insides}
+
+
+def test_every_room_has_a_number():
+    assert {room_of(path) for path in FILES} <= set(NUMBER)
+
+
+@every_file
+def test_imports_point_downwards(path):
+    here = room_of(path)
+    wrong = {there for there in imported_rooms(path) if ROOM[there] != ROOM[here] and NUMBER[there] >= NUMBER[here]}
+    assert not wrong, f"{here} ({NUMBER[here]}) imports {', '.join(f'{room} ({NUMBER[room]})' for room in wrong)}"
+
+
+@every_file
+def test_only_the_top_floor_takes_the_whole_house(path):
+    """`import halfseen` would be a way around the law."""
+    assert NUMBER[room_of(path)] == 7 or "halfseen" not in imported(path)
+
+
+@every_file
+def test_only_kernels_know_numba_and_only_engines_know_kernels(path):
+    if room_of(path) != "kernels":
+        assert not [name for name in imported(path) if name.split(".")[0] in ("numba", "llvmlite")]
+    if room_of(path) not in ("kernels", "engines"):
+        assert "kernels" not in imported_rooms(path)
+
+
+@every_file
+def test_only_the_command_line_prints(path):
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    prints = [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
+    assert room_of(path) == "cli" or not prints
+
+
+@every_file
+def test_nothing_is_asserted_at_users(path):
+    assert not [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
+
+
+def modules_after(code):
+    """What is loaded in a fresh interpreter after `code`."""
+    answer = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        env={"PYTHONPATH": str(SOURCE.parent), "PATH": ""}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(answer.stdout.split())
+
+
+def test_importing_halfseen_loads_nothing_heavy():
+    loaded = modules_after("import halfseen; dir(halfseen); halfseen.__version__")
+    assert "halfseen" in loaded
+    assert not loaded & {"numba", "sklearn", "pandas", "polars", "pyarrow", "scipy", "numpy", "rich", "narwhals"}
+
+
+def test_compiled_code_is_loaded_by_a_fit_and_not_before():
+    make = "import halfseen; model = halfseen.WeightedNMF(1, max_iter=1, tol=0)"
+    assert "numba" not in modules_after(make)
+    assert "numba" in modules_after(f"{make}; model.fit([[1.0, 2.0], [3.0, 4.0]])")
+
+
+def test_every_public_name_is_there():
+    for name in halfseen.__all__:
+        assert getattr(halfseen, name) is not None
+    assert set(halfseen.__all__) < set(dir(halfseen))
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        halfseen.Nonsense  # noqa: B018

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfseen import checks
+from halfseen import WeightedNMF, checks
 from halfseen.errors import ParameterError
 
 
@@ -80,3 +80,15 @@ def test_every_translation_leads_to_a_parameter_of_some_estimator():
 
     known = set(WeightedNMF().get_params()) | set(PoissonFactorization().get_params())
     assert set(checks.OTHER_WORDS.values()) <= known
+
+
+@pytest.mark.parametrize("value", [-1, 2**32, 1.5, "0", True])
+def test_seeds_that_are_none_are_refused_before_any_work(value):
+    with pytest.raises(ParameterError, match=r"random_state must be None, a whole number from 0 .* Found"):
+        WeightedNMF(2, random_state=value).fit([[1.0, 2.0]])
+
+
+def test_a_random_state_and_numpy_integers_are_seeds():
+    X = np.arange(1.0, 13.0).reshape(4, 3)
+    first, second = (WeightedNMF(2, random_state=seed).fit(X).W_ for seed in (np.int64(3), np.random.RandomState(3)))
+    np.testing.assert_array_equal(first, second)

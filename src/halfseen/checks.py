@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from halfseen.errors import ParameterError
 
 #: Says what is wrong with a value, as "what must hold" and "what to do", or nothing if all is well.
@@ -99,6 +101,17 @@ def one_of(*names: str) -> Rule:
             return None
         near = did_you_mean(str(value), names)
         return f"one of {', '.join(map(repr, names))}", f"Did you mean {near!r}?" if near else "Choose one of these."
+
+    return rule
+
+
+def seed() -> Rule:
+    def rule(value: Any) -> tuple[str, str] | None:
+        if value is None or isinstance(value, np.random.RandomState):
+            return None
+        if isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < 2**32:
+            return None
+        return "None, a whole number from 0 to 2**32 - 1, or a RandomState", "Use 0 for a start that can be repeated."
 
     return rule
 

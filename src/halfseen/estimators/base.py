@@ -53,6 +53,7 @@ class Factorization(
         "max_iter": checks.whole(1),
         "tol": checks.number(0.0),
         "init": checks.start("random"),
+        "random_state": checks.seed(),
         "unseen": checks.one_of("missing", "zero"),
         "engine": checks.one_of(*ENGINES),
     }
@@ -124,7 +125,8 @@ class Factorization(
             "status_": fit.status,
             "row_labels_": observed.row_labels,
             "column_labels_": observed.column_labels,
-            "seen_": (observed.indptr, observed.indices),
+            # Copies, because a sparse X shares its arrays with what was read of it, and may be changed later.
+            "seen_": (observed.indptr.copy(), observed.indices.copy()),
         }
 
     def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:

@@ -417,3 +417,21 @@ def test_a_masked_cell_equals_a_deleted_one(estimator):
     if estimator.unseen == "missing":
         observed = observe(X, cell_weight=np.where(hidden, 0.0, 1.0))
         assert_allclose(fitted(estimator, observed, init=start(*X.shape, 3)).H_, deleted.H_, rtol=1e-10)
+
+
+@every_estimator
+def test_a_cell_counted_twice_weighs_two(estimator):
+    """In the fit from a random start, and in the score."""
+    X = counts()
+    rows, columns = np.nonzero(X > 0)
+    twice = np.arange(rows.size) % 3 == 0
+    again = np.append(rows, rows[twice]), np.append(columns, columns[twice])
+    repeated = observe(sparse.coo_array((X[again], again), X.shape), unseen=estimator.unseen, duplicates="keep")
+    weighted = observe(
+        sparse.coo_array((X[rows, columns], (rows, columns)), X.shape),
+        unseen=estimator.unseen,
+        cell_weight=np.where(twice, 2.0, 1.0),
+    )
+    one, other = fitted(estimator, repeated), fitted(estimator, weighted)
+    assert_allclose(one.W_, other.W_, rtol=1e-10, atol=1e-14)
+    assert_allclose(one.score(repeated), one.score(weighted), rtol=1e-10)

@@ -243,6 +243,20 @@ def test_rows_and_columns_of_which_nothing_counts_are_not_moved_by_rounding(solv
     assert_same_state(last_factors(solver, likelihood, masked), last_factors(solver, likelihood, deleted))
 
 
+@every_pair_with_zeros
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_weights_on_the_whole_grid_are_heard(solver, likelihood, unseen, dtype):
+    """What rounding leaves must not be taken for a push, nor a small push for what rounding leaves."""
+    X = np.random.default_rng(0).gamma(1.5, 2.0, (30, 25)) + 1
+    weight = np.full(X.shape, 1e-4)
+    *_, rounded = states(
+        solver, likelihood, observe(X.astype(dtype), unseen=unseen, cell_weight=weight),
+        *start(30, 25, K, dtype=dtype), steps=5,
+    )  # fmt: skip
+    *_, truth = states(solver, likelihood, observe(X, cell_weight=weight), *start(30, 25, K), steps=5)
+    assert_allclose(rounded.rows.mean @ rounded.columns.mean.T, truth.rows.mean @ truth.columns.mean.T, rtol=0.05)
+
+
 @every_pair_and_meaning
 def test_a_cell_of_weight_two_equals_the_same_cell_twice(solver, likelihood, unseen):
     X = half_seen(zeros=False, blanks=False)

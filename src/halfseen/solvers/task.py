@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.arrays import namespace
+from halfseen.arrays import Array, namespace
 from halfseen.engines import Cells, Engine, Side
 from halfseen.likelihoods import Likelihood, UnseenPush
 
 #: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
 _CELLS_AT_A_TIME = 1 << 17
-#: How many units of rounding a sum of pushes may be off.
-_ROUNDING = 4096.0
 
 
 @dataclass(frozen=True)
@@ -59,11 +57,25 @@ class Task:
         """Q of the half-step: the pushes of all cells along each row of `near`, or one row that serves them all."""
         from_seen, from_grid = self.engine.spread(self.cells, push, far, side), self.unseen_push(near, far)
         Q = from_seen + from_grid
-        if isinstance(from_seen, float) or isinstance(from_grid, float):
+        if self.zeros is None or self.cells.weights is None:
             return Q
         # Where cells of weight 0 take all of the grid's push away, what is left is rounding, and no push.
         xp = namespace(Q)
-        return xp.where(_ROUNDING * xp.finfo(Q.dtype).eps * from_grid < Q, Q, 0.0)
+        return xp.where(xp.asarray(self._heard[side]) & (Q > 0), Q, 0.0)
+
+    @cached_property
+    def _heard(self) -> dict[Side, Array]:
+        """Which rows and which columns, each as one column, have a cell that counts: a seen one, or an unseen zero."""
+        observed = self.cells.observed
+        seen = observed.firsts if observed.firsts is not None else np.ones(observed.nnz, bool)
+        heard = {}
+        for axis, (side, place) in enumerate(
+            {Side.ROWS: observed.row_of_cell(), Side.COLUMNS: observed.indices}.items()
+        ):
+            weight = np.bincount(place, observed.weights, minlength=observed.shape[axis])
+            places = np.bincount(place, seen, minlength=observed.shape[axis])
+            heard[side] = ((weight > 0) | (places < observed.shape[1 - axis]))[:, None]
+        return heard
 
     def divergence(self, x: Any, W: Any, H: Any) -> float:
         """The summed divergence between what was seen and x, over the seen cells or, where zeros count, over all."""

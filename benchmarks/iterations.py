@@ -67,7 +67,7 @@ def _hpfrec(rows: np.ndarray, columns: np.ndarray, stars: np.ndarray, k: int, le
     from hpfrec import HPF
 
     ratings = pd.DataFrame({"UserId": rows, "ItemId": columns, "Count": stars})
-    model = HPF(k=k, maxiter=length, stop_crit="maxiter", check_every=length, ncores=2, reindex=False,
+    model = HPF(k=k, maxiter=length, stop_crit="maxiter", check_every=length, ncores=2, reindex=False, use_float=False,
                 random_seed=1, verbose=False)  # fmt: skip
     model.fit(ratings)
 

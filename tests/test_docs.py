@@ -41,13 +41,8 @@ def test_the_guide_shows_how_observed_prints(capsys):
 
 def test_the_recipe_for_a_likelihood_keeps_the_laws():
     names = {}
-    imports = (
-        "import numpy as np\n"
-        "from halfseen.arrays import floored, namespace\n"
-        "from halfseen.likelihoods import Likelihood\n"
-    )
     recipe = "\n".join(line.removeprefix("   ") for line in python_blocks("CONTRIBUTING.md")[0].splitlines())
-    exec(imports + recipe, names)
+    exec(recipe, names)
     exponential = names["Exponential"]()
     y, x, step = np.array([0.5, 1.0, 7.0]), np.array([2.0, 0.3, 5.0]), 1e-6
     pull, push = exponential.pull_push(y, x)

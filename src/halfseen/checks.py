@@ -105,6 +105,15 @@ def one_of(*names: str) -> Rule:
     return rule
 
 
+def threads() -> Rule:
+    def rule(value: Any) -> tuple[str, str] | None:
+        if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0):
+            return None
+        return "None or a whole number other than 0", "Use None for all processors, 1 for one thread."
+
+    return rule
+
+
 def seed() -> Rule:
     def rule(value: Any) -> tuple[str, str] | None:
         if value is None or isinstance(value, np.random.RandomState):

@@ -26,6 +26,8 @@ def run(task: Task, solver: Solver[Any], start: Start, *, max_iter: int, tol: fl
     objectives: list[float] = []
     seconds: list[float] = []
     status = Status.MAX_ITER
+    if solver.falls and not np.isfinite(first):  # nothing that follows could be compared with the start
+        status, max_iter = Status.NOT_FINITE, 0
     try:
         while len(objectives) < max_iter:
             new = solver.epoch(task, state)

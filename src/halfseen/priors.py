@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, floored, namespace
 
 
 @dataclass(frozen=True)
@@ -43,4 +43,4 @@ class GammaPrior:
         """The rate in force: the fixed one, or a column with one learned rate a row."""
         if self.rate is not None:
             return self.rate
-        return self.shape / namespace(mean).mean(mean, axis=1, keepdims=True)
+        return self.shape / floored(namespace(mean).mean(mean, axis=1, keepdims=True), 2.0)

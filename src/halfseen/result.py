@@ -16,8 +16,8 @@ class Status(Enum):
     STOPPED = "A callback asked to stop."
     INTERRUPTED = "Interrupted from the keyboard; the last whole iteration is kept."
     NOT_FINITE = (
-        "The next iteration was not finite; the last finite one is kept. Scale the data to moderate numbers, "
-        "or use float64."
+        "The next iteration was not finite; the last finite one, or the start, is kept. Scale the data to moderate "
+        "numbers, or use float64."
     )
     WORSENED = "The next iteration was worse than rounding explains; the one before is kept. Please report this."
 

@@ -16,6 +16,7 @@ def test_movietweetings_are_levels_of_well_known_films():
     assert (ratings.place(0), ratings.values[0]) == ("row 10, column 'Network (1976)'", 9)
     assert ratings.column_labels[ratings.seen_per_column().argmax()] == "Iron Man 3 (2013)"
     assert observe(ratings) is ratings
+    assert observe(ratings, unseen="zero").nnz == 53368
 
 
 def test_the_licence_comes_with_the_data():

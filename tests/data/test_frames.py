@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfseen.data import observe
+from halfseen.data import frames, observe
+from halfseen.data.frames import as_frame, long_header_of
 from halfseen.errors import DataError
 
 from .strategies import CALM, assert_same, half_seen
@@ -40,6 +41,15 @@ def test_labels_come_in_the_order_of_first_appearance(make):
     seen = observe(make({"user": ["b", "a", "b"], "item": [9, 7, 7], "rating": [1.0, 2.0, 3.0]}))
     assert (seen.row_labels.tolist(), seen.column_labels.tolist()) == (["b", "a"], [9, 7])
     np.testing.assert_array_equal(seen.to_dense(), [[1, 3], [np.nan, 2]])
+
+
+@every_kind
+def test_chunks_of_text_do_not_show(make, monkeypatch):
+    monkeypatch.setattr(frames, "IDS_PER_CHUNK", 2)
+    texts = list("babcdacb")
+    seen = observe(make({"user": texts, "item": range(8), "rating": range(8)}))
+    assert seen.row_labels.tolist() == list("bacd")
+    assert seen.row_labels[np.argmax(~np.isnan(seen.to_dense()), axis=0)].tolist() == texts
 
 
 @every_kind
@@ -99,7 +109,87 @@ def test_the_value_column_may_be_weights_of_another(make):
     frame = make({"user": [1, 2], "item": [5, 5], "count": [3, 4], "weight": [0.5, 2.0]})
     seen = observe(frame, cell_weight="weight")
     assert (seen.values.tolist(), seen.weights.tolist()) == ([3, 4], [0.5, 2])
-    assert observe(frame, cell_weight=[7, 8]).weights.tolist() == [7, 8]
+    named = observe(frame, cell_weight=[7, 8], columns=("user", "item", "count"))
+    assert named.weights.tolist() == [7, 8]
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (
+            ["userId", "sku", "rating"],
+            r"Found 'userId' and 'rating', but no column of items among: userId, sku, rating\. "
+            r"Name them: columns=\('userId', 'sku', 'rating'\); or say layout=\"wide\"",
+        ),
+        (
+            ["user", "rating"],
+            r"no column of items among: user, rating\. Name them: columns=\('user', 'item', 'rating'\)",
+        ),
+        (
+            ["who", "movieId", "stars", "timestamp"],
+            r"no column of users among: .*columns=\('who', 'movieId', 'stars'\)",
+        ),
+    ],
+)
+def test_a_long_table_that_lacks_a_side_is_not_taken_for_a_wide_one(make, names, sentence):
+    frame = make({name: [1, 2] for name in names})
+    with pytest.raises(DataError, match=sentence):
+        observe(frame)
+    assert observe(frame, layout="wide").column_labels.tolist() in (names, names[1:])
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["age", "income", "score", "level"],
+        ["weight", "count", "user_score"],
+        ["u", "x", "y"],
+        ["i", "value", "b"],
+        ["person", "height", "b", "c", "d", "score"],
+        list("abcdefghijklmnopqrstuvwxyz"),
+        ["product", "price", "size"],
+    ],
+    ids=" ".join,
+)
+def test_ordinary_wide_tables_stay_wide(make, names):
+    seen = observe(make({name: [1.5, 2.5] for name in names}))
+    assert seen.column_labels.tolist() == names
+
+
+@every_kind
+def test_other_numbers_beside_a_long_table_leave_it_open(make):
+    frame = make({name: [1.0, 2.0] for name in ("age", "person", "product", "score", "income")})
+    sentence = (
+        r"Found 'person', 'product' and 'score', and 'age' beside them\. Say columns=\('person', .* layout=\"wide\""
+    )
+    with pytest.raises(DataError, match=sentence):
+        observe(frame)
+    assert observe(frame, layout="wide").shape == (2, 5)
+    assert observe(frame, columns=("person", "product", "score")).nnz == 2
+    assert observe(frame, layout="long").nnz == 2
+
+
+@every_kind
+def test_two_columns_of_values_leave_it_open(make):
+    frame = {"user": [1, 2], "item": [5, 5], "plays": [8, 9], "rating": [1, 2]}
+    for layout in ("auto", "long"):
+        with pytest.raises(DataError, match=r"which column holds the values. Found 'plays' and 'rating' beside 'user'"):
+            observe(make(frame), layout=layout)
+    assert observe(make({**frame, "rating": ["good", "bad"]})).values.tolist() == [8, 9]
+
+
+@every_kind
+def test_a_table_of_fitted_columns_is_wide_whatever_their_names(make):
+    names = ["age", "person", "product", "score"]
+    assert observe(make({name: [1.0, 2.0] for name in names}), column_labels=names).shape == (2, 4)
+
+
+def test_a_look_at_the_headers_refuses_nothing():
+    for names in (["user", "item", "plays", "rating"], ["age", "person", "product", "score"]):
+        assert long_header_of(as_frame(pd.DataFrame({name: [1] for name in names}))) is not None
+    assert long_header_of(as_frame(pd.DataFrame({"userId": [1], "sku": [1], "rating": [1]}))) is None
 
 
 @every_kind
@@ -273,6 +363,63 @@ def test_a_wide_frame_has_no_column_of_weights():
         observe(pd.DataFrame({"a": [1], "w": [2]}), cell_weight="w")
     frame = pd.DataFrame({"a": [1.0, np.nan], "b": [2.0, 3.0]})
     assert observe(frame, cell_weight=frame * 10).weights.tolist() == [10, 20, 30]
+
+
+@every_kind
+def test_a_frame_of_weights_is_matched_by_name(make):
+    frame = make({"name": ["p", "q"], "a": [1.0, None], "b": [2.0, 3.0]})
+    for weights in ({"b": [20, 30], "a": [10, 7]}, {"name": ["p", "q"], "b": [20, 30], "a": [10, 7]}):
+        assert observe(frame, cell_weight=make(weights)).weights.tolist() == [10, 20, 30]
+    unnamed = pd.DataFrame([[1.0, np.nan], [2.0, 3.0]])
+    assert observe(unnamed, cell_weight=make({"b": [1, 2], "a": [3, 4]})).weights.tolist() == [1, 2, 4]
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("names", "odd"), [("ac", "no 'b'"), ("abc", "'c'"), ("a", "no 'b'")], ids=["other", "more", "fewer"]
+)
+def test_weights_of_other_columns_are_refused(make, names, odd):
+    with pytest.raises(DataError, match=rf"must have the columns of X\. Found {odd} among its columns"):
+        observe(make({"a": [1.0, 2.0], "b": [3.0, 4.0]}), cell_weight=make({name: [1, 2] for name in names}))
+
+
+def test_weights_of_rows_in_another_order_are_refused():
+    frame = pd.DataFrame({"a": [1.0, 2.0]}, index=["p", "q"])
+    with pytest.raises(DataError, match=r"the rows of X, in their order\. Found row 'q' in the place of row 'p'"):
+        observe(frame, cell_weight=frame[::-1])
+    assert observe(frame, cell_weight=frame.reset_index(drop=True)).weights.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "index", [[0, 0], ["p", "p"], pd.MultiIndex.from_tuples([("p", 1), ("p", 2)])], ids=["numbers", "texts", "levels"]
+)
+def test_an_index_that_is_no_name_leaves_the_rows_unlabelled(index):
+    frame = pd.DataFrame({"x": [1.0, 2.0], "z": [3.0, 4.0]}, index=index)
+    for X in (frame, pa.Table.from_pandas(frame)):
+        seen = observe(X)
+        assert (seen.shape, seen.row_labels) == ((2, 2), None)
+        assert seen.column_labels.tolist() == ["x", "z"]
+
+
+@every_kind
+@pytest.mark.parametrize("name", ["user", "userId", "user_id", "CustomerID", "id", "row id", "Unnamed: 0"])
+def test_a_first_column_of_row_ids_names_the_rows(make, name):
+    seen = observe(make({name: [2**53 + 1, 7], "x": [1, 2], "z": [3.0, None]}))
+    assert (seen.row_labels.tolist(), seen.column_labels.tolist()) == ([2**53 + 1, 7], ["x", "z"])
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "first", [{"user": [7, 7]}, {"user": [7.5, 8.5]}, {"age": [7, 8]}, {"u": [7, 8]}, {"user": [7, None]}]
+)
+def test_other_first_columns_of_numbers_are_values(make, first):
+    assert observe(make({**first, "x": [1, 2]})).shape == (2, 2)
+
+
+@every_kind
+def test_a_column_that_was_fitted_names_no_rows(make):
+    seen = observe(make({"user": [7, 8], "x": [1, 2]}), column_labels=["user", "x"])
+    np.testing.assert_array_equal(seen.to_dense(), [[7, 1], [8, 2]])
 
 
 def test_lazy_frames_and_series_are_refused():

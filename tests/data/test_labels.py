@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfseen.data import Observed
+from halfseen.data import Observed, labels
 from halfseen.data.labels import labels_of_text, numbered, positions_among, uniform
 from halfseen.errors import DataError
 
@@ -25,9 +25,9 @@ ids = st.one_of(
 @CALM
 @given(ids)
 def test_ids_are_numbered_in_the_order_of_their_first_appearance(some):
-    codes, labels = numbered(some, "row")
-    assert labels.tolist() == list(dict.fromkeys(some))
-    assert labels[codes].tolist() == some
+    codes, found = numbered(some, "row")
+    assert found.tolist() == list(dict.fromkeys(some))
+    assert found[codes].tolist() == some
 
 
 @CALM
@@ -35,6 +35,16 @@ def test_ids_are_numbered_in_the_order_of_their_first_appearance(some):
 def test_arrays_and_lists_are_numbered_alike(some):
     for a, b in zip(numbered(uniform(some, "row"), "row"), numbered(some, "row"), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@CALM
+@given(ids)
+def test_chunks_do_not_show(some):
+    whole = numbered(uniform(some, "row"), "row")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels, "IDS_PER_CHUNK", 3)
+        for a, b in zip(numbered(uniform(some, "row"), "row"), whole, strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 def test_kinds_of_labels_keep_their_kind():
@@ -81,6 +91,27 @@ def test_ids_read_from_text(texts, labels):
 def test_positions_among_wanted_labels():
     wanted = uniform(["x", "y", "z"], "column")
     assert positions_among(uniform(["z", "x"], "column"), wanted).tolist() == [2, 0]
+
+
+def test_ids_read_from_text_are_text_where_the_fitted_are():
+    fitted = uniform(["123", "99X"], "column")
+    assert labels_of_text(["123"], "column", fitted).tolist() == ["123"]
+    assert labels_of_text(["123"], "column", np.array([123])).tolist() == [123]
+
+
+def test_integers_and_text_find_each_other_by_their_plain_spelling():
+    isbn = uniform(["123", "456", "99X", "007"], "column")
+    assert positions_among(np.array([456, 123]), isbn).tolist() == [1, 0]
+    assert positions_among(uniform(["5", "-3"], "column"), np.array([-3, 5])).tolist() == [1, 0]
+    assert positions_among(uniform(["5"], "column"), np.array([5], dtype=np.uint64)).tolist() == [0]
+    for asked, wanted, unknown in (
+        (np.array([7]), isbn, "Found 7 "),
+        (np.array([7]), uniform(["7", "007"], "column"), "Found 7 "),
+        (uniform(["5", "05"], "column"), np.array([5]), "Found '5' "),
+        (uniform(["5.0"], "column"), np.array([5]), "Found '5.0' "),
+    ):
+        with pytest.raises(DataError, match=unknown):
+            positions_among(asked, wanted)
 
 
 def test_dates_are_found_whatever_their_unit():

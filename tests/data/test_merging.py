@@ -64,7 +64,7 @@ def test_weightless_cells_have_a_plain_mean():
 
 
 def test_a_last_value_of_zero_takes_the_cell_back():
-    seen = Observed.from_cells([0, 0, 0], [0, 0, 1], [5, 0, 1], (1, 2), unseen="zero", duplicates="last")
+    seen = Observed.from_cells([0, 0, 0], [0, 0, 1], [5, 0, 1], (1, 2), unseen="zero", zeros="drop", duplicates="last")
     assert seen.indices.tolist() == [1]
 
 

@@ -92,14 +92,21 @@ def test_a_missing_cell_of_weight_zero_is_left_out():
     assert small(weights=[0, 1, 1]).values.tolist() == [1, 3]
 
 
-def test_under_zero_a_plain_zero_says_nothing_but_a_weightless_cell_does():
-    seen = Observed.from_cells([0, 0, 0], [0, 1, 2], [0, 0, 0], (1, 3), weights=[1, 0, 2], unseen="zero")
-    assert (seen.indices.tolist(), seen.weights.tolist()) == ([1, 2], [0, 2])
-    assert Observed.from_cells([0, 0], [0, 1], [0, 4], (1, 2), unseen="zero").indices.tolist() == [1]
+def test_under_zero_a_given_zero_was_seen():
+    assert Observed.from_cells([0, 0], [0, 1], [0, 4], (1, 2), unseen="zero").indices.tolist() == [0, 1]
+
+
+def test_where_zeros_are_dropped_a_plain_zero_says_nothing_but_a_weightless_cell_does():
+    zero = {"unseen": "zero", "zeros": "drop"}
+    seen = Observed.from_cells([0] * 4, [0, 1, 2, 3], [0, 0, 0, 5], (1, 4), weights=[1, 0, 2, 1], **zero)
+    assert (seen.indices.tolist(), seen.weights.tolist()) == ([1, 2, 3], [0, 2, 1])
+    assert Observed.from_cells([0, 0], [0, 1], [0, 4], (1, 2), **zero).indices.tolist() == [1]
+    assert Observed.from_cells([0, 0], [0, 1], [0, 4], (1, 2), zeros="drop").indices.tolist() == [0, 1]
 
 
 def test_a_zero_kept_beside_another_measurement_stays():
-    seen = Observed.from_cells([0, 0, 0], [0, 0, 1], [0, 4, 0], (1, 2), unseen="zero", duplicates="keep")
+    how = {"unseen": "zero", "zeros": "drop", "duplicates": "keep"}
+    seen = Observed.from_cells([0, 0, 0], [0, 0, 1], [0, 4, 0], (1, 2), **how)
     assert seen.values.tolist() == [0, 4]
 
 
@@ -186,6 +193,9 @@ def test_a_matrix_must_be_seen_somewhere():
         Observed.from_cells([0], [0], [np.nan], (2, 3))
     with pytest.raises(DataError, match=r"At least one non-zero value must be seen"):
         Observed.from_cells([0], [0], [0.0], (2, 3), unseen="zero")
+    with pytest.raises(DataError, match=r"At least one non-zero value must be seen"):
+        Observed.from_cells([0, 0], [0, 1], [0.0, 0.0], (2, 3), weights=[2, 1], unseen="zero")
+    assert Observed.from_cells([0], [0], [0.0], (2, 3), unseen="zero", allow_empty=True).nnz == 1
 
 
 def test_nothing_seen_may_be_allowed():
@@ -200,3 +210,5 @@ def test_unknown_words_are_refused():
         small(unseen="gone")
     with pytest.raises(ParameterError, match=r"duplicates must be one of error, sum, .*keep. Found 'avg'"):
         small(duplicates="avg")
+    with pytest.raises(ParameterError, match=r"zeros must be one of keep, drop. Found 'lose'"):
+        small(zeros="lose")

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.utils.estimator_checks import _NotAnArray
 
 from halfseen.data import Observed, observe
@@ -31,7 +32,7 @@ def test_an_observed_matrix_is_returned_as_it_is():
 
 def test_an_observed_matrix_takes_another_meaning_of_unseen():
     zero = observe(SEEN, unseen="zero")
-    assert (zero.unseen, zero.values.tolist(), zero.row_labels.tolist()) == ("zero", [1, 5], ["ann", "bob"])
+    assert (zero.unseen, zero.values.tolist(), zero.row_labels.tolist()) == ("zero", [1, 0, 5], ["ann", "bob"])
     assert observe(zero, unseen=None) is zero
 
 
@@ -61,3 +62,23 @@ def test_importing_brings_no_frames_and_no_compiler():
     code = f"import sys, halfseen.data; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+ZEROS = np.array([[1.0, 0.0], [np.nan, 2.0]])
+STORED = sparse.csr_array(([1.0, 0.0, 2.0], ([0, 0, 1], [0, 1, 1])))
+
+
+def test_under_zero_the_zeros_of_dense_arrays_and_wide_tables_are_unseen(tmp_path):
+    pd = pytest.importorskip("pandas")
+    (tmp_path / "wide.csv").write_text("a,b\n1,0\n,2\n")
+    for wide in (ZEROS, pd.DataFrame(ZEROS, columns=["a", "b"]), tmp_path / "wide.csv"):
+        assert observe(wide, unseen="zero").values.tolist() == [1, 2]
+        assert observe(wide).values.tolist() == [1, 0, 2]
+
+
+def test_under_zero_stored_zeros_were_seen(tmp_path):
+    pd = pytest.importorskip("pandas")
+    (tmp_path / "long.csv").write_text("user,item,rating\nann,x,1\nann,y,0\nbob,y,2\n")
+    long = pd.DataFrame({"user": [7, 7, 8], "item": ["x", "y", "y"], "rating": [1, 0, 2]})
+    for cells in (STORED, STORED.tocsc(), STORED.tocoo(), tmp_path / "long.csv", long):
+        assert observe(cells, unseen="zero").values.tolist() == [1, 0, 2]

@@ -20,22 +20,38 @@ def table(tmp_path):
 
 def test_numeric_columns_are_those_of_numbers_only(table):
     assert table.names == ["id", "city", "price", "size", "note"]
-    assert table.numeric == ["id", "price", "size"]
+    assert table.numeric == ["price", "size"]
     assert table.cells[1] == ["Rome", "Oslo", "Rome"]
     assert table.observed.column_labels.tolist() == table.numeric
-    np.testing.assert_array_equal(table.observed.to_dense(), [[1, 1.5, np.nan], [2, np.nan, 300], [3, np.nan, 7]])
+    np.testing.assert_array_equal(table.observed.to_dense(), [[1.5, np.nan], [np.nan, 300], [np.nan, 7]])
 
 
 def test_filling_leaves_what_was_seen_as_it_stood(table, tmp_path):
-    filled = table.filled(np.full((3, 3), 0.1))
+    filled = table.filled(np.full((3, 2), 0.1))
     write_table(tmp_path / "filled.csv", table.names, filled)
     expected = "id,city,price,size,note\n01,Rome,1.50,0.1,a\n02,Oslo,0.1,3e2,\n03,Rome,0.1,7,b\n"
     assert (tmp_path / "filled.csv").read_text() == expected
 
 
 def test_values_of_another_shape_are_refused(table):
-    with pytest.raises(DataError, match=r"shape \(3, 3\)\. Found \(2, 3\)"):
+    with pytest.raises(DataError, match=r"shape \(3, 2\)\. Found \(2, 3\)"):
         table.filled(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "numeric"),
+    [
+        ("id,a\n1,5\n2,\n", ["a"]),
+        (",a\n1,5\n2,\n", ["a"]),
+        ("id,a\n1,5\n1,\n", ["id", "a"]),
+        ("id,a\n1.5,5\n2,\n", ["id", "a"]),
+        ("a,id\n1,5\n2,6\n", ["a", "id"]),
+        ("id\n1\n2\n", ["id"]),
+    ],
+)
+def test_a_first_column_of_row_ids_goes_through_untouched(tmp_path, text, numeric):
+    (tmp_path / "t.csv").write_text(text)
+    assert read_wide_table(tmp_path / "t.csv").numeric == numeric
 
 
 def test_a_table_without_a_header_stays_so(tmp_path):
@@ -61,7 +77,7 @@ def test_a_parquet_table_keeps_its_types(tmp_path):
 
 def test_text_that_held_numbers_becomes_numbers_in_parquet(table, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    write_table(tmp_path / "filled.parquet", table.names, table.filled(np.full((3, 3), 0.5)))
+    write_table(tmp_path / "filled.parquet", table.names, table.filled(np.full((3, 2), 0.5)))
     filled = parquet.read_table(tmp_path / "filled.parquet").to_pydict()
     assert filled["price"] == [1.5, 0.5, 0.5]
     assert filled["city"] == ["Rome", "Oslo", "Rome"]

@@ -26,7 +26,7 @@ def test_other_numbers_of_threads_are_refused(n_jobs):
 def test_unknown_engines_are_refused():
     with pytest.raises(ParameterError, match=r"engine must be one of 'cpu'. Found 'cpuu'. Did you mean 'cpu'"):
         open_engine("cpuu")
-    with pytest.raises(ParameterError, match=r"Found 'torch'. Leave it out"):
+    with pytest.raises(ParameterError, match=r"Found 'torch'. Choose one of these"):
         open_engine("torch")
 
 

@@ -85,11 +85,17 @@ def test_wrong_parameters_of_one_estimator(model, sentence):
 @pytest.mark.parametrize(
     ("init", "sentence"),
     [
-        ((np.ones((4, 3)), np.ones((5, 2))), r"W0 of init must hold .*shape \(4, 2\). Found shape \(4, 3\)"),
-        ((np.ones((4, 2)), np.ones((2, 5))), r"H0 of init must hold .*shape \(5, 2\). Found shape \(2, 5\)"),
+        (
+            (np.ones((4, 3)), np.ones((5, 2))),
+            r"W0 of init must have a row for each row of X .*shape \(4, 2\). Found shape \(4, 3\)",
+        ),
+        (
+            (np.ones((4, 2)), np.ones((2, 5))),
+            r"H0 of init must have a row for each column of X .*shape \(5, 2\). Found shape \(2, 5\)",
+        ),
         ((np.ones((4, 2)), np.ones(5)), r"H0 of init .*Found shape \(5,\)"),
-        ((np.full((4, 2), -1.0), np.ones((5, 2))), "W0 of init must hold non-negative, finite numbers"),
-        ((np.ones((4, 2)), np.full((5, 2), np.nan)), "H0 of init must hold non-negative, finite numbers"),
+        ((np.full((4, 2), -1.0), np.ones((5, 2))), "W0 of init must hold finite numbers of 0 or more"),
+        ((np.ones((4, 2)), np.full((5, 2), np.nan)), "H0 of init must hold finite numbers of 0 or more"),
         ((np.ones((4, 2)), np.full((5, 2), np.inf)), "H0 of init"),
         ((np.full((4, 2), "a"), np.ones((5, 2))), "W0 of init"),
     ],

@@ -124,8 +124,23 @@ def test_predicting_from_data_is_folding_in():
 
 
 def completed_truth(model, X):
+    """The data of the fit, filled from its own W."""
+    return np.where(np.isnan(X), model.W_ @ model.H_.T, X)
+
+
+def folded_truth(model, X):
+    """Other data, filled after folding their rows in."""
     observed = observe(X, column_labels=model.column_labels_)
     return np.where(np.isnan(X), model.transform(observed) @ model.H_.T, X)
+
+
+def test_data_of_the_fit_are_filled_as_predict_says_and_other_rows_are_folded_in():
+    model = fitted(X)
+    rows, columns = np.nonzero(np.isnan(X))
+    assert_allclose(model.complete(X)[rows, columns], model.predict(rows, columns), rtol=1e-12)
+    for other in (X[:2], X + 1, X[::-1]):
+        assert_allclose(model.complete(other), folded_truth(model, other), rtol=1e-9)
+    assert not np.allclose(model.complete(X[:2]), model.complete(X)[:2], rtol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -221,7 +236,7 @@ def test_a_wide_frame_that_lacks_fitted_columns_is_not_filled_wrongly():
         return
     assert list(filled["name"]) == USERS
     given = np.column_stack([X[:, :4], np.full(4, np.nan)])
-    assert_allclose(filled[ITEMS[:4]].to_numpy(), completed_truth(model, given)[:, :4], rtol=1e-9)
+    assert_allclose(filled[ITEMS[:4]].to_numpy(), folded_truth(model, given)[:, :4], rtol=1e-9)
 
 
 @every_kind
@@ -235,7 +250,7 @@ def test_long_frames_get_a_line_for_every_pair(make):
     lines = {(user, item): value for user, item, value in zip(*columns.values(), strict=True)}
     assert len(lines) == len(columns["user"]) == 20
     for row, user in enumerate(USERS):
-        W = model.transform(frame)[list(model.row_labels_).index(user)]
+        W = model.W_[list(model.row_labels_).index(user)]
         for column, item in enumerate(ITEMS):
             mean = W @ model.H_[list(model.column_labels_).index(item)]
             assert lines[user, item] == pytest.approx(mean if np.isnan(X[row, column]) else X[row, column], rel=1e-9)
@@ -294,7 +309,7 @@ def test_inverse_transform():
     W = np.array([[1.0, 0.0], [0.5, 2.0]])
     assert_allclose(model.inverse_transform(W), W @ model.H_.T)
     for wrong in (np.ones(2), np.ones((2, 3)), np.ones((1, 1, 2))):
-        with pytest.raises(ParameterError, match="one column for each of the 2 components"):
+        with pytest.raises(ParameterError, match="a column for each of the 2 components"):
             model.inverse_transform(wrong)
 
 

@@ -32,8 +32,8 @@ METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization"}
 @options.READING
 @options.FITTING
 def command(data: str, method: str, n_components: int, output: str, loss: str | float | None, unseen: str | None,
-            layout: str, columns: Any, duplicates: str, max_iter: int | None, tol: float | None, seed: int,
-            n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
+            layout: str, columns: Any, header: bool | None, duplicates: str, max_iter: int | None, tol: float | None,
+            seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a CSV, TSV or Parquet file, also gzipped: lines of row, column, value (such as user, item, rating) or a
@@ -53,7 +53,8 @@ def command(data: str, method: str, n_components: int, output: str, loss: str | 
         n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
     )
     try:
-        observed = halfseen.observe(data, unseen=model.unseen, layout=layout, columns=columns, duplicates=duplicates)
+        reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
+        observed = halfseen.observe(data, unseen=model.unseen, **reading)
         model.fit(observed)
     except KeyboardInterrupt:
         _keep_what_there_is(model, output)

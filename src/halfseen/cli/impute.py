@@ -34,7 +34,7 @@ def command(table: str, n_components: int, output: str, loss: str | float | None
             max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
     """Fill the holes of a TABLE of non-negative numbers.
 
-    Columns of text and those skipped go through untouched; what was seen stays as it was written.
+    Columns of text, a first column of ids and those skipped go through untouched; what was seen stays as written.
 
     \b
     halfseen impute table.csv -k 5 -o filled.csv

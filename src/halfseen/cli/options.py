@@ -48,6 +48,8 @@ READING = together(
     click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
                  help="Lines of row, column, value; or a table. By default the header decides."),
     COLUMNS,
+    click.option("--header/--no-header", default=None,
+                 help="Whether the first line of a text file holds names. By default its looks decide."),
     click.option("--duplicates", type=click.Choice(["error", "sum", "mean", "min", "max", "first", "last", "keep"]),
                  default="error", show_default=True, help="What to do with a cell given more than once."),
 )  # fmt: skip

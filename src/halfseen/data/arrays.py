@@ -16,11 +16,11 @@ CELLS_PER_BLOCK = 1 << 22
 
 
 def read_dense(X: Any, how: Reading) -> Observed:
-    """A dense array-like: NaN, None and masked cells are unseen, 0 is a value."""
+    """A dense array-like: NaN, None and masked cells are unseen; 0 is a value, unless unseen cells are 0 as well."""
     how.refuse_frame_words()
     mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
     array = as_numbers(well_formed(X))
-    return how.observed(dense_cells(array, how.cell_weight, mask), array.shape)
+    return how.observed(dense_cells(array, how.cell_weight, mask), array.shape, zeros="drop")
 
 
 def dense_cells(array: np.ndarray, cell_weight: Any = None, mask: np.ndarray | None = None) -> Cells:
@@ -30,7 +30,8 @@ def dense_cells(array: np.ndarray, cell_weight: Any = None, mask: np.ndarray | N
         seen &= ~mask
     rows, columns = _coordinates(seen)
     cells = Cells(rows, columns, array[seen])
-    return cells._replace(weights=weights_of(cells, array.shape, cell_weight))
+    cells.weights = weights_of(cells, array.shape, cell_weight)
+    return cells
 
 
 def _coordinates(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +92,9 @@ def read_sparse(X: Any, how: Reading) -> Observed:
     coordinates = _without_slack(well_formed(X, accept_sparse=True)).tocoo(copy=False)
     rows, columns = coordinates.coords
     cells = Cells(rows, columns, as_values(coordinates.data))
-    return how.observed(cells._replace(weights=weights_of(cells, X.shape, how.cell_weight)), X.shape)
+    del coordinates, rows, columns
+    cells.weights = weights_of(cells, X.shape, how.cell_weight)
+    return how.observed(cells, X.shape)
 
 
 def _without_slack(matrix: Any) -> Any:

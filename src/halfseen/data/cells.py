@@ -6,7 +6,8 @@ Everything here costs time in proportion to the number of cells: sorting is coun
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,8 +17,12 @@ from halfseen.errors import DataError
 Where = Callable[[int], str]
 
 
-class Cells(NamedTuple):
-    """Cells as parallel arrays; `weights` is None when every cell counts once."""
+@dataclass
+class Cells:
+    """Cells as parallel arrays; `weights` is None when every cell counts once.
+
+    They can change, so that an array that was replaced is freed before the next one is made.
+    """
 
     rows: np.ndarray
     columns: np.ndarray
@@ -26,7 +31,8 @@ class Cells(NamedTuple):
 
     def take(self, chosen: Any) -> Cells:
         """The cells an index array, a mask or a slice chooses."""
-        return Cells(*(None if array is None else array[chosen] for array in self))  # type: ignore[arg-type]
+        weights = None if self.weights is None else self.weights[chosen]
+        return Cells(self.rows[chosen], self.columns[chosen], self.values[chosen], weights)
 
 
 def as_values(values: Any) -> np.ndarray:
@@ -74,7 +80,8 @@ def index_dtype(shape: tuple[int, int], nnz: int) -> np.dtype:
 
 def check_lengths(cells: Cells) -> None:
     """Refuse arrays that don't run in parallel."""
-    lengths = [array.shape for array in cells if array is not None]
+    arrays = (cells.rows, cells.columns, cells.values, cells.weights)
+    lengths = [array.shape for array in arrays if array is not None]
     if any(len(shape) != 1 or shape != lengths[0] for shape in lengths):
         found = ", ".join(str(shape[0] if len(shape) == 1 else shape) for shape in lengths)
         raise DataError(
@@ -133,12 +140,24 @@ def counting_order(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray
 
 
 def in_row_order(cells: Cells, shape: tuple[int, int]) -> Cells:
-    """The same cells by row and then column; repeated cells keep their order."""
+    """The same cells by row and then column; repeated cells keep their order. Those passed in are used up."""
     if _already_in_row_order(cells):
         return cells
+    order = _row_order(cells, shape)
+    cells.columns = cells.columns[order]
+    cells.values = cells.values[order]
+    if cells.weights is not None:
+        cells.weights = cells.weights[order]
+    return cells
+
+
+def _row_order(cells: Cells, shape: tuple[int, int]) -> np.ndarray:
+    """The order that sorts the cells; their rows are sorted already when it returns, to hold few arrays at once."""
     _, by_column = counting_order(cells.columns, shape[1])
-    _, by_row = counting_order(cells.rows[by_column], shape[0])
-    return cells.take(by_column[by_row])
+    cells.rows = cells.rows[by_column]
+    starts, by_row = counting_order(cells.rows, shape[0])
+    cells.rows = np.repeat(np.arange(shape[0], dtype=cells.rows.dtype), np.diff(starts))
+    return by_column[by_row]
 
 
 def _already_in_row_order(cells: Cells) -> bool:

@@ -27,7 +27,8 @@ def read_file(path: Path, how: Reading) -> Observed:
 
 def _read_text_table(file: TextFile, how: Reading) -> Observed:
     has_header = has_header_line(file, how)
-    names: Sequence[Any] = file.sample[0] if has_header else range(file.width)
+    by_position = not has_header or how.numbers_columns
+    names: Sequence[Any] = range(file.width) if by_position else file.sample[0]
     if how.weight_name is not None:
         check_present(how.weight_name, names)
     if not has_header and how.columns is None and how.layout != "wide" and looks_long(file.sample[0]):
@@ -40,13 +41,15 @@ def _read_text_table(file: TextFile, how: Reading) -> Observed:
 
 
 def has_header_line(file: TextFile, how: Reading) -> bool:
-    """Whether the first line holds names: it does unless it looks like data."""
+    """Whether the first line holds names: if the caller doesn't say, it does unless it looks like data."""
     first = file.sample[0]
+    if how.header is not None:
+        return how.header
     if how.columns is not None:
-        return not all(isinstance(name, int) for name in how.columns)
+        return not how.numbers_columns
     if how.layout != "wide" and looks_long(first):
         return False
-    return _counts_columns(first) or not all(is_missing(field) or is_number(field) for field in first)
+    return _heads_an_index(file.sample) or not all(is_missing(field) or is_number(field) for field in first)
 
 
 def looks_long(record: Record) -> bool:
@@ -59,9 +62,11 @@ def _is_fraction(field: str) -> bool:
     return is_missing(field) or (is_number(field) and not field.strip().lstrip("+-").isdigit())
 
 
-def _counts_columns(record: Record) -> bool:
-    """Whether a record is the header that pandas writes for columns without names: an empty corner, 0, 1, 2, ..."""
-    return record[0] == "" and len(record) > 1 and record[1:] == [str(number) for number in range(len(record) - 1)]
+def _heads_an_index(sample: Sequence[Record]) -> bool:
+    """Whether the first record is a header, be it of numbers: an empty corner, different names, an index below."""
+    (corner, *names), *below = sample
+    is_header = not corner.strip() and bool(names) and len(set(names)) == len(names) and not any(map(is_missing, names))
+    return is_header and bool(below) and all(record[0].strip() for record in below)
 
 
 def _seems_numeric(file: TextFile, position: int) -> bool:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
 from halfseen.data.arrays import as_numbers, dense_cells, well_formed
-from halfseen.data.cells import Cells
-from halfseen.data.headers import LongHeader, check_present, long_header
-from halfseen.data.labels import missing_id, numbered, text_array, uniform
+from halfseen.data.cells import Cells, index_dtype
+from halfseen.data.headers import LongHeader, check_present, heads_row_ids, long_header
+from halfseen.data.labels import IDS_PER_CHUNK, coded, missing_id, numbered, quoted, text_array, uniform
 from halfseen.data.numerals import NotANumber, numbers
 from halfseen.data.observed import Observed
 from halfseen.data.reading import Reading, weights_of
 from halfseen.errors import DataError
 
-PANDAS_INDEX = "__index_level_0__"  # the name under which pandas hides an index in a Parquet file
+PANDAS_INDEX = "__index_level_"  # how the names begin under which pandas hides an index in a Parquet file
 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -40,17 +41,28 @@ def read_frame(frame: nw.DataFrame[Any], how: Reading) -> Observed:
 
 
 def long_header_of(frame: nw.DataFrame[Any], how: Reading | None = None) -> LongHeader | None:
-    """Which columns of a long frame hold rows, columns and values; None for a wide frame."""
-    return long_header(frame.columns, how or Reading(), lambda name: holds_numbers(frame.get_column(name)))
+    """Which columns of a long frame hold rows, columns and values; None for a wide frame.
+
+    Without `how` the headers alone are looked at, and what they leave open is not refused.
+    """
+    if how is None:
+        return long_header(frame.columns, Reading(), lambda _: False)
+    return long_header(frame.columns, how, lambda name: holds_numbers(frame.get_column(name)))
 
 
 def _read_long(frame: nw.DataFrame[Any], header: LongHeader, how: Reading) -> Observed:
+    cells, row_labels, column_labels = _long_cells(frame, header)
+    shape = (row_labels.size, column_labels.size)
+    given = how.cell_weight if how.weight_name is None else as_floats(frame.get_column(how.weight_name))
+    cells.weights = weights_of(cells, shape, given)
+    return how.observed(cells, shape, row_labels, column_labels)
+
+
+def _long_cells(frame: nw.DataFrame[Any], header: LongHeader) -> tuple[Cells, np.ndarray, np.ndarray]:
     rows, row_labels = _numbered_ids(frame.get_column(header.row), "row")
     columns, column_labels = _numbered_ids(frame.get_column(header.column), "column")
     values = np.ones(rows.size) if header.value is None else as_floats(frame.get_column(header.value))
-    cells, shape = Cells(rows, columns, values), (row_labels.size, column_labels.size)
-    given = how.cell_weight if how.weight_name is None else as_floats(frame.get_column(how.weight_name))
-    return how.observed(cells._replace(weights=weights_of(cells, shape, given)), shape, row_labels, column_labels)
+    return Cells(rows, columns, values), row_labels, column_labels
 
 
 def _numbered_ids(ids: nw.Series[Any], side: str) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +71,20 @@ def _numbered_ids(ids: nw.Series[Any], side: str) -> tuple[np.ndarray, np.ndarra
         raise missing_id(side, f"at position {int(np.argmax(missing))} of column {ids.name!r}")
     if ids.dtype.is_integer() or ids.dtype.is_float() or ids.dtype == nw.Boolean or ids.dtype == nw.Datetime:
         return numbered(ids.to_numpy(), side)
-    return numbered(ids.to_list(), side)
+    return _numbered_texts(ids) or numbered(ids.to_list(), side)
+
+
+def _numbered_texts(ids: nw.Series[Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Ids that are all text, numbered in chunks: a list of all would take ten times their codes. None for others."""
+    code_of: dict[str, int] = {}
+    codes = np.empty(len(ids), dtype=index_dtype((1, 1), len(ids)))
+    for start in range(0, len(ids), IDS_PER_CHUNK):
+        here = slice(start, start + IDS_PER_CHUNK)
+        chunk = ids[here].to_list()
+        if set(map(type, chunk)) != {str}:
+            return None
+        codes[here] = coded(chunk, code_of)
+    return codes, text_array(code_of)
 
 
 def holds_numbers(column: nw.Series[Any]) -> bool:
@@ -89,33 +114,89 @@ def as_floats(column: nw.Series[Any]) -> np.ndarray:
 
 def _read_wide(frame: nw.DataFrame[Any], how: Reading) -> Observed:
     how.refuse_weight_name()
-    row_labels, names = _rows_and_columns(frame)
+    row_labels, names = _rows_and_columns(frame, how)
     array = well_formed(wide_array(frame, names))
-    cells = dense_cells(array, how.cell_weight)
-    return how.observed(cells, array.shape, row_labels, _column_labels(names))
+    labels = _column_labels(names)
+    cells = dense_cells(array, weights_by_name(how, names, row_labels))
+    return how.observed(cells, array.shape, row_labels, labels, zeros="drop")
 
 
-def _rows_and_columns(frame: nw.DataFrame[Any]) -> tuple[np.ndarray | None, list[Any]]:
+def weights_by_name(how: Reading, names: Sequence[Any], row_labels: np.ndarray | None) -> Any:
+    """The weights of a wide table; those of a frame are found by the names of its columns, where both have names."""
+    frame = None if how.cell_weight is None else as_frame(how.cell_weight)
+    if frame is None:
+        return how.cell_weight
+    rows, found = _rows_and_columns(frame, how)
+    if set(names) == set(frame.columns):
+        rows, found = _index(frame), list(frame.columns)
+    if set(found) != set(names):
+        if _column_labels(list(names)) is None or _column_labels(found) is None:
+            return how.cell_weight
+        raise _other_columns(found, names)
+    _check_same_rows(rows, row_labels)
+    return wide_array(frame, list(names))
+
+
+def _other_columns(found: Sequence[Any], names: Sequence[Any]) -> DataError:
+    lacking = [name for name in names if name not in found]
+    odd = f"no {lacking[0]!r}" if lacking else repr(next(name for name in found if name not in names))
+    return DataError(
+        f"cell_weight must have the columns of X. Found {odd} among its columns. "
+        "Rename them, or pass an array, whose columns are in the order of X's."
+    )
+
+
+def _check_same_rows(found: np.ndarray | None, wanted: np.ndarray | None) -> None:
+    if found is None or wanted is None or found.shape != wanted.shape or (found == wanted).all():
+        return
+    first = int(np.argmin(found == wanted))
+    raise DataError(
+        f"cell_weight must have the rows of X, in their order. Found row {quoted(found[first])} in the place of row "
+        f"{quoted(wanted[first])}. Sort it as X, or pass an array, whose rows are in the order of X's."
+    )
+
+
+def holds_nothing_but_columns(frame: nw.DataFrame[Any]) -> bool:
+    """Whether all columns of a wide frame are columns of the matrix: numbers, and none that names the rows."""
+    all_numbers = all(dtype.is_numeric() for dtype in frame.schema.dtypes())
+    return all_numbers and _rows_and_columns(frame, Reading())[1] == list(frame.columns)
+
+
+def _rows_and_columns(frame: nw.DataFrame[Any], how: Reading) -> tuple[np.ndarray | None, list[Any]]:
     """The labels of the rows, if there are any, and the names of the columns that remain."""
-    index, names = _index(frame), list(frame.columns)
-    if index is not None:
+    hidden = [name for name in frame.columns if str(name).startswith(PANDAS_INDEX)]
+    names = [name for name in frame.columns if name not in hidden]
+    first = frame.get_column(names[0]) if names else None
+    if first is not None and len(names) > 1 and not how.fits_column(first.name) and _holds_row_ids(first):
+        return uniform(first.to_numpy(), "row"), names[1:]
+    if (index := _index(frame)) is not None:
         return index, names
-    if PANDAS_INDEX in names:
-        names.remove(PANDAS_INDEX)
-        return uniform(frame.get_column(PANDAS_INDEX).to_list(), "row"), names
-    if names and _names_rows(frame.get_column(names[0])):
-        return text_array(frame.get_column(names[0]).to_list()), names[1:]
+    if hidden:
+        return _hidden_index(frame, hidden), names
+    if first is not None and _names_rows(first):
+        return text_array(first.to_list()), names[1:]
     return None, names
 
 
+def _holds_row_ids(column: nw.Series[Any]) -> bool:
+    """Whether a column is headed as ids of rows are, and holds integers, different in every row."""
+    are_ids = heads_row_ids(column.name) and column.dtype.is_integer() and not column.is_null().any()
+    return are_ids and column.n_unique() == len(column)
+
+
 def _index(frame: nw.DataFrame[Any]) -> np.ndarray | None:
-    """The index of a pandas frame, unless it only counts the rows."""
+    """The index of a pandas frame, unless it only counts the rows, has several levels, or repeats itself."""
     index = nw.maybe_get_index(frame)
-    if index is None:
+    if index is None or index.nlevels > 1 or not index.is_unique:
         return None
     labels = index.to_numpy()
     counts_rows = labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(labels.size))
     return None if counts_rows else uniform(labels, "row")
+
+
+def _hidden_index(frame: nw.DataFrame[Any], hidden: list[str]) -> np.ndarray | None:
+    index = frame.get_column(hidden[0])
+    return uniform(index.to_list(), "row") if len(hidden) == 1 and index.n_unique() == len(index) else None
 
 
 def _names_rows(column: nw.Series[Any]) -> bool:

@@ -22,7 +22,12 @@ VALUES = _words(
     "rating ratings value values score scores stars star count counts plays playcount listencount quantity answer "
     "response grade level y weight"
 )
-BESIDES = _words("timestamp time date datetime ts unixtime unixreviewtime index unnamed0 indexlevel0 session sessionid")
+BESIDES = _words(
+    "timestamp time date datetime ts unixtime unixreviewtime ratingtimestamp createdat updatedat index unnamed0 "
+    "indexlevel0 session sessionid id ratingid reviewid"
+)
+WIDEST_OF_LETTERS = 4  # u, i, y and a time
+WIDEST_OF_DOUBT = 5  # a row, a column, a value and two columns beside
 
 
 class LongHeader(NamedTuple):
@@ -36,15 +41,27 @@ class LongHeader(NamedTuple):
 def long_header(names: Sequence[Any], how: Reading, is_number: Callable[[Any], bool]) -> LongHeader | None:
     """Where a table is long, the names of its three columns; None for a wide one.
 
-    `is_number` tells whether a column holds numbers: one beside the pairs that is neither a recognised value nor a
-    time leaves it open what to read.
+    `is_number` tells whether a column holds numbers: one beside the pairs that is neither the value nor a time leaves
+    it open what to read, and so does a value with only one of its two ids. Both are refused.
     """
     if how.columns is not None:
         return _as_named(names, how.columns)
-    if how.layout == "wide":
+    if how.layout == "wide" or (how.layout == "auto" and all(map(how.fits_column, names))):
         return None
-    header = _recognised(names, how, is_number)
-    return _in_given_order(names, how) if header is None and how.layout == "long" else header
+    names = [name for name in names if name != how.weight_name]
+    header = _recognised(names, is_number)
+    if how.layout == "long":
+        return header or _in_given_order(names)
+    if header is None:
+        _check_not_half_long(names, is_number)
+    elif header.value is not None:
+        _check_no_number_beside(names, header, is_number)
+    return header
+
+
+def heads_row_ids(name: Any) -> bool:
+    """Whether a header is an id's of rows, such as "user_id", plain "id" or none; a single letter is not."""
+    return _plain(name) in ("", "id", "unnamed0", *_without_letters(_ids(ROWS)))
 
 
 def _as_named(names: Sequence[Any], wanted: Sequence[Any]) -> LongHeader:
@@ -67,14 +84,59 @@ def _listed(names: Sequence[Any]) -> str:
     return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
 
 
-def _recognised(names: Sequence[Any], how: Reading, is_number: Callable[[Any], bool]) -> LongHeader | None:
-    names = [name for name in names if name != how.weight_name]
-    row, column, value = _spelled(names, _ids(ROWS)), _spelled(names, _ids(COLUMNS)), _spelled(names, VALUES)
+def _recognised(names: Sequence[Any], is_number: Callable[[Any], bool]) -> LongHeader | None:
+    rows, columns, values = _ids(ROWS), _ids(COLUMNS), list(VALUES)
+    if len(names) > WIDEST_OF_LETTERS:
+        rows, columns, values = map(_without_letters, (rows, columns, values))
+    row, column = _spelled(names, rows), _spelled(names, columns)
     if row is None or column is None:
         return None
+    value = _only_value(names, row, column, values, is_number)
     if value is None:
         _check_nothing_else_counts(names, row, column, is_number)
     return LongHeader(row, column, value)
+
+
+def _only_value(
+    names: Sequence[Any], row: Any, column: Any, spellings: Sequence[str], is_number: Callable[[Any], bool]
+) -> Any:
+    """The column of values: of several so spelled the one that holds numbers; two of them are refused."""
+    numeric = [name for name in names if _plain(name) in spellings and is_number(name)]
+    if len(numeric) > 1:
+        first, second, *_ = numeric
+        raise DataError(
+            f"A long table must say which column holds the values. Found {first!r} and {second!r} beside {row!r} and "
+            f"{column!r}. Say columns=({row!r}, {column!r}, {first!r}) or columns=({row!r}, {column!r}, {second!r}); "
+            'or layout="wide" if this is a table.'
+        )
+    return numeric[0] if numeric else _spelled(names, spellings)
+
+
+def _check_no_number_beside(names: Sequence[Any], header: LongHeader, is_number: Callable[[Any], bool]) -> None:
+    """Refuse what may be a wide table as well, before its other columns are dropped."""
+    for name in names:
+        if name not in header and _plain(name) not in BESIDES and is_number(name):
+            row, column, value = header
+            raise DataError(
+                "A long table must have no other column of numbers than its values, or say which to read. "
+                f"Found {row!r}, {column!r} and {value!r}, and {name!r} beside them. "
+                f'Say columns=({row!r}, {column!r}, {value!r}), or layout="wide" if this is a table.'
+            )
+
+
+def _check_not_half_long(names: Sequence[Any], is_number: Callable[[Any], bool]) -> None:
+    """Refuse a small table with a value and only one of its two ids, before ids are read as values."""
+    row, column = (_spelled(names, _without_letters(_ids(words))) for words in (ROWS, COLUMNS))
+    value = _spelled(names, _without_letters(VALUES))
+    if len(names) > WIDEST_OF_DOUBT or value is None or (row is None) == (column is None) or not is_number(value):
+        return
+    others = [name for name in names if name not in (row, column, value) and _plain(name) not in BESIDES]
+    named = (row or (others or ["user"])[0], column or (others or ["item"])[0], value)
+    raise DataError(
+        f"A long table must have a row, a column and a value column. Found {row or column!r} and {value!r}, "
+        f"but no column of {'users' if row is None else 'items'} among: {_listed(names)}. "
+        f'Name them: columns={named!r}; or say layout="wide" if this is a table.'
+    )
 
 
 def _spelled(names: Sequence[Any], spellings: Sequence[str]) -> Any:
@@ -87,6 +149,10 @@ def _ids(words: Sequence[str]) -> list[str]:
     return [word + ending for word in words for ending in ("id", "", "index")]
 
 
+def _without_letters(spellings: Sequence[str]) -> list[str]:
+    return [spelling for spelling in spellings if len(spelling) > 1]
+
+
 def _plain(name: Any) -> str:
     return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
@@ -97,12 +163,12 @@ def _check_nothing_else_counts(names: Sequence[Any], row: Any, column: Any, is_n
             raise DataError(
                 f"A long table must say which column holds the values. Found columns {row!r} and {column!r} and "
                 f"{name!r}, which may or may not be it. "
-                f"Say columns=({row!r}, {column!r}, {name!r}), or columns=({row!r}, {column!r}) to count pairs as 1."
+                f"Say columns=({row!r}, {column!r}, {name!r}), or columns=({row!r}, {column!r}) to count pairs as 1; "
+                'or layout="wide" if this is a table.'
             )
 
 
-def _in_given_order(names: Sequence[Any], how: Reading) -> LongHeader:
-    names = [name for name in names if name != how.weight_name]
+def _in_given_order(names: Sequence[Any]) -> LongHeader:
     if len(names) not in (2, 3):
         raise DataError(
             f"A long table must have a row, a column and a value column. Found these: {_listed(names)}. "

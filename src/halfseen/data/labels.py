@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from halfseen.errors import DataError
 
 PLAIN_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}|-[1-9][0-9]{0,17}")
 NULL_TYPES = ("NoneType", "NAType", "NaTType")  # by name, because pandas is optional
+IDS_PER_CHUNK = 1 << 13
 LARGEST_SIGNED, LARGEST_UNSIGNED = np.iinfo(np.int64).max, np.iinfo(np.uint64).max
 KINDS: dict[str, tuple[type, ...]] = {
     "bool": (bool, np.bool_),
@@ -138,10 +140,12 @@ def text_array(texts: Iterable[str]) -> np.ndarray:
     return array
 
 
-def labels_of_text(texts: Iterable[str], side: str) -> np.ndarray:
-    """Ids read from text: integers if all of them are written so, else text."""
+def labels_of_text(texts: Iterable[str], side: str, fitted: np.ndarray | None = None) -> np.ndarray:
+    """Ids read from text: integers if all of them are written so, else text; text where the fitted labels are."""
     texts = list(texts)
-    return uniform(list(map(int, texts)), side) if all(map(is_plain_integer, texts)) else text_array(texts)
+    if (fitted is not None and fitted.dtype.kind == "O") or not all(map(is_plain_integer, texts)):
+        return text_array(texts)
+    return uniform(list(map(int, texts)), side)
 
 
 def is_plain_integer(text: str) -> bool:
@@ -169,11 +173,21 @@ def coded(ids: Iterable[str], code_of: dict[str, int]) -> np.ndarray:
 
 
 def _numbered_by_sorting(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    _, first, sorted_code = np.unique(ids, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first)
-    code = np.empty_like(by_appearance)
-    code[by_appearance] = np.arange(code.size)
-    return code[sorted_code], ids[first[by_appearance]]
+    """In chunks, because the inverse of np.unique takes five times the room of the ids."""
+    distinct = np.unique(ids)
+    small = np.dtype(np.int32 if ids.size <= np.iinfo(np.int32).max else np.int64)
+    codes = np.empty(ids.size, small)
+    code_of_rank: np.ndarray = np.full(distinct.size, -1, small)
+    done = 0
+    for start in range(0, ids.size, IDS_PER_CHUNK):
+        here = slice(start, start + IDS_PER_CHUNK)
+        ranks: np.ndarray = np.searchsorted(distinct, ids[here])
+        new, first = np.unique(ranks[code_of_rank[ranks] < 0], return_index=True)
+        code_of_rank[new[np.argsort(first)]] = np.arange(done, done := done + new.size)
+        codes[here] = code_of_rank[ranks]
+    labels = np.empty_like(distinct)
+    labels[code_of_rank] = distinct
+    return codes, labels
 
 
 def keys(labels: np.ndarray) -> list[Any]:
@@ -182,9 +196,15 @@ def keys(labels: np.ndarray) -> list[Any]:
 
 
 def positions_among(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each of `labels` (of columns) stands in `wanted`; an unknown one is refused."""
-    position_of = {label: position for position, label in enumerate(keys(wanted))}
-    positions = np.array([position_of.get(label, -1) for label in keys(labels)], dtype=np.int64)
+    """Where each of `labels` (of columns) stands in `wanted`; an unknown one is refused.
+
+    Integers and text find each other by their plain spelling: 7 finds "7", unless "007" is there as well.
+    """
+    asked, known = keys(labels), keys(wanted)
+    if {labels.dtype.kind, wanted.dtype.kind} in ({"O", "i"}, {"O", "u"}):
+        asked, known = _spelled_out(asked), _spelled_out(known)
+    position_of = {label: position for position, label in enumerate(known)}
+    positions = np.array([position_of.get(label, -1) for label in asked], dtype=np.int64)
     unknown = np.flatnonzero(positions < 0)
     if unknown.size:
         raise DataError(
@@ -192,3 +212,14 @@ def positions_among(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
             f"({unknown.size} unknown in all). Leave them out, or fit again with them."
         )
     return positions
+
+
+def _spelled_out(labels: list[Any]) -> list[Any]:
+    """Labels as text; those that would be one number for several texts, such as "7" and "007", as nothing."""
+    texts = list(map(str, labels))
+    times = Counter(map(_without_zeros, texts))
+    return [text if times[_without_zeros(text)] == 1 else None for text in texts]
+
+
+def _without_zeros(text: str) -> str:
+    return text.lstrip("0") if text.isdigit() else text

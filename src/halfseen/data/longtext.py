@@ -29,10 +29,11 @@ class IdColumn:
         self.chunks.append(coded(ids, self.code_of).astype(np.int32))
 
     def codes(self) -> np.ndarray:
-        return np.concatenate([np.empty(0, dtype=np.int32), *self.chunks])
+        self.chunks = [np.concatenate([np.empty(0, dtype=np.int32), *self.chunks])]
+        return self.chunks[0]
 
-    def labels(self) -> np.ndarray:
-        return labels_of_text(self.code_of, self.side)
+    def labels(self, fitted: np.ndarray | None = None) -> np.ndarray:
+        return labels_of_text(self.code_of, self.side, fitted)
 
     def missing(self) -> str | None:
         """The id that stands for none: an empty one, or a missing mark among integers."""
@@ -94,9 +95,10 @@ def _check_ids(file: TextFile, ids: IdColumn, has_header: bool) -> None:
 def _assembled(
     rows: IdColumn, columns: IdColumn, values: NumberColumn | None, weights: NumberColumn | None, how: Reading
 ) -> Observed:
-    codes = rows.codes()
-    cells = Cells(codes, columns.codes(), np.ones(codes.size) if values is None else values.values())
-    row_labels, column_labels = rows.labels(), columns.labels()
+    row_labels, column_labels = rows.labels(), columns.labels(how.fitted_labels)
     shape = (row_labels.size, column_labels.size)
     given = how.cell_weight if weights is None else weights.values()
-    return how.observed(cells._replace(weights=weights_of(cells, shape, given)), shape, row_labels, column_labels)
+    cells = Cells(rows.codes(), columns.codes(), np.empty(0))
+    cells.values = np.ones(cells.rows.size) if values is None else values.values()
+    cells.weights = weights_of(cells, shape, given)
+    return how.observed(cells, shape, row_labels, column_labels)

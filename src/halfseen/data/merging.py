@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def _mean(cells: Cells, starts: Groups) -> Cells:
     # A group of weightless cells has a mean too: the plain one.
     weights = np.where(np.repeat(_sums(weights, starts) == 0, _sizes(cells, starts)), 1.0, weights)
     means = _sums(weights * cells.values, starts) / _sums(weights, starts)
-    return total._replace(values=means.astype(cells.values.dtype))
+    return replace(total, values=means.astype(cells.values.dtype))
 
 
 def _sizes(cells: Cells, starts: Groups) -> np.ndarray:

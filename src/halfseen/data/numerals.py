@@ -61,6 +61,13 @@ def _number_at(position: int, field: Any) -> float:
         raise NotANumber(position, field) from None
 
 
+def are_whole_ids(fields: Sequence[Any]) -> bool:
+    """Whether there are fields, all written as whole numbers, each a different one."""
+    texts = [str(field).strip() for field in fields]
+    are_whole = bool(texts) and all(text.removeprefix("-").isdecimal() for text in texts)
+    return are_whole and len(set(texts)) == len(texts)
+
+
 def all_numbers(fields: Iterable[Any]) -> bool:
     """Whether every field is a number or missing, and at least one is a number."""
     found = False

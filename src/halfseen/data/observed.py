@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from halfseen.data.labels import Places, as_labels
 from halfseen.errors import DataError, ParameterError
 
 UNSEEN = ("missing", "zero")
+ZEROS = ("keep", "drop")
 
 
 @dataclass(frozen=True)
@@ -59,40 +61,62 @@ class Observed:
         row_labels: Any = None,
         column_labels: Any = None,
         duplicates: str = "error",
+        zeros: str = "keep",
         allow_empty: bool = False,
     ) -> Observed:
         """Build from coordinates, in any order, in time proportional to their number.
 
-        A NaN value is an unseen cell. Under unseen="missing" a cell of weight 0 is left out; under unseen="zero" a
-        cell of value 0 and weight 1 is, because an unseen cell says the same. Columns, values and weights that are in
-        row order already, of the right dtype and all kept are shared with the caller, not copied.
+        A NaN value is an unseen cell. Under unseen="missing" a cell of weight 0 is left out. Columns, values and
+        weights that are in row order already, of the right dtype and all kept are shared with the caller, not copied.
+
+        `zeros` says what happens under unseen="zero" to a cell of value 0 and weight 1, which says to a fit what an
+        unseen cell says: "keep" it, because it was seen (and need not be recommended), or "drop" it, where 0 is how
+        nothing was written, as in dense arrays. A matrix without any other value is refused.
 
         `duplicates` says what happens to a cell given more than once: "error"; "sum", "mean" (weighted by the
         weights), "min", "max", "first" or "last" merge it into one; "keep" keeps every value as a measurement of its
         own. The weight of a merged cell is the sum of its weights for "sum" and "mean", else the one of the value
         chosen.
         """
-        labels = _checked_labels(row_labels, column_labels, shape)
-        _check_words(unseen, duplicates)
-        values = seen.as_values(values)
-        cells = Cells(np.asarray(rows), np.asarray(columns), values, seen.as_weights(weights, values.dtype))
+        cells = Cells(np.asarray(rows), np.asarray(columns), values, weights)
+        return cls._of_cells(cells, shape, unseen, (row_labels, column_labels), duplicates, zeros, allow_empty)
+
+    @classmethod
+    def _of_cells(
+        cls,
+        cells: Cells,
+        shape: tuple[int, int],
+        unseen: str,
+        labels: tuple[Any, Any],
+        duplicates: str,
+        zeros: str,
+        allow_empty: bool,
+    ) -> Observed:
+        """As `from_cells`, from cells that are used up."""
+        places = _checked_labels(*labels, shape)
+        _check_words(unseen, duplicates, zeros)
+        cells.values = seen.as_values(cells.values)
+        cells.weights = seen.as_weights(cells.weights, cells.values.dtype)
         seen.check_lengths(cells)
-        cells = _placed(cells, shape)
-        _check_cells(cells, labels)
-        cells = _said_once(cells, shape, unseen, duplicates, labels)
-        return cls._of_sorted(cells, shape, unseen, labels)._refused_if_empty(allow_empty)
+        _place(cells, shape)
+        _check_cells(cells, places)
+        cells = _said_once(cells, shape, unseen, duplicates, places)
+        if zeros == "drop":
+            cells = _without_zeros(cells, unseen, duplicates)
+        return cls._of_sorted(cells, shape, unseen, places)._refused_if_empty(allow_empty)
 
     @classmethod
     def _of_sorted(cls, cells: Cells, shape: tuple[int, int], unseen: str, labels: Places) -> Observed:
         dtype = seen.index_dtype(shape, cells.values.size)
-        indptr = np.zeros(shape[0] + 1, dtype=dtype)
-        np.cumsum(np.bincount(cells.rows, minlength=shape[0]), out=indptr[1:])
+        every_row = np.arange(shape[0] + 1, dtype=cells.rows.dtype)
+        indptr = np.searchsorted(cells.rows, every_row).astype(dtype)  # bincount would take 8 bytes a cell
         indices = np.ascontiguousarray(cells.columns, dtype=dtype)
         values, weights = map(_contiguous, (cells.values, cells.weights))
         return cls(indptr, indices, values, shape, weights, unseen, *labels)  # type: ignore[arg-type]
 
     def _refused_if_empty(self, allow_empty: bool) -> Observed:
-        if self.nnz == 0 and not allow_empty:
+        seen_at_all = self.values.any() if self.unseen == "zero" else self.nnz
+        if not (seen_at_all or allow_empty):
             what = "non-zero value" if self.unseen == "zero" else "cell"
             raise DataError(
                 f"At least one {what} must be seen. Found none in {self.shape[0]} rows and {self.shape[1]} columns. "
@@ -175,6 +199,13 @@ class Observed:
         dense[self.row_of_cell(), self.indices] = self.values
         return dense
 
+    def fingerprint(self) -> str:
+        """A short text that differs whenever the cells, their values, weights or meaning do."""
+        digest = hashlib.blake2b(f"{self.shape} {self.unseen} {self.dtype}".encode(), digest_size=16)
+        for array in (self.indptr, self.indices, self.values, self.weights):
+            digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
     def __repr__(self) -> str:
         share = self.nnz / max(self.shape[0] * self.shape[1], 1)
         extras = [name for name in ("weights", "row_labels", "column_labels") if getattr(self, name) is not None]
@@ -189,17 +220,18 @@ def _checked_labels(row_labels: Any, column_labels: Any, shape: tuple[int, int])
     return Places(as_labels(row_labels, "row", shape[0]), as_labels(column_labels, "column", shape[1]))
 
 
-def _check_words(unseen: str, duplicates: str) -> None:
+def _check_words(unseen: str, duplicates: str, zeros: str) -> None:
     if unseen not in UNSEEN:
         raise ParameterError(f"unseen must be one of {', '.join(UNSEEN)}. Found {unseen!r}.")
+    if zeros not in ZEROS:
+        raise ParameterError(f"zeros must be one of {', '.join(ZEROS)}. Found {zeros!r}.")
     merging.check_how(duplicates)
 
 
-def _placed(cells: Cells, shape: tuple[int, int]) -> Cells:
-    rows = seen.as_positions(cells.rows, shape[0], "row")
-    columns = seen.as_positions(cells.columns, shape[1], "column")
-    dtype = seen.index_dtype(shape, columns.size)
-    return cells._replace(rows=rows.astype(dtype, copy=False), columns=columns.astype(dtype, copy=False))
+def _place(cells: Cells, shape: tuple[int, int]) -> None:
+    dtype = seen.index_dtype(shape, cells.columns.size)
+    cells.rows = seen.as_positions(cells.rows, shape[0], "row").astype(dtype, copy=False)
+    cells.columns = seen.as_positions(cells.columns, shape[1], "column").astype(dtype, copy=False)
 
 
 def _check_cells(cells: Cells, labels: Places) -> None:
@@ -214,7 +246,11 @@ def _said_once(cells: Cells, shape: tuple[int, int], unseen: str, duplicates: st
     """The cells in row order, the repeated ones merged, those that say nothing left out."""
     keep = seen.speaking(cells.values, cells.weights, unseen)
     cells = seen.in_row_order(cells if keep is None else cells.take(keep), shape)
-    cells = merging.merged(cells, duplicates, labels)
+    return merging.merged(cells, duplicates, labels)
+
+
+def _without_zeros(cells: Cells, unseen: str, duplicates: str) -> Cells:
+    """The cells that say something else than an unseen cell would."""
     keep = seen.differing_from_unseen(cells.values, cells.weights, unseen)
     if keep is not None and duplicates == "keep":
         keep |= ~merging.alone(cells)  # a 0 measured beside other values is no unseen cell

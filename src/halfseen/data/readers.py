@@ -30,6 +30,7 @@ def observe(
     columns: tuple[Any, ...] | None = None,
     column_labels: Any = None,
     allow_empty: bool = False,
+    header: bool | None = None,
 ) -> Observed:
     """Read a half-seen matrix of any kind.
 
@@ -37,20 +38,27 @@ def observe(
     ----------
     X : a dense array-like (NaN, None and masked cells are unseen); a scipy sparse matrix or array (what is not stored
         is unseen, a stored 0 is a value); a pandas, polars or Arrow frame, or a path to a text file (.csv, .tsv, ...,
-        also .gz) or a Parquet file, long (row, column, value) or wide; or an `Observed`.
+        also .gz) or a Parquet file, long (row, column, value) or wide; or an `Observed`. The rows of a wide table are
+        named by its first column if that holds texts, or whole numbers under a header such as "id" or "user_id",
+        different in every row; else by the index of a pandas frame, unless it only counts the rows, repeats itself or
+        has several levels: the rows go without labels then.
     unseen : "missing" (an unseen cell may be anything), "zero" (it is 0), or None (as an `Observed` has it, else
-        "missing").
-    cell_weight : how much each cell counts: an array of X's shape, a sparse one that stores the same cells, a list in
-        the order of the cells, or the name of a column of a long table.
+        "missing"). Under "zero" the zeros of dense arrays and wide tables are unseen cells; those that sparse
+        matrices, long tables and an `Observed` store were seen, and stay.
+    cell_weight : how much each cell counts: an array of X's shape, a frame with the columns of a wide table, in any
+        order, a sparse matrix that stores the same cells, a list in the order of the cells, or the name of a column of
+        a long table.
     duplicates : what to do with a cell given more than once: "error", "sum", "mean", "min", "max", "first", "last",
         or "keep"; see `Observed.from_cells`.
     layout : "long", "wide" or "auto" (long if the headers look so: user, item, rating and the like).
     columns : the headers of rows, columns and values of a long table, such as ("user", "item", "rating"); only the
-        first two if every listed pair counts as 1. Position numbers in a text file without a header.
+        first two if every listed pair counts as 1. In a text file also position numbers, from 0.
     column_labels : the labels of the columns of a fitted model: the result has exactly these columns, in this order.
     allow_empty : allow a matrix without a seen cell.
+    header : whether the first line of a text file holds the names of its columns; None: decide by looking at it.
+        Frames and Parquet files always have names.
     """
-    how = Reading(unseen or "missing", cell_weight, duplicates, layout, columns, column_labels, allow_empty)
+    how = Reading(unseen or "missing", cell_weight, duplicates, layout, columns, column_labels, allow_empty, header)
     if isinstance(X, Observed):
         return _again(X, replace(how, unseen=unseen or X.unseen))
     if sparse.issparse(X):
@@ -82,5 +90,5 @@ def _again(X: Observed, how: Reading) -> Observed:
         return X
     cells = Cells(X.row_of_cell(), X.indices, X.values, X.weights)
     if how.cell_weight is not None:
-        cells = cells._replace(weights=weights_of(cells, X.shape, how.cell_weight))
+        cells.weights = weights_of(cells, X.shape, how.cell_weight)
     return how.observed(cells, X.shape, X.row_labels, X.column_labels)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from halfseen.data.cells import Cells
+from halfseen.data.cells import Cells, index_dtype
 from halfseen.data.labels import Places, positions_among, uniform
 from halfseen.data.observed import Observed
 from halfseen.errors import DataError, ParameterError
@@ -27,6 +28,7 @@ class Reading:
     columns: tuple[Any, ...] | None = None
     column_labels: np.ndarray | None = None
     allow_empty: bool = False
+    header: bool | None = None
 
     def __post_init__(self) -> None:
         if self.layout not in LAYOUTS:
@@ -47,12 +49,31 @@ class Reading:
         """The header of the column of weights, if the weights were given so."""
         return self.cell_weight if isinstance(self.cell_weight, str) else None
 
+    @cached_property
+    def fitted_labels(self) -> np.ndarray | None:
+        """The labels of the fitted columns as one array; None if there are none to find."""
+        return None if self.column_labels is None else uniform(self.column_labels, "column")
+
+    def fits_column(self, name: Any) -> bool:
+        """Whether a header is a fitted column's, which then holds values whatever it looks like."""
+        return name in self._fitted_names
+
+    @cached_property
+    def _fitted_names(self) -> frozenset[Any]:
+        return frozenset(() if self.fitted_labels is None else self.fitted_labels.tolist())
+
+    @property
+    def numbers_columns(self) -> bool:
+        """Whether the columns of a long table are given by their positions."""
+        return self.columns is not None and all(isinstance(name, int) for name in self.columns)
+
     def refuse_frame_words(self) -> None:
         """Refuse wishes that only frames and files can fulfil."""
-        if self.layout == "long" or self.columns is not None or self.weight_name is not None:
+        words = (self.columns, self.weight_name, self.header)
+        if self.layout == "long" or any(word is not None for word in words):
             raise DataError(
-                "layout, columns and a weight's column name speak of frames and files. Found them with an array. "
-                "Pass a frame or a file, or leave them out."
+                "layout, columns, header and a weight's column name speak of frames and files. Found them with an "
+                "array. Pass a frame or a file, or leave them out."
             )
 
     def refuse_weight_name(self) -> None:
@@ -69,34 +90,31 @@ class Reading:
         shape: tuple[int, int],
         row_labels: np.ndarray | None = None,
         column_labels: np.ndarray | None = None,
+        zeros: str = "keep",
     ) -> Observed:
-        """The cells, their columns placed among the fitted ones where these are known, as an `Observed`."""
-        if self.column_labels is not None:
-            cells, shape, column_labels = self._among_fitted(cells, shape, column_labels)
-        return Observed.from_cells(
-            *cells[:3],
-            shape,
-            weights=cells.weights,
-            unseen=self.unseen,
-            row_labels=row_labels,
-            column_labels=column_labels,
-            duplicates=self.duplicates,
-            allow_empty=self.allow_empty,
-        )
+        """The cells, their columns placed among the fitted ones where these are known, as an `Observed`.
+
+        The cells passed in are used up.
+        Readers of dense arrays and wide tables say zeros="drop": a 0 is how nothing is written there.
+        """
+        if self.fitted_labels is not None:
+            shape, column_labels = self._among_fitted(cells, shape, column_labels, self.fitted_labels)
+        labels = (row_labels, column_labels)
+        return Observed._of_cells(cells, shape, self.unseen, labels, self.duplicates, zeros, self.allow_empty)
 
     def _among_fitted(
-        self, cells: Cells, shape: tuple[int, int], labels: np.ndarray | None
-    ) -> tuple[Cells, tuple[int, int], np.ndarray]:
-        fitted = uniform(self.column_labels, "column")
+        self, cells: Cells, shape: tuple[int, int], labels: np.ndarray | None, fitted: np.ndarray
+    ) -> tuple[tuple[int, int], np.ndarray]:
         if labels is not None:
-            moved = cells._replace(columns=positions_among(labels, fitted)[cells.columns])
-            return moved, (shape[0], fitted.size), fitted
+            positions = positions_among(labels, fitted).astype(index_dtype((1, fitted.size), labels.size))
+            cells.columns = positions[cells.columns]
+            return (shape[0], fitted.size), fitted
         if shape[1] != fitted.size:
             raise DataError(
                 f"X must have the {fitted.size} columns that were fitted. Found {shape[1]}, without names. "
                 "Pass a frame whose columns have names, or an array of the right width."
             )
-        return cells, shape, fitted
+        return shape, fitted
 
 
 def weights_of(cells: Cells, shape: tuple[int, int], cell_weight: Any) -> np.ndarray | None:

@@ -18,6 +18,7 @@ from halfseen.data.observed import Observed
 from halfseen.data.parquet import is_parquet, read_parquet
 from halfseen.data.reading import Reading
 from halfseen.data.textfiles import TextFile, complaints, read_text
+from halfseen.data.widetext import holds_row_ids
 from halfseen.errors import DataError
 
 
@@ -83,11 +84,13 @@ def _read_text_table(file: TextFile, how: Reading) -> Table:
 def read_wide_table(path: Any, skip: Sequence[str] = ()) -> WideTable:
     """Read a wide text or Parquet file; a column is numeric if all that isn't missing in it is, and something is.
 
-    Columns named in `skip` go through like text, whatever they hold.
+    Columns named in `skip` go through like text, whatever they hold, and so does a first column of row ids.
     """
     table = read_table(path)
     for name in skip:
         check_present(name, table.names)
+    if table.has_header and holds_row_ids(table.names, table.cells[0]):
+        skip = (*skip, table.names[0])
     columns = zip(table.names, table.cells, strict=True)
     numeric = {name: numbers(cells) for name, cells in columns if name not in skip and all_numbers(cells)}
     if not numeric:

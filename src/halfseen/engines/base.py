@@ -20,7 +20,7 @@ class Side(Enum):
     COLUMNS = "columns"
 
 
-class Cells(Protocol):
+class Placed(Protocol):
     """The seen cells where the engine wants them."""
 
     observed: Observed
@@ -42,7 +42,7 @@ class Engine(ABC):
         return None
 
     @abstractmethod
-    def place(self, observed: Observed, *sides: Side) -> Cells:
+    def place(self, observed: Observed, *sides: Side) -> Placed:
         """Bring what was seen to where it is computed with, ordered for the sides that will be walked."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class Engine(ABC):
         """Bring an array back as a NumPy array."""
 
     @abstractmethod
-    def dots(self, cells: Cells, W: Any, H: Any, into: Any | None = None) -> Any:
+    def dots(self, cells: Placed, W: Any, H: Any, into: Any | None = None) -> Any:
         """x = <W_u, H_i> at every seen cell; `into` may be written over with it."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class Engine(ABC):
         """The sum of `rule(*arrays)` in double precision, for a rule as in `each`."""
 
     @abstractmethod
-    def spread(self, cells: Cells, c: Any, far: Any, side: Side) -> Any:
+    def spread(self, cells: Placed, c: Any, far: Any, side: Side) -> Any:
         """For each row u (or column, by `side`): the sum of c * far_i over its seen cells.
 
         `c` is a cell array or one number for all cells; for 0 the sum is the number 0, not an array.

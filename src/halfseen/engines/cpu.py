@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 from halfseen import kernels
 from halfseen.arrays import Array
 from halfseen.data import Observed
-from halfseen.engines.base import Cells, Engine, Side
+from halfseen.engines.base import Engine, Placed, Side
 
-#: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
+#: Placed a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16
 #: Entries a chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
 ENTRIES_PER_CHUNK = 1 << 16
@@ -45,7 +45,7 @@ class Order:
         ]
 
 
-class CpuCells(Cells):
+class CpuCells(Placed):
     """What was seen, in memory: nothing is copied, and the column order is made only if the columns are walked."""
 
     def __init__(self, observed: Observed, sides: Iterable[Side]) -> None:
@@ -96,7 +96,7 @@ class CpuEngine(Engine):
     def fetch(self, array: Array) -> Array:
         return array
 
-    def dots(self, cells: Cells, W: Array, H: Array, into: Array | None = None) -> Array:
+    def dots(self, cells: Placed, W: Array, H: Array, into: Array | None = None) -> Array:
         order: Order = cells.orders[Side.ROWS]  # type: ignore[attr-defined]
         x = np.empty(order.indices.size, W.dtype) if into is None else into
 
@@ -107,7 +107,7 @@ class CpuEngine(Engine):
         self._all(block, order.blocks)
         return x
 
-    def spread(self, cells: Cells, c: Any, far: Array, side: Side) -> Any:
+    def spread(self, cells: Placed, c: Any, far: Array, side: Side) -> Any:
         order: Order = cells.orders[side]  # type: ignore[attr-defined]
         if np.isscalar(c) and c == 0:
             return 0.0

@@ -17,11 +17,12 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.data.labels import quoted
-from halfseen.engines import ENGINES, Side, open_engine
+from halfseen.engines import RULES as ENGINE_RULES
+from halfseen.engines import Side, open_engine
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators import watching
 from halfseen.estimators.completing import completed
-from halfseen.estimators.features import observe_for_fit, observe_rows
+from halfseen.estimators.features import observe_for_fit, observe_rows, with_row_labels
 from halfseen.estimators.filing import save
 from halfseen.estimators.labelling import pair_positions
 from halfseen.estimators.recommending import RecommendingMixin
@@ -30,6 +31,9 @@ from halfseen.folding import fold_in
 from halfseen.likelihoods import Likelihood
 from halfseen.result import Fit, Status
 from halfseen.solvers import Solver, Task
+
+#: Pairs whose two factor rows are gathered at a time.
+_PAIRS_AT_A_TIME = 1 << 14
 
 
 class Factorization(
@@ -55,7 +59,7 @@ class Factorization(
         "init": checks.start("random"),
         "random_state": checks.seed(),
         "unseen": checks.one_of("missing", "zero"),
-        "engine": checks.one_of(*ENGINES),
+        **ENGINE_RULES,
     }
     #: Whether `score` is a log-likelihood, or minus a mere loss.
     score_is_log_likelihood: ClassVar[bool]
@@ -68,9 +72,7 @@ class Factorization(
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; an unknown name is answered with the one probably meant."""
-        checks.check_names(
-            (name.partition("__")[0] for name in params), self.get_params(deep=False), type(self).__name__
-        )
+        checks.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
@@ -100,6 +102,9 @@ class Factorization(
                 )
                 for name, value in self._attributes(fit, observed).items():
                     setattr(self, name, value)
+                # A copy, because a sparse X shares its arrays with what was read of it, and may be changed later.
+                self.seen_ = (observed.indptr.copy(), observed.indices.copy())
+                self.fingerprint_ = observed.fingerprint()
         _tell_the_end(self)
         return self
 
@@ -109,7 +114,7 @@ class Factorization(
         if isinstance(self.init, str):
             random = check_random_state(self.random_state)
             return solver.random(task, sizes[0], random), solver.random(task, sizes[1], random)
-        W, H = (_checked_start(F, size, name) for F, size, name in zip(self.init, sizes, ("W0", "H0"), strict=True))
+        W, H = (_checked_start(*given, solver) for given in zip(self.init, sizes, ("W0", "H0"), strict=True))
         return W, H
 
     @staticmethod
@@ -125,8 +130,7 @@ class Factorization(
             "status_": fit.status,
             "row_labels_": observed.row_labels,
             "column_labels_": observed.column_labels,
-            # Copies, because a sparse X shares its arrays with what was read of it, and may be changed later.
-            "seen_": (observed.indptr.copy(), observed.indices.copy()),
+            "seen_": (observed.indptr, observed.indices),
         }
 
     def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
@@ -134,16 +138,19 @@ class Factorization(
 
         The W of the fit itself, which moved together with H, is the attribute `W_`.
         """
-        return self.fit(X, y, cell_weight=cell_weight)._folded_in(X, cell_weight)
+        return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
 
     def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
-        """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone."""
-        check_is_fitted(self)
-        return self._folded_in(X, cell_weight)
+        """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone.
 
-    def _folded_in(self, X: Any, cell_weight: Any = None) -> Array:
-        """As `transform`, but always an array: scikit-learn's `set_output` does not reach here."""
+        The rows of a long frame come in the order of their first appearance.
+        """
+        check_is_fitted(self)
         observed = observe_rows(self, X, cell_weight=cell_weight)
+        return with_row_labels(self, X, observed, self._folded_in(observed))
+
+    def _folded_in(self, observed: Observed) -> Array:
+        """As `transform`, of rows already read, and always an array."""
         with open_engine(self.engine, self.n_jobs) as engine:
             return self._fold_in(Task(engine, engine.place(observed, Side.ROWS), self.likelihood_))
 
@@ -161,9 +168,10 @@ class Factorization(
         """The model's mean of every cell in rows with the given W."""
         check_is_fitted(self)
         W = np.asarray(W)
-        if W.ndim != 2 or W.shape[1] != self.H_.shape[1]:
+        if W.ndim != 2 or W.shape[1] != self.H_.shape[1] or W.dtype.kind not in "fiub":
             raise ParameterError(
-                f"W must have one column for each of the {self.H_.shape[1]} components. Found shape {W.shape}. "
+                f"W must hold numbers, a column for each of the {self.H_.shape[1]} components. Found shape {W.shape}, "
+                f"dtype {W.dtype}. "
                 "Pass what transform returned."
             )
         means: Array = self.likelihood_.mean(W @ self.H_.T)
@@ -177,16 +185,22 @@ class Factorization(
         check_is_fitted(self)
         if cols is None:
             _refuse_sparse(rows)
-            return self.inverse_transform(self._folded_in(rows))
+            return self.inverse_transform(self._folded_in(observe_rows(self, rows)))
         u, i = pair_positions(self, rows, cols)
-        means: Array = self.likelihood_.mean(np.einsum("...k,...k->...", self.W_[u], self.H_[i]))
-        return means
+        x = np.empty(np.broadcast_shapes(u.shape, i.shape), self.W_.dtype)
+        u, i = (np.broadcast_to(places, x.shape).reshape(-1) for places in (u, i))
+        for start in range(0, x.size, _PAIRS_AT_A_TIME):
+            part = slice(start, start + _PAIRS_AT_A_TIME)
+            x.reshape(-1)[part] = np.einsum("pk,pk->p", self.W_[u[part]], self.H_[i[part]])
+        means: Array = self.likelihood_.mean(x)
+        return means if means.shape else means[()]
 
     def complete(self, X: Any) -> Any:
         """X with its holes filled by the model and the rest as given.
 
         Arrays come back as arrays, wide frames as frames of the same kind, long frames with a line for every pair;
-        sparse matrices and files as dense arrays. The rows are folded in, so they need not be those of the fit.
+        sparse matrices and files as dense arrays. Data that were fitted are filled from `W_`, as `predict` does; other
+        rows are folded in.
         """
         check_is_fitted(self)
         return completed(self, X)
@@ -229,13 +243,17 @@ class Factorization(
         return tags
 
 
-def _checked_start(factor: Any, size: tuple[int, int], name: str) -> Array:
+def _checked_start(factor: Any, size: tuple[int, int], name: str, solver: Solver[Any]) -> Array:
     factor = np.asarray(factor)
-    what = "non-negative, finite numbers, a row for each row or column of X and a column for each component"
     if factor.shape != size:
-        raise ParameterError(f"{name} of init must hold {what}: shape {size}. Found shape {factor.shape}. Reshape it.")
-    if factor.dtype.kind not in "fiub" or not np.all(np.isfinite(factor)) or np.any(factor < 0):
-        raise ParameterError(f"{name} of init must hold {what}. Found others. Replace them.")
+        raise ParameterError(
+            f"{name} of init must have a row for each {'row' if name == 'W0' else 'column'} of X and a column for each "
+            f"component, shape {size}. Found shape {factor.shape}. Reshape it."
+        )
+    good = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor)) and np.all(factor >= 0)
+    if not (good and solver.starts(factor)):
+        needs = f"finite numbers of 0 or more{solver.start_needs}"
+        raise ParameterError(f"{name} of init must hold {needs}. Found others. Replace them.")
     return factor.astype(np.float64) if factor.dtype.kind != "f" else factor
 
 

@@ -23,7 +23,9 @@ def completed(model: Any, X: Any) -> Any:
             f"A completed matrix must have at most {MOST_CELLS:,} cells. Found {given.shape[0]:,} x "
             f"{given.shape[1]:,}. Use predict for the cells of interest, or recommend for the best of each row."
         )
-    filled = model.inverse_transform(model._folded_in(X))
+    observed = observe_rows(model, X)
+    W = model.W_ if observed.fingerprint() == model.fingerprint_ else model._folded_in(observed)
+    filled = model.inverse_transform(W)
     filled[given.row_of_cell(), given.indices] = given.values
     frame = as_frame(X)
     if frame is None:

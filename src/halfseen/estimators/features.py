@@ -4,15 +4,19 @@ import os
 from typing import Any
 
 import numpy as np
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
+from halfseen.arrays import Array
 from halfseen.data import Observed, observe
-from halfseen.data.frames import as_frame, long_header_of
-from halfseen.errors import DataError
+from halfseen.data.arrays import as_numbers
+from halfseen.data.frames import as_frame, holds_nothing_but_columns, long_header_of
+from halfseen.errors import DataError, ParameterError
 
 
 def observe_for_fit(model: Any, X: Any, cell_weight: Any) -> Observed:
     """What was seen, as the model's `unseen` reads it; the columns' number and names are remembered."""
+    _refuse_lost_zeros(model, X)
     observed = observe(X, unseen=model.unseen, cell_weight=cell_weight)
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
@@ -27,6 +31,7 @@ def observe_rows(
     model: Any, X: Any, *, cell_weight: Any = None, unseen: str | None = None, allow_empty: bool = True
 ) -> Observed:
     """New rows over the columns of the fit: matched by label where X has labels, else by position."""
+    _refuse_lost_zeros(model, X)
     how: dict[str, Any] = {"unseen": unseen or model.unseen, "allow_empty": allow_empty}
     if is_list_of_histories(X):
         return _observe_histories(model, X, **how)
@@ -47,6 +52,26 @@ def observe_rows(
     return observed
 
 
+def _refuse_lost_zeros(model: Any, X: Any) -> None:
+    if isinstance(X, Observed) and X.unseen == "zero" and model.unseen == "missing":
+        raise ParameterError(
+            'What was observed with unseen="zero" has left zeros out, so it must be fitted so. Found a model with '
+            'unseen="missing". Set unseen="zero" in the model, or observe again with unseen="missing".'
+        )
+
+
+def with_row_labels(model: Any, X: Any, observed: Observed, W: Array) -> Any:
+    """W as it is; for a long frame, if scikit-learn's `set_output` asks for pandas, with an index of its own.
+
+    scikit-learn would take the index of X, which has a line for every cell.
+    """
+    if not _is_long(X) or _get_output_config("transform", model)["dense"] != "pandas":
+        return W
+    import pandas as pd
+
+    return pd.DataFrame(W, index=observed.row_labels)
+
+
 def is_list_of_histories(X: Any) -> bool:
     """Whether X is a list of dicts, each from column labels to values."""
     return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(history, dict) for history in X)
@@ -57,11 +82,11 @@ def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: boo
 
     rows = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
     labels = [label for history in histories for label in history]
-    values = [value for history in histories for value in history.values()]
+    values = as_numbers(np.array([[value for history in histories for value in history.values()]], dtype=object))[0]
     columns = positions(model, labels, "column") if labels else np.empty(0, np.int64)
     shape = (len(histories), model.n_features_in_)
     return Observed.from_cells(
-        rows, columns, np.array(values, dtype=np.float64), shape,
+        rows, columns, values, shape,
         unseen=unseen, column_labels=model.column_labels_, allow_empty=allow_empty,
     )  # fmt: skip
 
@@ -71,7 +96,7 @@ def _has_columns_as_features(X: Any) -> bool:
     if isinstance(X, Observed | str | os.PathLike):
         return False
     frame = as_frame(X)
-    return frame is None or (not _is_long(X) and all(dtype.is_numeric() for dtype in frame.schema.dtypes()))
+    return frame is None or (not _is_long(X) and holds_nothing_but_columns(frame))
 
 
 def _is_long(X: Any) -> bool:

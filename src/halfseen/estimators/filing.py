@@ -27,6 +27,7 @@ def save(model: Any, path: Any) -> None:
         "estimator": type(model).__name__,
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "status": model.status_.name,
+        "fingerprint": model.fingerprint_,
         "n_features_in": model.n_features_in_,
     }
     write_archive(path, header, {name: np.asarray(array) for name, array in arrays.items()})
@@ -55,10 +56,31 @@ def _restored(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> An
     model.n_iter_, model.status_ = len(model.trace_["objective"]), Status[header["status"]]
     model.seen_ = (arrays["seen/indptr"], arrays["seen/indices"])
     model.n_features_in_ = header["n_features_in"]
+    model.fingerprint_ = header["fingerprint"]
     for name in _OPTIONAL:
         if name in arrays or name != "feature_names_in_":
             setattr(model, name, arrays.get(name))
+    _check_that_parts_fit(model)
     return model
+
+
+def _check_that_parts_fit(model: Any) -> None:
+    """Refuse arrays whose sizes contradict each other."""
+    (n, k), (m, also_k) = model.W_.shape, model.H_.shape
+    indptr, indices = model.seen_
+    sizes = {
+        "components": (k, also_k, model.n_components),
+        "columns": (m, model.n_features_in_),
+        "rows": (n, indptr.size - 1),
+        "seen cells": (int(indptr[-1]), indices.size),
+        "row labels": (n, n if model.row_labels_ is None else len(model.row_labels_)),
+        "column labels": (m, m if model.column_labels_ is None else len(model.column_labels_)),
+        "shapes": {array.shape for array in model.factors_[0]} | {(n, k)},
+        "shapes of columns": {array.shape for array in model.factors_[1]} | {(m, k)},
+    }
+    for what, numbers in sizes.items():
+        if len(set(numbers)) > 1:
+            raise ValueError(f"{what}: {', '.join(map(str, numbers))}")
 
 
 def _sides(model: Any) -> Any:

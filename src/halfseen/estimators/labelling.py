@@ -1,11 +1,11 @@
 """From the names that users give rows and columns to their positions, and back."""
 
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.checks import did_you_mean
 from halfseen.data.labels import keys, quoted, uniform
 from halfseen.errors import DataError
 
@@ -74,10 +74,10 @@ def _looked_up(model: Any, wanted: Any, labels: Array, side: str) -> Array:
     unknown = np.flatnonzero(found < 0)
     if unknown.size:
         first = asked[unknown[0]]
-        near = get_close_matches(str(first), map(str, position_of), n=1, cutoff=0.75)
+        near = did_you_mean(str(first), map(str, position_of))
         raise DataError(
             f"A {side} must be one of the {len(position_of)} {side}s that were fitted. Found {quoted(first)} "
-            f"({unknown.size} unknown in all). {f'Did you mean {near[0]!r}? ' if near else ''}"
+            f"({unknown.size} unknown in all). {f'Did you mean {near!r}? ' if near else ''}"
             f"For a new {side}, fit again{_or_fold_in(side)}."
         )
     return found

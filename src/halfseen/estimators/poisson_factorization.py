@@ -26,7 +26,8 @@ class PoissonFactorization(Factorization):
     ----------
     n_components : the number k of components.
     prior_shape : shape a of the gamma priors; below 1 it makes factors sparse.
-    prior_rate : rate b of the gamma priors; None learns one for every row and every column.
+    prior_rate : rate b of the gamma priors; None learns one for every row and every column. With `unseen="missing"` and
+        rows of few cells a fixed rate, such as 1.0, keeps them from running away.
     max_iter, tol : stop after max_iter iterations, or when one raises the bound by less than tol times its size.
     init : "random" (means from Gamma(1, 1)) or a pair of arrays (W0, H0) of means.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.

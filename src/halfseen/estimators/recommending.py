@@ -47,7 +47,7 @@ class RecommendingMixin:
         check_parameters({"n": n}, {"n": whole(1)})
         W, (indptr, seen) = self._rows_to_serve(rows)
         candidates = self._candidates(items, exclude)
-        H = self.H_[candidates]
+        H = self.H_ if candidates.size == len(self.H_) else self.H_[candidates]
         best = min(n, candidates.size)
         places = np.full((len(W), best), -1, np.int64)
         scores = np.full((len(W), best), np.nan, W.dtype)
@@ -64,7 +64,10 @@ class RecommendingMixin:
         """W of the rows, and what each has seen."""
         if _is_data(rows):
             observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
-            return self._folded_in(observed), (observed.indptr, observed.indices)
+            W = self._folded_in(observed)
+            # Nothing is known of a row without a history: it is served like the average row.
+            W[observed.seen_per_row() == 0] = self.W_.mean(axis=0)
+            return W, (observed.indptr, observed.indices)
         places = positions(self, rows, "row")
         indptr, seen = self.seen_
         counts = np.diff(indptr)[places]
@@ -106,6 +109,8 @@ def _is_data(rows: Any) -> bool:
     """Whether rows are histories to be folded in, rather than names of rows of the fit."""
     if isinstance(rows, Observed | dict) or is_list_of_histories(rows) or as_frame(rows) is not None:
         return True
+    if isinstance(rows, list | tuple) and len(rows) > 0:
+        return isinstance(rows[0], list | tuple | np.ndarray | dict)
     return getattr(rows, "ndim", 1) == 2
 
 

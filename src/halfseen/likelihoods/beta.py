@@ -54,4 +54,5 @@ class BetaDivergence(Likelihood):
 
     @property
     def remedy(self) -> str:  # type: ignore[override]
-        return "Set these values to NaN if they are unknown, or use a beta of 1 or more."
+        other = " For zeros, use a beta above 0." if self.beta <= 0 else ""
+        return f"Shift or drop these values, or set them to NaN if they are unknown.{other}"

@@ -1,8 +1,8 @@
 """The likelihood that a user's `loss` names."""
 
-from difflib import get_close_matches
 from numbers import Real
 
+from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
 from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.beta import BetaDivergence
@@ -31,12 +31,14 @@ def likelihood_for(loss: str | float) -> Likelihood:
     elif isinstance(loss, Real) and not isinstance(loss, bool) and abs(loss) < float("inf"):
         beta = float(loss)
     else:
-        near = [_OTHER_NAMES[str(loss)]] if str(loss) in _OTHER_NAMES else get_close_matches(str(loss), LOSSES, n=1)
+        near = _OTHER_NAMES.get(str(loss)) or did_you_mean(str(loss), LOSSES)
         names = ", ".join(f'"{name}"' for name in LOSSES)
         raise ParameterError(
             f"loss must be one of {names} or a finite number. Found {loss!r}."
-            f"{f' Did you mean {near[0]!r}?' if near else ' Choose one of these.'}"
+            f"{f' Did you mean {near!r}?' if near else ' Choose one of these.'}"
         )
+    # Next to a special case the general formula divides one rounding error by another.
+    beta = next((special for special in LOSSES.values() if abs(beta - special) < 1e-8), beta)
     if beta == 1.0:
         return Poisson()
     return Gaussian() if beta == 2.0 else BetaDivergence(beta)

@@ -48,6 +48,13 @@ class Solver(ABC, Generic[FactorT]):
     """Moves the factors: one half-step `(near, far, side)` for both, and a schedule that calls it."""
 
     name: ClassVar[str]
+    #: What every row of a start must be, beside non-negative: told by `starts` and said by `start_needs`.
+    start_needs: ClassVar[str] = ""
+
+    def starts(self, factor: Array) -> bool:
+        """Whether a given factor is one to start from."""
+        return True
+
     #: Whether the objective is to fall (a loss) or to rise (a bound on the evidence).
     falls: ClassVar[bool]
 

@@ -43,6 +43,11 @@ class Gamma(Solver[GammaFactor]):
 
     name = "gamma"
     falls = False
+    start_needs = ", in every row at least one above 0"
+
+    def starts(self, factor: Array) -> bool:
+        """A row of zeros has no distribution: nothing could ever lift it."""
+        return bool(np.all(factor.sum(axis=1) > 0))
 
     def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
         self.priors = {Side.ROWS: rows or GammaPrior(), Side.COLUMNS: columns or GammaPrior()}

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array, namespace
-from halfseen.engines import Cells, Engine, Side
+from halfseen.engines import Engine, Placed, Side
 from halfseen.likelihoods import Likelihood, UnseenPush
 
-#: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
+#: Placed whose constants are computed at a time, so that no further arrays of all cells are made.
 _CELLS_AT_A_TIME = 1 << 17
 
 
@@ -19,7 +19,7 @@ class Task:
     """Cells under a likelihood on an engine; weights and the meaning of unseen cells are settled here, once for all."""
 
     engine: Engine
-    cells: Cells
+    cells: Placed
     likelihood: Likelihood
 
     @property

@@ -75,7 +75,6 @@ class Gamma(Solver[GammaFactor]):
         spread = task.engine.spread
         row_pulls = spread(task.cells, pull, state.columns.geometric, Side.ROWS)
         column_pulls = spread(task.cells, pull, state.rows.geometric, Side.COLUMNS)
-        del pull  # an array of all cells, not needed while the factors move
         rows, row_gain, _ = self._move(task, state.rows, state.columns, Side.ROWS, row_pulls, push)
         columns, column_gain, pushed = self._move(task, state.columns, rows, Side.COLUMNS, column_pulls, push)
         x = task.engine.dots(task.cells, rows.linked, columns.linked, into=state.x)

@@ -29,7 +29,7 @@ class Task:
 
     def pull_push(self, x: Any) -> tuple[Any, Any]:
         """Every seen cell's weighted pull and push. Where zeros count, the push an unseen cell would have is taken off,
-        because `unseen_push` adds it for the whole grid. `x` is used up: the pushes may be written over it."""
+        because `unseen_push` adds it for the whole grid. `x` is used up: one of the two is written over it."""
         likelihood, zeros = self.likelihood, self.zeros
         nothing_but_pull = zeros is not None and likelihood.pushes_as_unseen and not self._counts
 
@@ -42,7 +42,9 @@ class Task:
                 pull, push = pull * weight, push * weight
             return pull, push if zeros is None else push - first * zeros.at(x)
 
-        pull, push = self.engine.each(rule, self.cells.y, x, *self._counts, into=(None, x))
+        # One of the two takes the place of x; a push that knows no x is mostly a number, and needs none.
+        into = (x, None) if likelihood.push_is_constant else (None, x)
+        pull, push = self.engine.each(rule, self.cells.y, x, *self._counts, into=into)
         return pull, push
 
     def unseen_push(self, near: Any, far: Any) -> Any:

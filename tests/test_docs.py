@@ -59,3 +59,13 @@ def test_the_recipe_for_a_likelihood_keeps_the_laws():
         fit = run(task, Multiplicative(), lambda: (W, H), max_iter=50, tol=0.0)
     assert fit.n_iter == 50
     assert np.all(np.diff(fit.trace["objective"]) < 0)
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/using.md", "docs/methods.md"]
+)
+def test_links_lead_somewhere_and_nothing_is_left_to_fill_in(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#]+)\)", text):
+        assert ((ROOT / page).parent / link).exists(), link
+    assert not re.search(r"\b(TODO|FIXME|BENCH_TABLE)\b", text)

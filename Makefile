@@ -12,8 +12,8 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.check
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench

@@ -11,11 +11,11 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from halfseen import kernels
 from halfseen.arrays import Array
 from halfseen.data import Observed
+from halfseen.engines import blas
 from halfseen.engines.base import Engine, Placed, Side
 
 #: Placed a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
@@ -72,13 +72,13 @@ class CpuEngine(Engine):
         self.n_threads = n_threads
 
     def __enter__(self) -> Self:
-        self._blas = threadpool_limits(limits=1, user_api="blas")
+        blas.hold()
         self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="halfseen")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-        self._blas.restore_original_limits()
+        blas.release()
 
     def _all(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
         """`work` on every part, on all threads; the results in the order of the parts."""

@@ -18,7 +18,7 @@ from halfseen.data import Observed
 from halfseen.engines import blas
 from halfseen.engines.base import Engine, Placed, Side
 
-#: Placed a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
+#: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16
 #: Entries a chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
 ENTRIES_PER_CHUNK = 1 << 16

@@ -151,13 +151,13 @@ def test_an_array_has_no_header():
 
 
 def test_an_unknown_number_beside_pairs_leaves_it_open(read):
-    with pytest.raises(DataError, match=r"Say columns=\('user', 'item', 'hours'\)"):
-        read("user,item,hours\nann,x,3\n")
+    with pytest.raises(DataError, match=r"Say columns=\('user', 'item', 'warmth'\)"):
+        read("user,item,warmth\nann,x,3\n")
 
 
 def test_a_long_file_that_lacks_a_side_is_not_taken_for_a_wide_one(read):
-    with pytest.raises(DataError, match=r"no column of items among: userId, sku, rating"):
-        read("userId,sku,rating\n1,10,4\n1,11,5\n")
+    with pytest.raises(DataError, match=r"no column of items among: userId, thing, rating"):
+        read("userId,thing,rating\n1,10,4\n1,11,5\n")
 
 
 def test_weights_come_from_a_column_or_a_list(read):
@@ -245,3 +245,31 @@ def test_parquet_needs_a_library(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "LIBRARIES", ())
     with pytest.raises(DataError, match=r'Found neither\. Install one: pip install "halfseen\[frames\]"'):
         observe(tmp_path / "any.parquet")
+
+
+def test_a_header_of_years_is_no_rating(tmp_path):
+    (tmp_path / "years.csv").write_text("country,2001,2002,2003\nFR,1.5,2.5,3.5\nDE,2.0,2.1,2.2\nIT,0.5,,0.7\n")
+    observed = observe(tmp_path / "years.csv")
+    assert observed.shape == (3, 3)
+    assert observed.row_labels.tolist() == ["FR", "DE", "IT"]
+    np.testing.assert_array_equal(observed.to_dense(), [[1.5, 2.5, 3.5], [2.0, 2.1, 2.2], [0.5, np.nan, 0.7]])
+
+
+@pytest.mark.parametrize("mark", ["n/a", "Na", "#N/A", ".", "--", "NULL", "<NA>"])
+def test_marks_of_missing_values_are_known_in_any_case(tmp_path, mark):
+    (tmp_path / "t.csv").write_text(f"name,p,q\na,1,2\nb,{mark},4\n")
+    np.testing.assert_array_equal(observe(tmp_path / "t.csv").to_dense(), [[1, 2], [np.nan, 4]])
+
+
+@pytest.mark.parametrize("header", ["user_idx,item_idx,value", "member_id,video_id,views", "account,offer,clicks"])
+def test_more_spellings_of_long_headers(tmp_path, header):
+    (tmp_path / "t.csv").write_text(f"{header}\n1,7,2\n2,7,3\n")
+    observed = observe(tmp_path / "t.csv")
+    assert observed.shape == (2, 1)
+    assert observed.values.tolist() == [2, 3]
+
+
+def test_the_given_order_is_not_taken_where_a_header_tells_another(tmp_path):
+    (tmp_path / "t.csv").write_text("movie,who,stars\n7,1,2\n7,2,3\n")
+    with pytest.raises(DataError, match="no column of users"):
+        observe(tmp_path / "t.csv", layout="long")

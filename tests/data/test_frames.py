@@ -86,8 +86,8 @@ def test_pairs_without_values_count_as_one(make):
 
 @every_kind
 def test_pairs_beside_an_unknown_number_leave_it_open(make):
-    with pytest.raises(DataError, match=r"Say columns=\('user', 'item', 'hours'\), or columns=\('user', 'item'\)"):
-        observe(make({"user": [1, 2], "item": [5, 5], "hours": [8, 9]}))
+    with pytest.raises(DataError, match=r"Say columns=\('user', 'item', 'warmth'\), or columns=\('user', 'item'\)"):
+        observe(make({"user": [1, 2], "item": [5, 5], "warmth": [8, 9]}))
 
 
 @every_kind
@@ -118,9 +118,9 @@ def test_the_value_column_may_be_weights_of_another(make):
     ("names", "sentence"),
     [
         (
-            ["userId", "sku", "rating"],
-            r"Found 'userId' and 'rating', but no column of items among: userId, sku, rating\. "
-            r"Name them: columns=\('userId', 'sku', 'rating'\); or say layout=\"wide\"",
+            ["userId", "thing", "rating"],
+            r"Found 'userId' and 'rating', but no column of items among: userId, thing, rating\. "
+            r"Name them: columns=\('userId', 'thing', 'rating'\); or say layout=\"wide\"",
         ),
         (
             ["user", "rating"],
@@ -189,7 +189,7 @@ def test_a_table_of_fitted_columns_is_wide_whatever_their_names(make):
 def test_a_look_at_the_headers_refuses_nothing():
     for names in (["user", "item", "plays", "rating"], ["age", "person", "product", "score"]):
         assert long_header_of(as_frame(pd.DataFrame({name: [1] for name in names}))) is not None
-    assert long_header_of(as_frame(pd.DataFrame({"userId": [1], "sku": [1], "rating": [1]}))) is None
+    assert long_header_of(as_frame(pd.DataFrame({"userId": [1], "thing": [1], "rating": [1]}))) is None
 
 
 @every_kind

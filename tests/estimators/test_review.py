@@ -144,3 +144,24 @@ def test_a_first_column_of_ids_is_no_feature():
     assert list(model.row_labels_) == [11, 12, 13, 14]
     assert_allclose(model.transform(frame), fitted(wide_frame()).transform(wide_frame()), rtol=1e-12)
     assert list(model.complete(frame)["id"]) == [11, 12, 13, 14]
+
+
+@pytest.mark.parametrize("rows", [["ann", {"ale": 5}], [{"ale", "bun"}], [["ann"], "bob"]])
+def test_what_is_no_label_is_refused_in_words(rows):
+    with pytest.raises(DataError, match=r"label|labels|numbers|X must|array"):
+        fitted(long_frame()).recommend(rows)
+
+
+def test_ids_of_another_kind_get_a_hint_and_no_silly_guess():
+    frame = long_frame().assign(user=lambda frame: frame["user"].map({"ann": 1, "bob": 2, "cid": 3, "dan": 4}))
+    with pytest.raises(DataError, match=r"Found '1' \(1 unknown in all\)\. The ids are of type int64, not text"):
+        fitted(frame).recommend(["1"])
+    with pytest.raises(DataError, match=r"Found 11 \(1 unknown in all\)\. For a new row"):
+        fitted(frame).recommend([11])
+
+
+def test_weights_whose_rows_stand_in_another_order_are_refused():
+    weights = pd.DataFrame(np.arange(1.0, 21.0).reshape(4, 5), columns=wide_frame().columns)
+    with pytest.raises(DataError, match="rows of X, in their order"):
+        WeightedNMF(2).fit(wide_frame(), cell_weight=weights.iloc[::-1])
+    fitted(wide_frame()).fit(wide_frame(), cell_weight=weights)

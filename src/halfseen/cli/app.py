@@ -75,7 +75,8 @@ class Program(click.Group):
 #: What the library advises in Python, and how this program says it.
 _ADVICE = {
     r'observe\(X, duplicates="(\w+)"\), or (.*)\.$': r"--duplicates \1, or \2.",
-    r'(?:name them: )?columns=\("user", "item", "rating"\)': "--columns user,item,rating",
+    r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"](?:, ['"]([^'"]*)['"])?\)""": r"--columns \1,\2,\3",
+    r'layout="(\w+)"': r"--layout \1",
     r'unseen="(\w+)"': r"--unseen \1",
     r", or pass an array, a sparse matrix or a frame": "",
     r"set them to NaN if they are unknown": "leave them empty if they are unknown, or --skip the column when imputing",

@@ -29,12 +29,33 @@ from halfseen.data import Observed
     metavar="NAME",
     help="A column of numbers to leave alone, such as an id; may be given several times.",
 )
+@click.option(
+    "--clip/--no-clip",
+    default=True,
+    show_default=True,
+    help="Keep what is filled in within what was seen in its column.",
+)
+@options.HEADER
 @options.FITTING
-def command(table: str, n_components: int, output: str, loss: str | float | None, scale: bool, skip: tuple[str, ...],
-            max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
+def command(
+    table: str,
+    n_components: int,
+    output: str,
+    loss: str | float | None,
+    scale: bool,
+    skip: tuple[str, ...],
+    clip: bool,
+    header: bool | None,
+    max_iter: int | None,
+    tol: float | None,
+    seed: int,
+    n_jobs: int | None,
+    quiet: bool,
+) -> None:
     """Fill the holes of a TABLE of non-negative numbers.
 
-    Columns of text, a first column of ids and those skipped go through untouched; what was seen stays as written.
+    Columns of text, a first column of ids and those skipped go through untouched; what was seen stays as written. Fills
+    suit columns that rise and fall together from 0, such as amounts and counts; for years or codes use other means.
 
     \b
     halfseen impute table.csv -k 5 -o filled.csv
@@ -43,7 +64,7 @@ def command(table: str, n_components: int, output: str, loss: str | float | None
     from halfseen.data import read_wide_table, write_table
 
     accounts.check_table(output)
-    wide = read_wide_table(table, skip)
+    wide = read_wide_table(table, skip, header)
     wishes = options.given(loss=loss, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     model = halfseen.WeightedNMF().set_params(
         n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
@@ -51,7 +72,8 @@ def command(table: str, n_components: int, output: str, loss: str | float | None
     model._make_likelihood().check(wide.observed, "impute")  # before scaling: the numbers as they are written
     units = _units(wide.observed) if scale else np.ones(len(wide.numeric))
     model.fit(replace(wide.observed, values=wide.observed.values / units[wide.observed.indices]))
-    columns = wide.filled(model.inverse_transform(model.W_) * units)
+    values = model.inverse_transform(model.W_) * units
+    columns = wide.filled(np.clip(values, *_range(wide.observed)) if clip else values)
     write_table(output, wide.names if wide.has_header else None, columns)
     accounts.tell(
         accounts.of_data(table, wide.observed),
@@ -61,6 +83,15 @@ def command(table: str, n_components: int, output: str, loss: str | float | None
         accounts.of_file(output),
         quiet=quiet,
     )
+
+
+def _range(observed: Observed) -> tuple[Array, Array]:
+    """The smallest and the largest value seen in each column; no bounds where nothing was seen."""
+    low, high = np.full(observed.shape[1], np.inf), np.full(observed.shape[1], -np.inf)
+    np.minimum.at(low, observed.indices, observed.values)
+    np.maximum.at(high, observed.indices, observed.values)
+    seen = high >= low
+    return np.where(seen, low, -np.inf), np.where(seen, high, np.inf)
 
 
 def _units(observed: Observed) -> Array:

@@ -43,13 +43,18 @@ LOSS = click.option("--loss", callback=_number_or_name, default=None,
 COLUMNS = click.option("--columns", callback=_named_columns, default=None, metavar="ROW,COLUMN[,VALUE]",
                        help="The headers of a long file if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
 
+HEADER = click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first line of a text file holds names. By default its looks decide.",
+)
+
 #: How a file is read.
 READING = together(
     click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
                  help="Lines of row, column, value; or a table. By default the header decides."),
     COLUMNS,
-    click.option("--header/--no-header", default=None,
-                 help="Whether the first line of a text file holds names. By default its looks decide."),
+    HEADER,
     click.option("--duplicates", type=click.Choice(["error", "sum", "mean", "min", "max", "first", "last", "keep"]),
                  default="error", show_default=True, help="What to do with a cell given more than once."),
 )  # fmt: skip

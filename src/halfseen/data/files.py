@@ -31,7 +31,7 @@ def _read_text_table(file: TextFile, how: Reading) -> Observed:
     names: Sequence[Any] = range(file.width) if by_position else file.sample[0]
     if how.weight_name is not None:
         check_present(how.weight_name, names)
-    if not has_header and how.columns is None and how.layout != "wide" and looks_long(file.sample[0]):
+    if not has_header and how.columns is None and how.layout != "wide" and all_look_long(file.sample):
         header: LongHeader | None = LongHeader(0, 1, 2)
     else:
         header = long_header(names, how, lambda name: _seems_numeric(file, names.index(name)))
@@ -47,7 +47,9 @@ def has_header_line(file: TextFile, how: Reading) -> bool:
         return how.header
     if how.columns is not None:
         return not how.numbers_columns
-    if how.layout != "wide" and looks_long(first):
+    if how.layout != "wide" and all_look_long(file.sample):
+        return False
+    if any(map(_is_no_name, first[1:])) and not _heads_an_index(file.sample):
         return False
     return _heads_an_index(file.sample) or not all(is_missing(field) or is_number(field) for field in first)
 
@@ -55,6 +57,17 @@ def has_header_line(file: TextFile, how: Reading) -> bool:
 def looks_long(record: Record) -> bool:
     """Whether a record looks like row, column, value and perhaps a time."""
     return len(record) in (3, 4) and is_number(record[2]) and not any(map(_is_fraction, record[:2]))
+
+
+def all_look_long(sample: Sequence[Record]) -> bool:
+    """Whether the first lines look so: one alone might be the header of a table of years."""
+    width = len(sample[0])
+    return all(looks_long(record) for record in sample if len(record) == width)
+
+
+def _is_no_name(field: str) -> bool:
+    """Whether a field is a broken number, which heads no column."""
+    return is_number(field) and _is_fraction(field)
 
 
 def _is_fraction(field: str) -> bool:

@@ -25,7 +25,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
-        found = " ".join(str(error).splitlines()[1:])
+        found = " ".join(line.strip("- ") for line in str(error).splitlines()[1:])
         raise DataError(f"Every column must have its own name. Found {found}. Rename one of them.") from None
     if isinstance(frame, nw.LazyFrame):
         raise DataError("A frame must be in memory. Found a lazy one. Collect it first: X.collect().")
@@ -147,7 +147,13 @@ def _other_columns(found: Sequence[Any], names: Sequence[Any]) -> DataError:
 
 
 def _check_same_rows(found: np.ndarray | None, wanted: np.ndarray | None) -> None:
-    if found is None or wanted is None or found.shape != wanted.shape or (found == wanted).all():
+    if found is None and wanted is None:
+        return
+    # An index that only counts the rows was not taken for labels, but tells their order all the same.
+    size = len(found if found is not None else wanted)  # type: ignore[arg-type]
+    found, wanted = (np.arange(size) if labels is None else labels for labels in (found, wanted))
+    in_one_order = set(found.tolist()) == set(wanted.tolist())
+    if found.shape != wanted.shape or not in_one_order or (found == wanted).all():
         return
     first = int(np.argmin(found == wanted))
     raise DataError(

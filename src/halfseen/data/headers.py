@@ -17,10 +17,13 @@ ROWS = _words(
     "user row customer subject respondent reader listener viewer person client participant patient member account "
     "visitor student u"
 )
-COLUMNS = _words("item column col product movie film artist song track question book isbn article game gene i")
+COLUMNS = _words(
+    "item column col product movie film artist song track question book isbn article game gene video anime business "
+    "sku asin stockcode offer term word i"
+)
 VALUES = _words(
     "rating ratings value values score scores stars star count counts plays playcount listencount quantity answer "
-    "response grade level y weight"
+    "response grade level clicks views listens hours units qty amount purchases visits overall bookrating y weight"
 )
 BESIDES = _words(
     "timestamp time date datetime ts unixtime unixreviewtime ratingtimestamp createdat updatedat index unnamed0 "
@@ -51,6 +54,8 @@ def long_header(names: Sequence[Any], how: Reading, is_number: Callable[[Any], b
     names = [name for name in names if name != how.weight_name]
     header = _recognised(names, is_number)
     if how.layout == "long":
+        if header is None:
+            _check_not_half_long(names, is_number)  # the given order may not be the one that the header tells
         return header or _in_given_order(names)
     if header is None:
         _check_not_half_long(names, is_number)
@@ -146,7 +151,7 @@ def _spelled(names: Sequence[Any], spellings: Sequence[str]) -> Any:
 
 def _ids(words: Sequence[str]) -> list[str]:
     """The usual ways to head a column of ids; where both stand in a table, "movieId" is meant rather than "movie"."""
-    return [word + ending for word in words for ending in ("id", "", "index")]
+    return [word + ending for word in words for ending in ("id", "", "index", "idx", "no", "code", "key")]
 
 
 def _without_letters(spellings: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from halfseen.data.labels import NULL_TYPES
 
-MISSING = frozenset({"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"})
+MISSING = frozenset({"", "na", "n/a", "n.a.", "nan", "null", "none", "?", "--", ".", "#n/a", "<na>"})
 
 
 class NotANumber(ValueError):
@@ -23,7 +23,7 @@ class NotANumber(ValueError):
 def is_missing(field: Any) -> bool:
     """Whether a field says that nothing is known."""
     if isinstance(field, str):
-        return field.strip() in MISSING
+        return field.strip().lower() in MISSING
     return type(field).__name__ in NULL_TYPES or (isinstance(field, float) and field != field)
 
 

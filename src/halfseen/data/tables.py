@@ -60,11 +60,11 @@ def _filled(column: Sequence[Any], filler: np.ndarray) -> list[Any]:
     return [new if is_missing(old) else old for old, new in zip(column, filler, strict=True)]
 
 
-def read_table(path: Any, layout: str = "wide") -> Table:
+def read_table(path: Any, layout: str = "wide", header: bool | None = None) -> Table:
     """Read a text or Parquet file column by column; `layout` helps to tell whether a text file has a header."""
     path = Path(path)
     if not is_parquet(path):
-        return read_text(path, lambda file: _read_text_table(file, Reading(layout=layout)))
+        return read_text(path, lambda file: _read_text_table(file, Reading(layout=layout, header=header)))
     with complaints(path):
         frame = read_parquet(path)
     return Table(list(frame.columns), [frame.get_column(name).to_list() for name in frame.columns], True)
@@ -81,12 +81,12 @@ def _read_text_table(file: TextFile, how: Reading) -> Table:
     return Table(list(names), columns, has_header)
 
 
-def read_wide_table(path: Any, skip: Sequence[str] = ()) -> WideTable:
+def read_wide_table(path: Any, skip: Sequence[str] = (), header: bool | None = None) -> WideTable:
     """Read a wide text or Parquet file; a column is numeric if all that isn't missing in it is, and something is.
 
     Columns named in `skip` go through like text, whatever they hold, and so does a first column of row ids.
     """
-    table = read_table(path)
+    table = read_table(path, header=header)
     for name in skip:
         check_present(name, table.names)
     if table.has_header and holds_row_ids(table.names, table.cells[0]):

@@ -36,7 +36,7 @@ def observe_rows(
     if is_list_of_histories(X):
         return _observe_histories(model, X, **how)
     how["cell_weight"] = cell_weight
-    if _has_columns_as_features(X):
+    if _has_columns_as_features(X) and (hasattr(model, "feature_names_in_") or model.column_labels_ is None):
         _check_feature_names(model, X, reset=False)
     if _names_its_columns(X) and model.column_labels_ is not None:
         return observe(X, column_labels=model.column_labels_, **how)

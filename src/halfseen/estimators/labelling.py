@@ -70,17 +70,34 @@ def _looked_up(model: Any, wanted: Any, labels: Array, side: str) -> Array:
         asked = keys(uniform(wanted, side))
     except DataError:
         asked = list(wanted)  # ids of mixed kinds: each is looked up, and the first unknown one named below
-    found = np.array([position_of.get(label, -1) for label in asked], dtype=np.int64)
+    found = np.array([_position(position_of, label, side) for label in asked], dtype=np.int64)
     unknown = np.flatnonzero(found < 0)
     if unknown.size:
         first = asked[unknown[0]]
-        near = did_you_mean(str(first), map(str, position_of))
         raise DataError(
             f"A {side} must be one of the {len(position_of)} {side}s that were fitted. Found {quoted(first)} "
-            f"({unknown.size} unknown in all). {f'Did you mean {near!r}? ' if near else ''}"
+            f"({unknown.size} unknown in all). {_hint(first, labels, position_of)}"
             f"For a new {side}, fit again{_or_fold_in(side)}."
         )
     return found
+
+
+def _position(position_of: dict[Any, int], label: Any, side: str) -> int:
+    try:
+        return position_of.get(label, -1)
+    except TypeError:
+        raise DataError(
+            f"A {side} must be asked for by a label, all of one kind. Found a {type(label).__name__}. "
+            "Pass a list of labels, or a list of histories (dicts from columns to values)."
+        ) from None
+
+
+def _hint(label: Any, labels: Array, position_of: dict[Any, int]) -> str:
+    """What was probably meant: a near spelling, or the same id as another kind."""
+    if labels.dtype.kind != "O":
+        return f"The ids are of type {labels.dtype}, not text. " if isinstance(label, str) else ""
+    near = did_you_mean(str(label), position_of)
+    return f"Did you mean {near!r}? " if near else ""
 
 
 def _index(model: Any, labels: Array, side: str) -> dict[Any, int]:

@@ -468,3 +468,11 @@ def test_the_model_explains_what_was_seen(ratings, tmp_path):
     left = np.nanstd(values - matrix(model))
     assert left < 0.5 * np.nanstd(values - np.nanmean(values, axis=0))
     assert seen.sum() == model.seen_[1].size
+
+
+def test_advice_names_the_options_of_this_program(tmp_path):
+    (tmp_path / "t.csv").write_text("user,item,warmth\nann,x,3\n")
+    sentence = refused("fit", tmp_path / "t.csv", "-o", tmp_path / "m.hs")
+    assert "Say --columns user,item,warmth, or --columns user,item to count pairs as 1; or --layout wide" in sentence
+    for columns, cells in (("user,item,warmth", "values 3 to 3"), ("user,item", "values 1 to 1")):
+        assert cells in done("fit", tmp_path / "t.csv", "--columns", columns, "-o", tmp_path / "m.hs")[0]

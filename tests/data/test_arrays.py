@@ -128,7 +128,7 @@ def test_slack_behind_the_stored_cells_is_not_read(kind):
         (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required."),
         (np.zeros((0, 3)), r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required."),
         (np.array([[1j]]), "Complex data not supported"),
-        ([[1, 2], [3]], "inhomogeneous"),
+        ([[1, 2], [3]], "lists of one length"),
         ([[1, np.inf]], "Found inf at row 0, column 1"),
         ([[np.nan]], "At least one cell must be seen"),
         (sparse.coo_array([1.0, 2.0]), r"must have rows and columns. Found a sparse array of shape \(2,\)"),

@@ -75,7 +75,8 @@ class Program(click.Group):
 #: What the library advises in Python, and how this program says it.
 _ADVICE = {
     r'observe\(X, duplicates="(\w+)"\), or (.*)\.$': r"--duplicates \1, or \2.",
-    r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"](?:, ['"]([^'"]*)['"])?\)""": r"--columns \1,\2,\3",
+    r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"], ['"]([^'"]*)['"]\)""": r"--columns \1,\2,\3",
+    r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"]\)""": r"--columns \1,\2",
     r'layout="(\w+)"': r"--layout \1",
     r'unseen="(\w+)"': r"--unseen \1",
     r", or pass an array, a sparse matrix or a frame": "",

@@ -56,6 +56,9 @@ def well_formed(X: Any, accept_sparse: bool = False) -> Any:
     try:
         return check_array(X, accept_sparse=accept_sparse, dtype=None, ensure_all_finite=False)
     except ValueError as error:
+        if "inhomogeneous" in str(error):
+            sentence = "The rows of X must be lists of one length. Found different lengths. Fill them up with NaN."
+            raise DataError(sentence) from None
         raise DataError(str(error)) from None
 
 

@@ -12,6 +12,7 @@ from halfseen.data import Observed, observe
 from halfseen.data.arrays import as_numbers
 from halfseen.data.frames import as_frame, holds_nothing_but_columns, long_header_of
 from halfseen.errors import DataError, ParameterError
+from halfseen.estimators.labelling import positions
 
 
 def observe_for_fit(model: Any, X: Any, cell_weight: Any) -> Observed:
@@ -78,8 +79,6 @@ def is_list_of_histories(X: Any) -> bool:
 
 
 def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool) -> Observed:
-    from halfseen.estimators.labelling import positions
-
     rows = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
     labels = [label for history in histories for label in history]
     values = as_numbers(np.array([[value for history in histories for value in history.values()]], dtype=object))[0]

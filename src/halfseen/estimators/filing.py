@@ -69,7 +69,7 @@ def _check_that_parts_fit(model: Any) -> None:
     (n, k), (m, also_k) = model.W_.shape, model.H_.shape
     indptr, indices = model.seen_
     sizes = {
-        "components": (k, also_k, model.n_components),
+        "components": (k, also_k),  # not n_components, which may have been set anew after the fit
         "columns": (m, model.n_features_in_),
         "rows": (n, indptr.size - 1),
         "seen cells": (int(indptr[-1]), indices.size),

@@ -48,18 +48,17 @@ class Solver(ABC, Generic[FactorT]):
     """Moves the factors: one half-step `(near, far, side)` for both, and a schedule that calls it."""
 
     name: ClassVar[str]
-    #: What every row of a start must be, beside non-negative: told by `starts` and said by `start_needs`.
+    #: Whether the objective is to fall (a loss) or to rise (a bound on the evidence).
+    falls: ClassVar[bool]
+    #: What `starts` asks of a start beside finite numbers of 0 or more, in words that follow these.
     start_needs: ClassVar[str] = ""
+
+    def check(self, likelihood: Likelihood) -> None:
+        """Refuse a likelihood that this solver can't serve."""
 
     def starts(self, factor: Array) -> bool:
         """Whether a given factor is one to start from."""
         return True
-
-    #: Whether the objective is to fall (a loss) or to rise (a bound on the evidence).
-    falls: ClassVar[bool]
-
-    def check(self, likelihood: Likelihood) -> None:
-        """Refuse a likelihood that this solver can't serve."""
 
     @abstractmethod
     def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:

@@ -45,15 +45,15 @@ class Gamma(Solver[GammaFactor]):
     falls = False
     start_needs = ", in every row at least one above 0"
 
-    def starts(self, factor: Array) -> bool:
-        """A row of zeros has no distribution: nothing could ever lift it."""
-        return bool(np.all(factor.sum(axis=1) > 0))
-
     def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
         self.priors = {Side.ROWS: rows or GammaPrior(), Side.COLUMNS: columns or GammaPrior()}
 
     def check(self, likelihood: Likelihood) -> None:
         self._needs(likelihood.push_is_constant, likelihood, "whose push does not depend on x, such as Poisson's")
+
+    def starts(self, factor: Array) -> bool:
+        """A row of zeros has no distribution: nothing could ever lift it."""
+        return bool(np.all(factor.sum(axis=1) > 0))
 
     def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
         """Means from Gamma(1, 1), as in the paper."""

@@ -10,7 +10,7 @@ from halfseen.arrays import Array, namespace
 from halfseen.engines import Engine, Placed, Side
 from halfseen.likelihoods import Likelihood, UnseenPush
 
-#: Placed whose constants are computed at a time, so that no further arrays of all cells are made.
+#: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
 _CELLS_AT_A_TIME = 1 << 17
 
 

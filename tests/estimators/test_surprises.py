@@ -146,10 +146,25 @@ def test_a_first_column_of_ids_is_no_feature():
     assert list(model.complete(frame)["id"]) == [11, 12, 13, 14]
 
 
-@pytest.mark.parametrize("rows", [["ann", {"ale": 5}], [{"ale", "bun"}], [["ann"], "bob"]])
-def test_what_is_no_label_is_refused_in_words(rows):
-    with pytest.raises(DataError, match=r"label|labels|numbers|X must|array"):
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (["ann", {"ale": 5}], r"asked for by a label, all of one kind\. Found a dict"),
+        ([{"ale", "bun"}], r"asked for by a label, all of one kind\. Found a set"),
+        ([["ann"], "bob"], r"rows of X must be lists of one length"),
+    ],
+)
+def test_what_is_no_label_is_refused_in_words(rows, sentence):
+    with pytest.raises(DataError, match=sentence):
         fitted(long_frame()).recommend(rows)
+
+
+def test_parameters_set_after_the_fit_do_not_lose_the_model(tmp_path):
+    model = fitted(X).set_params(n_components=7, max_iter=1)
+    model.save(tmp_path / "model.hs")
+    again = load(tmp_path / "model.hs")
+    assert again.get_params()["n_components"] == 7
+    assert_array_equal(again.predict([0, 1], [2, 3]), model.predict([0, 1], [2, 3]))
 
 
 def test_ids_of_another_kind_get_a_hint_and_no_silly_guess():

@@ -9,31 +9,39 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from halfseen import data, errors
-    from halfseen.data import Observed, observe
-    from halfseen.estimators import PoissonFactorization, Recommendations, WeightedNMF, load
+    from halfseen import data, errors, geometry
+    from halfseen.data import Observed, datasets, observe
+    from halfseen.estimators import PoissonFactorization, RankOneNMF, Recommendations, WeightedNMF, load
+    from halfseen.rank_one import rank_one_nmmf
     from halfseen.result import Status
 
 _ROOMS = {
     "Observed": "data",
     "PoissonFactorization": "estimators",
+    "RankOneNMF": "estimators",
     "Recommendations": "estimators",
     "Status": "result",
     "WeightedNMF": "estimators",
+    "datasets": "data",
     "load": "estimators",
     "observe": "data",
+    "rank_one_nmmf": "rank_one",
 }
 
 __all__ = [
     "Observed",
     "PoissonFactorization",
+    "RankOneNMF",
     "Recommendations",
     "Status",
     "WeightedNMF",
     "data",
+    "datasets",
     "errors",
+    "geometry",
     "load",
     "observe",
+    "rank_one_nmmf",
 ]
 
 

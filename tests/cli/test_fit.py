@@ -402,7 +402,7 @@ def test_a_word_that_means_nothing(ratings, tmp_path):
     [
         (["-o", "model.hs"], "Missing argument 'DATA'."),
         (["data.csv"], "Missing option '-o' / '--output'."),
-        (["data.csv", "-o", "model.hs", "--method", "svd"], "'svd' is not one of 'nmf', 'poisson'."),
+        (["data.csv", "-o", "model.hs", "--method", "svd"], "'svd' is not one of 'nmf', 'poisson', 'rank-one'."),
         (["data.csv", "-o", "model.hs", "-k", "few"], "'few' is not a valid integer."),
     ],
 )
@@ -467,7 +467,7 @@ def test_the_model_explains_what_was_seen(ratings, tmp_path):
     values = ratings.values[:, columns]
     left = np.nanstd(values - matrix(model))
     assert left < 0.5 * np.nanstd(values - np.nanmean(values, axis=0))
-    assert seen.sum() == model.seen_[1].size
+    assert seen.sum() == model.seen_.indices.size
 
 
 def test_advice_names_the_options_of_this_program(tmp_path):

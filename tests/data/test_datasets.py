@@ -1,10 +1,10 @@
-"""The built-in sample of real ratings."""
+"""The built-in sample of real ratings, and the door to the others."""
 
 from importlib.resources import files
 
 import numpy as np
 
-from halfseen.data import load_movietweetings, observe
+from halfseen.data import datasets, load_movietweetings, observe
 
 
 def test_movietweetings_are_levels_of_well_known_films():
@@ -21,3 +21,9 @@ def test_movietweetings_are_levels_of_well_known_films():
 
 def test_the_licence_comes_with_the_data():
     assert "MIT License" in (files("halfseen.data") / "samples" / "MOVIETWEETINGS-LICENSE").read_text()
+
+
+def test_one_door_to_all_data():
+    assert datasets.load_tabular.__module__ == "halfseen.data.tabular"
+    assert all(callable(getattr(datasets, name)) for name in datasets.__all__)
+    assert len(datasets.tabular_names()) == 15

@@ -53,7 +53,7 @@ def test_parameters_are_set_by_name(kind):
         ({"max_iter": 0}, "max_iter must be"),
         ({"tol": -1e-3}, "tol must be a finite number of at least 0"),
         ({"tol": np.nan}, "tol must be"),
-        ({"init": "nndsvd"}, "init must be 'random' or a pair of arrays"),
+        ({"init": "nndsvd"}, "init must be 'random' (or 'rank-one' )?or a pair of arrays"),
         ({"init": None}, "init must be"),
         ({"unseen": "zeros"}, "unseen must be one of .*Did you mean 'zero'"),
         ({"engine": "gpu"}, "engine must be one of 'cpu'"),

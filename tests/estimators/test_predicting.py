@@ -271,7 +271,7 @@ def test_what_would_not_fit_into_memory_is_refused(monkeypatch):
     model = fitted(X)
     monkeypatch.setattr(completing, "MOST_CELLS", 19)
     with pytest.raises(DataError, match=r"at most 19 cells. Found 4 x 5. Use predict"):
-        model.complete(X)
+        model.complete(stored())
 
 
 # transform and inverse_transform

@@ -13,14 +13,16 @@ SOURCE = Path(halfseen.__file__).parent
 
 #: The rooms and their numbers. A file in a room's folder belongs to the room; the loose files of a line are one room.
 ROOMS = {
-    ("cli",): 7,
+    ("cli",): 8,
     ("studies",): 7,
     ("plots", "report"): 7,
     ("estimators",): 6,
     ("fitting", "folding"): 5,
     ("solvers",): 4,
+    ("rank_one",): 4,
     ("engines",): 3,
     ("likelihoods",): 2,
+    ("geometry",): 2,
     ("priors", "result", "metrics", "rank", "archive"): 2,
     ("kernels",): 1,
     ("data",): 1,
@@ -69,16 +71,16 @@ def test_imports_point_downwards(path):
 
 
 @every_file
-def test_only_the_top_floor_takes_the_whole_house(path):
+def test_only_the_top_floors_take_the_whole_house(path):
     """`import halfseen` would be a way around the law."""
-    assert NUMBER[room_of(path)] == 7 or "halfseen" not in imported(path)
+    assert NUMBER[room_of(path)] >= 7 or "halfseen" not in imported(path)
 
 
 @every_file
-def test_only_kernels_know_numba_and_only_engines_know_kernels(path):
+def test_only_kernels_know_numba_and_only_engines_and_rank_one_know_kernels(path):
     if room_of(path) != "kernels":
         assert not [name for name in imported(path) if name.split(".")[0] in ("numba", "llvmlite")]
-    if room_of(path) not in ("kernels", "engines"):
+    if room_of(path) not in ("kernels", "engines", "rank_one"):
         assert "kernels" not in imported_rooms(path)
 
 

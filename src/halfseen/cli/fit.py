@@ -8,7 +8,7 @@ import click
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 
-METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization"}
+METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization", "rank-one": "RankOneNMF"}
 
 
 @click.command(cls=Command)
@@ -18,20 +18,21 @@ METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization"}
     type=click.Choice(list(METHODS)),
     default="poisson",
     show_default=True,
-    help="nmf: any non-negative values, with holes; poisson: counts and clicks, Bayesian.",
+    help="nmf: any non-negative values, with holes; poisson: counts and clicks, Bayesian; rank-one: one component, "
+    "exactly.",
 )
-@click.option("-k", "--n-components", type=int, default=10, show_default=True, help="The number of components.")
+@click.option("-k", "--n-components", type=int, default=None, help="The number of components; 10 by default.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Where the model goes.")
 @options.LOSS
 @click.option(
     "--unseen",
     type=click.Choice(["missing", "zero"]),
     default=None,
-    help="What an unseen cell means; by default missing for nmf, zero for poisson.",
+    help="What an unseen cell means; by default zero for poisson, missing for the others.",
 )
 @options.READING
 @options.FITTING
-def command(data: str, method: str, n_components: int, output: str, loss: str | float | None, unseen: str | None,
+def command(data: str, method: str, n_components: int | None, output: str, loss: str | float | None, unseen: str | None,
             layout: str, columns: Any, header: bool | None, duplicates: str, max_iter: int | None, tol: float | None,
             seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
@@ -49,9 +50,11 @@ def command(data: str, method: str, n_components: int, output: str, loss: str | 
     if loss is not None and method != "nmf":
         raise click.UsageError(f"--loss belongs to --method nmf; {method} has a likelihood of its own.")
     wishes = options.given(loss=loss, unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
-    model = getattr(halfseen, METHODS[method])().set_params(
-        n_components=n_components, random_state=seed, verbose=0 if quiet else 1, **wishes
-    )
+    if method != "rank-one":
+        wishes |= {"n_components": 10 if n_components is None else n_components, "random_state": seed}
+    elif n_components not in (None, 1):
+        raise click.UsageError(f"--method rank-one has 1 component, not {n_components}. Use --method nmf.")
+    model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **wishes)
     try:
         reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
         observed = halfseen.observe(data, unseen=model.unseen, **reading)

@@ -18,16 +18,19 @@ CELLS_PER_BLOCK = 1 << 22
 def read_dense(X: Any, how: Reading) -> Observed:
     """A dense array-like: NaN, None and masked cells are unseen; 0 is a value, unless unseen cells are 0 as well."""
     how.refuse_frame_words()
-    mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
-    array = as_numbers(well_formed(X))
-    return how.observed(dense_cells(array, how.cell_weight, mask), array.shape, zeros="drop")
+    array = with_holes(X, well_formed(X))
+    return how.observed(dense_cells(array, how.cell_weight), array.shape, zeros="drop")
 
 
-def dense_cells(array: np.ndarray, cell_weight: Any = None, mask: np.ndarray | None = None) -> Cells:
+def with_holes(X: Any, array: np.ndarray) -> np.ndarray:
+    """What was made an array of X as floats, NaN where X is masked."""
+    array = as_numbers(array)
+    return np.where(np.ma.getmaskarray(X), np.nan, array) if isinstance(X, np.ma.MaskedArray) else array
+
+
+def dense_cells(array: np.ndarray, cell_weight: Any = None) -> Cells:
     """The seen cells of a float array, with their weights."""
     seen = ~np.isnan(array)
-    if mask is not None:
-        seen &= ~mask
     rows, columns = _coordinates(seen)
     cells = Cells(rows, columns, array[seen])
     cells.weights = weights_of(cells, array.shape, cell_weight)
@@ -51,6 +54,8 @@ def _coordinates(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def well_formed(X: Any, accept_sparse: bool = False) -> Any:
     """X as a two-dimensional array, refused in scikit-learn's words, which its estimator checks ask for."""
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and X.size:
+        return X  # as scikit-learn would, only sooner
     from sklearn.utils.validation import check_array
 
     try:
@@ -63,7 +68,9 @@ def well_formed(X: Any, accept_sparse: bool = False) -> Any:
 
 
 def as_numbers(array: np.ndarray) -> np.ndarray:
-    """An array of numbers, number-like text, None and NaN as floats."""
+    """An array of numbers, number-like text, None and NaN as floats; one that holds floats already is not copied."""
+    if array.dtype in (np.float32, np.float64):
+        return array
     if array.dtype.kind not in "OUS":
         return as_values(array)
     try:

@@ -1,4 +1,4 @@
-"""The data that come with the library."""
+"""Data by name: those that come with the library, and public ones whose files lie in the data folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,20 @@ import numpy as np
 
 from halfseen.data.labels import text_array
 from halfseen.data.observed import Observed
+from halfseen.data.preparing import as_in_a1gm
 from halfseen.data.readers import observe
+from halfseen.data.shelf import Source, data_folder
+from halfseen.data.tabular import load_tabular, source, tabular_names
+
+__all__ = [
+    "Source",
+    "as_in_a1gm",
+    "data_folder",
+    "load_movietweetings",
+    "load_tabular",
+    "source",
+    "tabular_names",
+]
 
 SAMPLES = files("halfseen.data") / "samples"
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from halfseen.data.arrays import as_numbers, dense_cells, well_formed
 from halfseen.data.cells import Cells, index_dtype
+from halfseen.data.grids import Grid
 from halfseen.data.headers import LongHeader, check_present, heads_row_ids, long_header
 from halfseen.data.labels import IDS_PER_CHUNK, coded, missing_id, numbered, quoted, text_array, uniform
 from halfseen.data.numerals import NotANumber, numbers
@@ -22,6 +23,8 @@ PANDAS_INDEX = "__index_level_"  # how the names begin under which pandas hides 
 
 def as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """X as a narwhals frame, None if it is no frame at all."""
+    if isinstance(X, np.ndarray):  # the most frequent case, known without asking every library
+        return None
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -116,9 +119,14 @@ def _read_wide(frame: nw.DataFrame[Any], how: Reading) -> Observed:
     how.refuse_weight_name()
     row_labels, names = _rows_and_columns(frame, how)
     array = well_formed(wide_array(frame, names))
-    labels = _column_labels(names)
     cells = dense_cells(array, weights_by_name(how, names, row_labels))
-    return how.observed(cells, array.shape, row_labels, labels, zeros="drop")
+    return how.observed(cells, array.shape, row_labels, _column_labels(names), zeros="drop")
+
+
+def wide_grid(frame: nw.DataFrame[Any]) -> Grid:
+    """A wide frame as it lies."""
+    row_labels, names = _rows_and_columns(frame, Reading())
+    return Grid(well_formed(wide_array(frame, names)), row_labels, _column_labels(names))
 
 
 def weights_by_name(how: Reading, names: Sequence[Any], row_labels: np.ndarray | None) -> Any:

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from halfseen.data.arrays import read_dense, read_sparse
+from halfseen.data.arrays import read_dense, read_sparse, well_formed, with_holes
 from halfseen.data.cells import Cells
 from halfseen.data.files import read_file
-from halfseen.data.frames import as_frame, read_frame
+from halfseen.data.frames import as_frame, long_header_of, read_frame, wide_grid
+from halfseen.data.grids import Grid
 from halfseen.data.observed import Observed
 from halfseen.data.reading import Reading, weights_of
 from halfseen.errors import DataError
@@ -73,6 +74,15 @@ def observe(
         "X must be an array, a scipy sparse matrix, a pandas, polars or Arrow frame, or the path of a CSV or Parquet "
         f"file. Found {'None' if X is None else f'a {type(X).__name__}'}. Turn it into one of these."
     )
+
+
+def grid_of(X: Any) -> Grid | None:
+    """X as a dense table, if that is what it is; None for sparse matrices, long tables, files and an `Observed`."""
+    if isinstance(X, (Observed, str, os.PathLike)) or sparse.issparse(X):
+        return None
+    if (frame := as_frame(X)) is not None:
+        return wide_grid(frame) if long_header_of(frame, Reading()) is None else None
+    return Grid(with_holes(X, well_formed(X))) if _is_array_like(X) else None
 
 
 def _is_array_like(X: Any) -> bool:

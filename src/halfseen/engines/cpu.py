@@ -5,9 +5,8 @@ so the numbers are the same, to the last bit, whatever the number of threads.
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines import blas
 from halfseen.engines.base import Engine, Placed, Side
+from halfseen.engines.threads import Threads, quietly
 
 #: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16
@@ -63,29 +63,25 @@ class CpuCells(Placed):
 
 
 class CpuEngine(Engine):
-    """Runs on `n_threads` threads; BLAS is held to one, because its sums depend on how many it uses."""
+    """Runs on the threads that `n_jobs` asks for; BLAS is held to one, because its sums depend on how many it uses."""
 
     name = "cpu"
     digamma_and_log_gamma = staticmethod(kernels.digamma_and_log_gamma)
 
-    def __init__(self, n_threads: int) -> None:
-        self.n_threads = n_threads
+    def __init__(self, n_jobs: int | None) -> None:
+        self._threads = Threads(n_jobs)
+
+    @property
+    def n_threads(self) -> int:
+        return self._threads.count
 
     def __enter__(self) -> Self:
         blas.hold()
-        self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="halfseen")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._threads.__exit__()
         blas.release()
-
-    def _all(self, work: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:
-        """`work` on every part, on all threads; the results in the order of the parts."""
-        parts = list(parts)
-        if len(parts) == 1 or self.n_threads == 1:
-            return [_quietly(work, part) for part in parts]
-        return list(self._pool.map(partial(_quietly, work), parts))
 
     def place(self, observed: Observed, *sides: Side) -> CpuCells:
         return CpuCells(observed, sides)
@@ -104,7 +100,7 @@ class CpuEngine(Engine):
             rows, pointers, seen = part
             kernels.dots(order.indptr[pointers], order.indices[seen], W[rows], H, x[seen])
 
-        self._all(block, order.blocks)
+        self._threads.all(block, order.blocks)
         return x
 
     def spread(self, cells: Placed, c: Any, far: Array, side: Side) -> Any:
@@ -117,12 +113,12 @@ class CpuEngine(Engine):
             rows, pointers, seen = part
             kernels.spread(order.indptr[pointers], order.indices[seen], _cut(c, order, seen, far.dtype), far, out[rows])
 
-        self._all(block, order.blocks)
+        self._threads.all(block, order.blocks)
         return out
 
     def each(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> Any:
         chunks = _chunks(arrays[0])
-        first = _quietly(lambda part: rule(*(array[part] for array in arrays)), chunks[0])
+        first = quietly(lambda part: rule(*(array[part] for array in arrays)), chunks[0])
         results = first if isinstance(first, tuple) else (first,)
         into = into + (None,) * (len(results) - len(into))
         outs = [_room_for(result, arrays[0], out) for result, out in zip(results, into, strict=True)]
@@ -132,23 +128,17 @@ class CpuEngine(Engine):
             answer = rule(*(array[part] for array in arrays))
             _write(answer if isinstance(answer, tuple) else (answer,), outs, part)
 
-        self._all(chunk, chunks[1:])
+        self._threads.all(chunk, chunks[1:])
         return tuple(outs) if isinstance(first, tuple) else outs[0]
 
     def total(self, rule: Callable[..., Any], *arrays: Array) -> float:
         def chunk(part: slice) -> float:
             return float(np.sum(rule(*(array[part] for array in arrays)), dtype=np.float64))
 
-        return float(sum(self._all(chunk, _chunks(arrays[0]))))
+        return float(sum(self._threads.all(chunk, _chunks(arrays[0]))))
 
     def column_sums(self, factor: Array) -> Array:
         return factor.sum(axis=0, dtype=np.float64).astype(factor.dtype)
-
-
-def _quietly(work: Callable[[Any], Any], part: Any) -> Any:
-    """Numbers that grow beyond all bounds end a run with a status, not with a warning from some thread."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return work(part)
 
 
 def _cut(c: Any, order: Order, seen: slice, dtype: np.dtype[Any]) -> Array:

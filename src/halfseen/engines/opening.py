@@ -14,12 +14,4 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine:
     checks.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
     from halfseen.engines.cpu import CpuEngine
 
-    return CpuEngine(_threads(n_jobs))
-
-
-def _threads(n_jobs: int | None) -> int:
-    import joblib
-
-    if n_jobs is None:
-        return int(joblib.cpu_count())
-    return int(n_jobs) if n_jobs > 0 else max(1, int(joblib.cpu_count()) + 1 + int(n_jobs))
+    return CpuEngine(n_jobs)

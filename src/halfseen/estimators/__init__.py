@@ -2,7 +2,8 @@
 
 from halfseen.estimators.filing import load
 from halfseen.estimators.poisson_factorization import PoissonFactorization
+from halfseen.estimators.rank_one_nmf import RankOneNMF
 from halfseen.estimators.recommending import Recommendations
 from halfseen.estimators.weighted_nmf import WeightedNMF
 
-__all__ = ["PoissonFactorization", "Recommendations", "WeightedNMF", "load"]
+__all__ = ["PoissonFactorization", "RankOneNMF", "Recommendations", "WeightedNMF", "load"]

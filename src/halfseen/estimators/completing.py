@@ -8,8 +8,9 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.data.frames import as_frame, long_header_of
+from halfseen.data.readers import grid_of
 from halfseen.errors import DataError
-from halfseen.estimators.features import observe_rows
+from halfseen.estimators.features import is_list_of_histories, observe_rows
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.
 MOST_CELLS = 1 << 31
@@ -17,17 +18,20 @@ MOST_CELLS = 1 << 31
 
 def completed(model: Any, X: Any) -> Any:
     """The model's mean in the holes of X, the rest as given."""
+    frame = as_frame(X)
+    grid = grid_of(X) if frame is None and not is_list_of_histories(X) else None
+    if grid is not None:  # no list of its cells need be made
+        filled = model._means(model._rows_of(X))
+        np.copyto(filled, grid.values, where=~np.isnan(grid.values), casting="same_kind")
+        return filled
     given = observe_rows(model, X, unseen="missing")
     if given.shape[0] * given.shape[1] > MOST_CELLS:
         raise DataError(
             f"A completed matrix must have at most {MOST_CELLS:,} cells. Found {given.shape[0]:,} x "
             f"{given.shape[1]:,}. Use predict for the cells of interest, or recommend for the best of each row."
         )
-    observed = observe_rows(model, X)
-    W = model.W_ if observed.fingerprint() == model.fingerprint_ else model._folded_in(observed)
-    filled = model.inverse_transform(W)
+    filled = model._means(model._rows_of(X))
     filled[given.row_of_cell(), given.indices] = given.values
-    frame = as_frame(X)
     if frame is None:
         return filled
     header = long_header_of(frame)

@@ -19,13 +19,18 @@ def observe_for_fit(model: Any, X: Any, cell_weight: Any) -> Observed:
     """What was seen, as the model's `unseen` reads it; the columns' number and names are remembered."""
     _refuse_lost_zeros(model, X)
     observed = observe(X, unseen=model.unseen, cell_weight=cell_weight)
+    remember_columns(model, X, observed.shape[1])
+    return observed
+
+
+def remember_columns(model: Any, X: Any, count: int) -> None:
+    """Keep the number of columns and, where they have names, these, as scikit-learn does."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
             delattr(model, name)
-    if _has_columns_as_features(X):
+    if not isinstance(X, np.ndarray) and _has_columns_as_features(X):  # an array has no names to keep
         _check_feature_names(model, X, reset=True)
-    model.n_features_in_ = observed.shape[1]
-    return observed
+    model.n_features_in_ = count
 
 
 def observe_rows(

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from halfseen.archive import read_archive, write_archive
 from halfseen.arrays import Array
 from halfseen.errors import ModelFileError
+from halfseen.estimators.seen import Seen
 from halfseen.result import Status
 
 _OPTIONAL = ("row_labels_", "column_labels_", "feature_names_in_")
@@ -19,7 +20,8 @@ def save(model: Any, path: Any) -> None:
     from halfseen import __version__
 
     arrays = {f"{side}/{name}": array for side, factor in _sides(model) for name, array in factor._asdict().items()}
-    arrays |= {"seen/indptr": model.seen_[0], "seen/indices": model.seen_[1]}
+    arrays |= {"seen/indptr": model.seen_.indptr, "seen/indices": model.seen_.indices}
+    arrays |= {f"further/{name}": array for name, array in model._further_arrays().items()}
     arrays |= {f"trace/{name}": array for name, array in model.trace_.items()}
     arrays |= {name: getattr(model, name) for name in _OPTIONAL if getattr(model, name, None) is not None}
     header = {
@@ -29,6 +31,7 @@ def save(model: Any, path: Any) -> None:
         "status": model.status_.name,
         "fingerprint": model.fingerprint_,
         "n_features_in": model.n_features_in_,
+        "seen_lists_holes": model.seen_.lists_holes,
     }
     write_archive(path, header, {name: np.asarray(array) for name, array in arrays.items()})
 
@@ -54,12 +57,14 @@ def _restored(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> An
     model.likelihood_ = model._make_likelihood()
     model.trace_ = _of(arrays, "trace")
     model.n_iter_, model.status_ = len(model.trace_["objective"]), Status[header["status"]]
-    model.seen_ = (arrays["seen/indptr"], arrays["seen/indices"])
     model.n_features_in_ = header["n_features_in"]
+    lists_holes = header.get("seen_lists_holes", False)
+    model.seen_ = Seen(arrays["seen/indptr"], arrays["seen/indices"], model.n_features_in_, lists_holes)
     model.fingerprint_ = header["fingerprint"]
     for name in _OPTIONAL:
         if name in arrays or name != "feature_names_in_":
             setattr(model, name, arrays.get(name))
+    model._restore(_of(arrays, "further"))
     _check_that_parts_fit(model)
     return model
 
@@ -67,7 +72,7 @@ def _restored(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> An
 def _check_that_parts_fit(model: Any) -> None:
     """Refuse arrays whose sizes contradict each other."""
     (n, k), (m, also_k) = model.W_.shape, model.H_.shape
-    indptr, indices = model.seen_
+    indptr, indices = model.seen_.indptr, model.seen_.indices
     sizes = {
         "components": (k, also_k),  # not n_components, which may have been set anew after the fit
         "columns": (m, model.n_features_in_),
@@ -105,7 +110,8 @@ def _plain(value: Any) -> Any:
 
 def _parameters(header: dict[str, Any]) -> dict[str, Any]:
     parameters: dict[str, Any] = header["parameters"]
-    return {name: "random" if name == "init" else value for name, value in parameters.items()}
+    # A start that was a pair of arrays is not kept: it is not needed any more.
+    return {name: "random" if (name, value) == ("init", None) else value for name, value in parameters.items()}
 
 
 def _estimator(header: dict[str, Any], path: Any) -> Any:

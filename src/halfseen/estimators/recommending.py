@@ -11,6 +11,7 @@ from halfseen.data import Observed
 from halfseen.data.frames import as_frame
 from halfseen.estimators.features import is_list_of_histories, observe_rows
 from halfseen.estimators.labelling import labels_at, positions
+from halfseen.estimators.seen import Seen
 
 #: Scores held at a time, so that no dense matrix of all rows by all columns is made.
 SCORES_PER_BLOCK = 1 << 22
@@ -69,11 +70,7 @@ class RecommendingMixin:
             W[observed.seen_per_row() == 0] = self.W_.mean(axis=0)
             return W, (observed.indptr, observed.indices)
         places = positions(self, rows, "row")
-        indptr, seen = self.seen_
-        counts = np.diff(indptr)[places]
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        cells = np.arange(ends[-1]) - np.repeat(ends[:-1] - indptr[places], counts)
-        return self.W_[places], (ends, seen[cells])
+        return self.W_[places], self.seen_.of(places)
 
     def _candidates(self, items: Any, exclude: Any) -> Array:
         """Positions of the columns that may be recommended, ascending."""
@@ -100,7 +97,7 @@ class RecommendingMixin:
 
     W_: Array
     H_: Array
-    seen_: tuple[Array, Array]
+    seen_: Seen
     column_labels_: Array | None
     _folded_in: Any
 

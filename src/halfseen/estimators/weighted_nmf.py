@@ -3,11 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from halfseen import checks
+from halfseen.arrays import Array
 from halfseen.estimators.base import Factorization
+from halfseen.estimators.starts import around_rank_one
 from halfseen.likelihoods import Likelihood, likelihood_for
 from halfseen.priors import Penalty
-from halfseen.solvers import Multiplicative, PointFactor
+from halfseen.solvers import Multiplicative, PointFactor, Solver, Task
 
 
 class WeightedNMF(Factorization):
@@ -27,7 +31,8 @@ class WeightedNMF(Factorization):
     l1, l2 : penalties l1 * sum(F) + l2 / 2 * sum(F**2) on both factors.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
-    init : "random" (uniform, scaled to the mean of the data) or a pair of arrays (W0, H0).
+    init : "random" (uniform, scaled to the mean of the data), "rank-one" (around the best rank-one factors of what was
+        seen, as `RankOneNMF` finds them: rows and columns start at their sizes) or a pair of arrays (W0, H0).
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.
     unseen : "missing" or "zero".
@@ -47,6 +52,7 @@ class WeightedNMF(Factorization):
     score_is_log_likelihood = False
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         **Factorization.parameter_rules,
+        "init": checks.start("random", "rank-one"),
         "l1": checks.number(0.0),
         "l2": checks.number(0.0),
     }
@@ -85,3 +91,10 @@ class WeightedNMF(Factorization):
 
     def _make_solver(self) -> Multiplicative:
         return Multiplicative(Penalty(self.l1, self.l2))
+
+    def _named_start(
+        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+    ) -> tuple[Array, Array]:
+        if self.init == "rank-one":
+            return around_rank_one(task.cells.observed, self.n_components, random, self.n_jobs)
+        return super()._named_start(task, solver, sizes, random)

@@ -1,9 +1,18 @@
 """Compiled loops. They know no rule, no option and no Python object, and they check nothing.
 
-Importing this room imports numba, so only `engines/` does, and only when a fit begins.
+Importing this room imports numba, so only `engines/` and `rank_one/` do, and only when a fit begins.
 """
 
 from halfseen.kernels.cells import dots, spread
+from halfseen.kernels.rank_one import column_changes, column_exposures, row_exposures, survey
 from halfseen.kernels.special import digamma_and_log_gamma
 
-__all__ = ["digamma_and_log_gamma", "dots", "spread"]
+__all__ = [
+    "column_changes",
+    "column_exposures",
+    "digamma_and_log_gamma",
+    "dots",
+    "row_exposures",
+    "spread",
+    "survey",
+]

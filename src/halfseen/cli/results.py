@@ -1,0 +1,104 @@
+"""What came of a study: shown, and written to a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from halfseen.cli import tables
+from halfseen.data import write_table
+from halfseen.data.drafts import moved_when_whole
+from halfseen.errors import DataError
+from halfseen.studies import Result, Study
+
+
+def show(study: Study, result: Result) -> None:
+    """Print the tables: in colour and as wide as the terminal on one, as plain aligned lines elsewhere."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    width = console.width if sys.stdout.isatty() else None
+    console.print(Text(f"{study.name}: {study.title}", style="bold"))
+    console.print(Text(study.paper, style="dim"))
+    for table in result.tables:
+        console.print(Text(f"\n{table.title}", style="bold"))
+        for header, rows in tables.blocks(table, width):
+            console.print(Text("\n".join(["", *header]), style="cyan"))
+            console.print(Text("\n".join(rows)))
+        for place, footnote in enumerate(table.footnotes):
+            console.print(Text(footnote if place else f"\n{footnote}", style="dim"))
+    console.print(Text(f"\n{result.summary}\n"))
+
+
+def write(folder: Path, study: Study, result: Result) -> Iterator[str]:
+    """Write the tables as CSV, all of it as Markdown, and the pictures if there is matplotlib; the paths written."""
+    folder.mkdir(exist_ok=True)
+    for table in result.tables:
+        path = _path(folder, study, table.name, "csv")
+        columns = list(zip(*table.rows, strict=True))
+        write_table(path, [column.full_name for column in table.columns], columns)
+        yield str(path)
+    drawn = _draw(folder, study, result)
+    path = _path(folder, study, "", "md")
+    with _written(path) as draft:
+        draft.write_text("\n".join([*_page(study, result, drawn), ""]), encoding="utf-8")
+    yield str(path)
+    yield from map(str, drawn.values())
+
+
+def _page(study: Study, result: Result, drawn: dict[str, Path]) -> Iterator[str]:
+    """A page of Markdown with the tables and, where they were drawn, the pictures."""
+    yield f"# {study.name}"
+    yield f"\n{study.title}. {study.paper}."
+    yield f"\n{result.summary}"
+    for table in result.tables:
+        yield ""
+        yield from tables.markdown(table)
+    for picture in result.pictures:
+        if picture.name in drawn:
+            yield f"\n![{picture.title}]({drawn[picture.name].name})"
+
+
+def _draw(folder: Path, study: Study, result: Result) -> dict[str, Path]:
+    """Draw the pictures as PNG: where each is, by its name."""
+    if not result.pictures:
+        return {}
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        click.echo(
+            "note: Figures need matplotlib. It is not installed. Install halfseen[report]; the numbers are all here.",
+            err=True,
+        )
+        return {}
+    drawn = {}
+    for picture in result.pictures:
+        figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+        picture.draw(figure)
+        drawn[picture.name] = _path(folder, study, picture.name, "png")
+        with _written(drawn[picture.name]) as draft:
+            figure.savefig(draft, format="png", dpi=150)
+    return drawn
+
+
+def _path(folder: Path, study: Study, name: str, ending: str) -> Path:
+    stem = "-".join([*study.name.split("/"), *([name] if name else [])])
+    return folder / f"{stem}.{ending}"
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[Path]:
+    """A draft to write to, which becomes the file when it is whole."""
+    try:
+        with moved_when_whole(path) as draft:
+            yield draft
+    except OSError as error:
+        raise DataError(
+            f"The output folder must be writable, with room enough. Could not write {str(path)!r}: "
+            f"{error.strerror or error}. Choose another place."
+        ) from None

@@ -1,0 +1,184 @@
+"""What every fitted pair of factors can do: fold in, predict, complete, score, save."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from halfseen import checks
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.engines import RULES as ENGINE_RULES
+from halfseen.engines import Side, open_engine
+from halfseen.errors import DataError, ParameterError
+from halfseen.estimators.completing import completed
+from halfseen.estimators.features import observe_rows, with_row_labels
+from halfseen.estimators.filing import save
+from halfseen.estimators.labelling import pair_positions
+from halfseen.estimators.recommending import RecommendingMixin
+from halfseen.likelihoods import Likelihood
+from halfseen.solvers import Task
+
+#: Pairs whose two factor rows are gathered at a time.
+_PAIRS_AT_A_TIME = 1 << 14
+
+
+class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """A half-seen matrix as W H^T. Subclasses say how W and H are found, and how new rows are folded in."""
+
+    max_iter: int
+    tol: float
+    verbose: int
+    unseen: str
+    engine: str
+    n_jobs: int | None
+
+    #: The rules of the parameters that all estimators have; subclasses add theirs.
+    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+        "max_iter": checks.whole(1),
+        "tol": checks.number(0.0),
+        "unseen": checks.one_of("missing", "zero"),
+        **ENGINE_RULES,
+    }
+    #: Whether `score` is a log-likelihood, or minus a mere loss.
+    score_is_log_likelihood: ClassVar[bool]
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+        """Find W and H."""
+
+    @abstractmethod
+    def _make_likelihood(self) -> Likelihood: ...
+
+    @abstractmethod
+    def _folded_in(self, observed: Observed) -> Array:
+        """As `transform`, of rows already read, and always an array."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; an unknown name is answered with the one probably meant."""
+        checks.check_names(params, self.get_params(deep=False), type(self).__name__)
+        super().set_params(**params)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
+        """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
+
+        The W of the fit itself, which moved together with H, is the attribute `W_`.
+        """
+        return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
+
+    def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
+        """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone.
+
+        The rows of a long frame come in the order of their first appearance.
+        """
+        check_is_fitted(self)
+        observed = observe_rows(self, X, cell_weight=cell_weight)
+        return with_row_labels(self, X, observed, self._folded_in(observed))
+
+    def _rows_of(self, X: Any) -> Array:
+        """W of the rows of X: that of the fit if X was fitted, else folded in."""
+        observed = observe_rows(self, X)
+        W: Array = self.W_ if observed.fingerprint() == self.fingerprint_ else self._folded_in(observed)
+        return W
+
+    def inverse_transform(self, W: Any) -> Array:
+        """The model's mean of every cell in rows with the given W."""
+        check_is_fitted(self)
+        W = np.asarray(W)
+        if W.ndim != 2 or W.shape[1] != self.H_.shape[1] or W.dtype.kind not in "fiub":
+            raise ParameterError(
+                f"W must hold numbers, a column for each of the {self.H_.shape[1]} components. Found shape {W.shape}, "
+                f"dtype {W.dtype}. "
+                "Pass what transform returned."
+            )
+        return self._means(W)
+
+    def _means(self, W: Array) -> Array:
+        means: Array = self.likelihood_.mean(W @ self.H_.T)
+        return means
+
+    def predict(self, rows: Any, cols: Any = None) -> Array:
+        """The model's mean at the pairs (rows[j], cols[j]), named as X named them: by label, else by position.
+
+        Without `cols`, `rows` is data as for `transform`: the rows are folded in, and the mean of every cell returned.
+        """
+        check_is_fitted(self)
+        if cols is None:
+            _refuse_sparse(rows)
+            return self._means(self._folded_in(observe_rows(self, rows)))
+        u, i = pair_positions(self, rows, cols)
+        x = np.empty(np.broadcast_shapes(u.shape, i.shape), self.W_.dtype)
+        u, i = (np.broadcast_to(places, x.shape).reshape(-1) for places in (u, i))
+        for start in range(0, x.size, _PAIRS_AT_A_TIME):
+            part = slice(start, start + _PAIRS_AT_A_TIME)
+            x.reshape(-1)[part] = np.einsum("pk,pk->p", self.W_[u[part]], self.H_[i[part]])
+        means: Array = self.likelihood_.mean(x)
+        return means if means.shape else means[()]
+
+    def complete(self, X: Any) -> Any:
+        """X with its holes filled by the model and the rest as given.
+
+        Arrays come back as arrays, wide frames as frames of the same kind, long frames with a line for every pair;
+        sparse matrices and files as dense arrays. Data that were fitted are filled from `W_`, as `predict` does; other
+        rows are folded in.
+        """
+        check_is_fitted(self)
+        return completed(self, X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How well the rows of X are explained after folding them in, a cell; larger is better.
+
+        Every component helps to explain cells that it has seen: to choose n_components, hold cells out.
+        """
+        check_is_fitted(self)
+        observed = observe_rows(self, X, allow_empty=False)
+        W = self._folded_in(observed).astype(observed.dtype, copy=False)
+        H = np.ascontiguousarray(self.H_, dtype=observed.dtype)
+        with open_engine(self.engine, self.n_jobs) as engine:
+            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
+            loss = task.divergence(engine.dots(task.cells, W, H), W, H)
+        gain = task.saturated if self.score_is_log_likelihood else 0.0
+        return (gain - loss) / task.weight_of_cells
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file that `halfseen.load` reads; no pickle in it."""
+        check_is_fitted(self)
+        save(self, path)
+
+    def _further_arrays(self) -> dict[str, Array]:
+        """Arrays of its own that an estimator wants kept in model files."""
+        return {}
+
+    def _restore(self, further: dict[str, Array]) -> None:
+        """Take these arrays back from a model file."""
+
+    @property
+    def components_(self) -> Array:
+        """H transposed: a row for each component, as scikit-learn has it."""
+        H: Array = self.H_
+        return H.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.H_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _refuse_sparse(X: Any) -> None:
+    if sparse.issparse(X):
+        raise DataError(
+            "predict(X) gives the mean of every cell, so X must be dense. Found a sparse matrix. Name the cells "
+            "wanted, predict(rows, cols), or make the dense matrix on purpose: inverse_transform(transform(X))."
+        )

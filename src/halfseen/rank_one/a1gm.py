@@ -1,0 +1,63 @@
+"""A1GM (Algorithm 1): rows and columns that have holes are set against each other, and Theorem 1 gives the rest.
+
+Let rows with a hole meet columns with a hole in a block that is treated as missing altogether: the holes are increased
+until they are grid-like (Definition 1). Sorted to the end, they leave X (free rows, free columns), Y below it and Z
+beside it, whose best joint rank-one factorization is known in closed form. Nothing need be sorted: only sums are used.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.engines.threads import Threads
+from halfseen.errors import DataError
+from halfseen.rank_one.exact import Step, objective
+from halfseen.rank_one.marginals import Marginals
+from halfseen.rank_one.tables import Table
+
+
+class GridLike(NamedTuple):
+    """The factors, and by how much the number of holes was increased: 1 if they were grid-like as they were."""
+
+    step: Step
+    increase_rate: float
+
+
+def a1gm(table: Table, threads: Threads) -> GridLike:
+    """The best factors if the holes are grid-like; else good ones that leave out some of what was seen."""
+    marginals = table.marginals
+    (r, c), (n, m) = marginals.sums, (marginals.length(0), marginals.length(1))
+    has_hole, rows = _rows_with_holes(marginals)
+    free = (marginals.counts[1] == n) | (marginals.unseen == "zero")
+    columns = m - int(free.sum())
+    if rows.size == n or columns == m:
+        which = "row" if rows.size == n else "column"
+        raise DataError(
+            f"A1GM must find a row and a column without a hole. Found a hole in every {which}. "
+            'Use method="exact", which takes any holes.'
+        )
+    beside, above = table.sums_around(rows, free)
+    total = float(above[free].sum())
+    if total == 0.0 and marginals.total > 0:
+        raise DataError(
+            "A1GM must find a value above 0 where rows and columns without holes meet. Found none there. "
+            'Use method="exact", which takes any zeros.'
+        )
+    # Theorem 1; r and c of free rows and columns are already the sums over X and Z, and over X and Y.
+    root = np.sqrt(total) or 1.0
+    w = r * (root / (total + float(above[~free].sum()) or 1.0))
+    w[has_hole] = beside / root
+    h = np.where(free, c * (root / (total + float(beside.sum()) or 1.0)), above / root)
+    mass = float((w * marginals.exposure.of_rows(h, threads)).sum())
+    step = Step((w, h), objective((w, h), marginals, mass), distance=0.0)
+    holes = n * m - int(marginals.counts[0].sum())
+    return GridLike(step, rows.size * columns / holes if columns else 1.0)
+
+
+def _rows_with_holes(marginals: Marginals) -> tuple[Array, Array]:
+    """Which rows have holes: a mask over the rows of the marginals, and their places among all rows."""
+    if marginals.merged is not None:
+        return np.arange(marginals.sums[0].size) < marginals.merged.rows.size, marginals.merged.rows
+    has_hole = (marginals.counts[0] < marginals.length(1)) & (marginals.unseen == "missing")
+    return has_hole, np.flatnonzero(has_hole)

@@ -1,0 +1,228 @@
+"""What the rank-one methods ask of the data: sums along the axes, the list of holes, a few counts.
+
+The best rank-one factorization depends on the values only through their sums along the axes (the expectation
+parameters of Theorem 1), so a table is looked through once and then forgotten.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.engines.threads import Threads
+from halfseen.errors import DataError
+from halfseen.rank_one.exposure import Exposure
+from halfseen.rank_one.marginals import Marginals, Merged, along_axes
+
+#: Cells a block of a dense table: below this, a second thread does not pay.
+_CELLS_PER_BLOCK = 1 << 19
+#: As in the kernels: a sum left after subtracting is trusted down to this part of what it was subtracted from.
+_TRUSTED = 0.01
+
+
+class SeenCells(NamedTuple):
+    """Seen cells one by one: row and (unfolded) column, the weight, whether the value is above 0."""
+
+    rows: Array
+    columns: Array
+    weights: Array | None
+    positive: Array
+
+
+class Table(ABC):
+    """A half-seen table, looked through once."""
+
+    marginals: Marginals
+    #: The fewest and the most values above 0 in a row that has any.
+    positives: tuple[float, float]
+
+    @abstractmethod
+    def cells(self) -> SeenCells:
+        """Every seen cell: for the rare tables whose connections can't be told from counts."""
+
+    @abstractmethod
+    def sums_around(self, rows: Array, free: Array) -> tuple[Array, Array]:
+        """For the given rows, sums over the free columns; for each column, the sum over all other rows."""
+
+
+class DenseTable(Table):
+    """A dense matrix, NaN where nothing was seen; `inner_shape` if its columns are further axes of a tensor."""
+
+    def __init__(self, matrix: Array, threads: Threads, inner_shape: tuple[int, ...] | None = None) -> None:
+        # A matrix that lies column by column is walked as it lies, its columns in the place of rows.
+        flipped = matrix.flags.f_contiguous and not matrix.flags.c_contiguous and inner_shape is None
+        self._matrix = np.ascontiguousarray(matrix.T if flipped else matrix)
+        inner = inner_shape or self._matrix.shape[1:]
+        self._look_through(threads)
+        self.marginals = self._marginals(threads, inner, (1, 0) if flipped else tuple(range(1 + len(inner))))
+
+    def _look_through(self, threads: Threads) -> None:
+        from halfseen.kernels import survey
+
+        n, m = self._matrix.shape
+        self._row_sums = np.empty(n)
+
+        def block(part: slice) -> tuple[Array, ...]:
+            X = self._matrix[part]
+            sums, flags, found = np.zeros(m), np.empty(m, np.uint8), np.empty(6)
+            rows, ends = np.empty(len(X), np.int64), np.empty(len(X) + 1, np.int64)
+            holes = np.empty(X.size + 1, _index_dtype(m))
+            listed = survey(X, self._row_sums[part], sums, rows, ends, holes, flags, found)
+            # Copies, or much more memory than is used would be held.
+            return sums, rows[:listed] + part.start, np.diff(ends[: listed + 1]), holes[: ends[listed]].copy(), found
+
+        sums, rows, counts, holes, found = zip(*threads.all(block, self._blocks), strict=True)
+        self._column_sums = sum(sums[1:], sums[0])
+        self._rows, self._holes_in_row, self._holes = (_joined(lists) for lists in (rows, counts, holes))
+        negatives, whole, lowest, highest, fewest, most = np.array(found).T
+        self._negatives, self._whole = negatives.sum(), float(whole.sum())
+        self._bounds = (float(lowest.min()), float(highest.max()))
+        self.positives = (float(fewest.min()), float(most.max()))
+
+    def _marginals(self, threads: Threads, inner: tuple[int, ...], axes: tuple[int, ...]) -> Marginals:
+        n, m = self._matrix.shape
+        whole_rows = n - self._rows.size
+        merges = whole_rows > 0 and 2 * self._holes.size <= n * m
+        exposure = self._exposure(merges)
+        if merges:
+            merged = Merged(self._rows, self._row_sums, *self._bounds)
+            sums = np.append(self._row_sums[self._rows], self._whole)
+            counts = np.append(m - self._holes_in_row, m * whole_rows)
+            heights = np.append(np.ones(self._rows.size), whole_rows)
+        else:
+            merged, sums, counts, heights = None, self._row_sums, np.full(n, m), np.ones(n)
+            counts[self._rows] -= self._holes_in_row
+        seen_in_columns = exposure.of_columns(heights, threads)
+        return Marginals(
+            (sums, *along_axes(self._column_sums.reshape(inner))),
+            (counts, *along_axes(seen_in_columns.reshape(inner))),
+            exposure,
+            axes,
+            merged=merged,
+        )
+
+    def _exposure(self, merges: bool) -> Exposure:
+        n, m = self._matrix.shape
+        if merges:
+            ends = np.cumsum(self._holes_in_row)
+            indptr = np.concatenate([[0], ends, ends[-1:] if ends.size else [0]])
+            return Exposure.of_holes(indptr, self._holes, (self._rows.size + 1, m))
+        indptr = np.zeros(n + 1, np.int64)
+        indptr[self._rows + 1] = self._holes_in_row
+        np.cumsum(indptr, out=indptr)
+        if 2 * self._holes.size <= n * m:
+            return Exposure.of_holes(indptr, self._holes, (n, m))
+        columns = np.broadcast_to(np.arange(m, dtype=self._holes.dtype), (n, m))[~np.isnan(self._matrix)]
+        return Exposure.of_seen(np.arange(n + 1) * m - indptr, columns, None, (n, m))
+
+    @property
+    def sound(self) -> bool:
+        """Whether something was seen, all of it finite and not negative, with finite sums."""
+        finite = np.isfinite(self._bounds[1]) and np.isfinite(self._column_sums).all()
+        return bool(finite) and self._negatives == 0 and self._holes.size < self._matrix.size
+
+    def cells(self) -> SeenCells:
+        rows, columns = np.nonzero(~np.isnan(self._matrix))
+        return SeenCells(rows, columns, None, self._matrix[rows, columns] > 0)
+
+    def sums_around(self, rows: Array, free: Array) -> tuple[Array, Array]:
+        part = self._matrix[rows]
+        beside = part[:, free].sum(axis=1, dtype=np.float64)
+        above = self._column_sums - np.nansum(part, axis=0, dtype=np.float64)
+        doubtful = np.flatnonzero(above < _TRUSTED * self._column_sums)
+        if doubtful.size:
+            others = np.ones(len(self._matrix), bool)
+            others[rows] = False
+            above[doubtful] = self._matrix[np.ix_(others, doubtful)].sum(axis=0, dtype=np.float64)
+        return beside, above
+
+    @property
+    def _blocks(self) -> list[slice]:
+        n, m = self._matrix.shape
+        height = max(1, _CELLS_PER_BLOCK // max(m, 1))
+        return [slice(top, min(top + height, n)) for top in range(0, n, height)]
+
+
+class ListedTable(Table):
+    """The cells of an `Observed`, with their weights; unseen cells missing or zero."""
+
+    def __init__(self, observed: Observed, inner_shape: tuple[int, ...] | None = None) -> None:
+        self._observed = observed
+        n, m = observed.shape
+        inner = inner_shape or (m,)
+        weighted = observed.values.astype(np.float64)
+        if observed.weights is not None:
+            weighted *= observed.weights
+        self._rows, self._weighted = observed.row_of_cell(), weighted
+        row_sums, column_sums = (
+            np.bincount(places, weighted, minlength=size) for places, size in ((self._rows, n), (observed.indices, m))
+        )
+        _refuse_infinite_sums(row_sums, column_sums)
+        above = np.bincount(self._rows, weighted > 0, minlength=n)[row_sums > 0]
+        self.positives = (float(above.min(initial=np.inf)), float(above.max(initial=0.0)))
+        self.marginals = Marginals(
+            (row_sums, *along_axes(column_sums.reshape(inner))),
+            (observed.seen_per_row(), *along_axes(observed.seen_per_column().reshape(inner))),
+            self._exposure(),
+            tuple(range(1 + len(inner))),
+            observed.unseen,
+        )
+
+    def _exposure(self) -> Exposure:
+        observed = self._observed
+        if observed.unseen == "zero":
+            return self._exposure_with_zeros()
+        more_than_seen = observed.weights is not None or observed.firsts is not None
+        if more_than_seen or observed.unseen_places >= observed.nnz:
+            return Exposure.of_seen(observed.indptr, observed.indices, observed.weights, observed.shape)
+        return self._exposure_by_holes()
+
+    def _exposure_by_holes(self) -> Exposure:
+        n, m = self._observed.shape
+        seen = np.zeros((n, m), bool)
+        seen[self._rows, self._observed.indices] = True
+        holes = np.broadcast_to(np.arange(m, dtype=_index_dtype(m)), (n, m))[~seen]
+        return Exposure.of_holes(np.arange(n + 1) * m - self._observed.indptr, holes, (n, m))
+
+    def _exposure_with_zeros(self) -> Exposure:
+        """Every place of the grid counts once, seen ones by their weights instead."""
+        observed = self._observed
+        if observed.weights is None and observed.firsts is None:
+            return Exposure.everywhere(observed.shape)
+        weights = np.ones(observed.nnz) if observed.weights is None else observed.weights.astype(np.float64)
+        if observed.unseen_places == 0:
+            return Exposure.of_seen(observed.indptr, observed.indices, weights, observed.shape)
+        change = weights - (1.0 if observed.firsts is None else observed.firsts)
+        return Exposure(1.0, observed.indptr, observed.indices, change, observed.shape)
+
+    def cells(self) -> SeenCells:
+        observed = self._observed
+        return SeenCells(self._rows, observed.indices, observed.weights, self._weighted > 0)
+
+    def sums_around(self, rows: Array, free: Array) -> tuple[Array, Array]:
+        n, m = self._observed.shape
+        among = np.zeros(n, bool)
+        among[rows] = True
+        columns, inside = self._observed.indices, among[self._rows]
+        beside = np.bincount(self._rows, np.where(inside & free[columns], self._weighted, 0.0), minlength=n)
+        return beside[rows], np.bincount(columns, np.where(inside, 0.0, self._weighted), minlength=m)
+
+
+def _joined(lists: tuple[Array, ...]) -> Array:
+    return lists[0] if len(lists) == 1 else np.concatenate(lists)
+
+
+def _index_dtype(size: int) -> np.dtype:
+    return np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
+
+
+def _refuse_infinite_sums(row_sums: Array, column_sums: Array) -> None:
+    for what, sums in (("row", row_sums), ("column", column_sums)):
+        endless = np.flatnonzero(~np.isfinite(sums))
+        if endless.size:
+            raise DataError(
+                f"The sum of every row and column must be a finite number. Found {sums[endless[0]]} in {what} "
+                f"{endless[0]}. Divide X by a large number first."
+            )

@@ -1,0 +1,36 @@
+"""The papers' tables and figures, made anew: one folder a paper, one file a study, ours beside theirs.
+
+The study `a1gm/table1` is the `STUDY` of the file `a1gm/table1.py`, imported when it is first asked for.
+"""
+
+from importlib import import_module
+
+from halfseen.checks import did_you_mean
+from halfseen.errors import ParameterError
+from halfseen.studies.base import Column, Picture, Result, Study, Table
+
+#: Every study, in the order in which they are listed and run.
+NAMES = ("a1gm/table1", "a1gm/figure5")
+
+__all__ = ["NAMES", "Column", "Picture", "Result", "Study", "Table", "chosen", "study"]
+
+
+def study(name: str) -> Study:
+    """The study of this name; `grr/table4.1` would be that of the file `grr/table4_1.py`."""
+    paper, _, item = name.partition("/")
+    found: Study = import_module(f"halfseen.studies.{paper}.{item.replace('.', '_')}").STUDY
+    return found
+
+
+def chosen(word: str) -> tuple[str, ...]:
+    """The names that a word stands for: a study, a paper (all its studies), or "all"."""
+    papers = list(dict.fromkeys(name.partition("/")[0] for name in NAMES))
+    if word == "all":
+        return NAMES
+    if word in papers:
+        return tuple(name for name in NAMES if name.startswith(f"{word}/"))
+    if word in NAMES:
+        return (word,)
+    near = did_you_mean(word, [*NAMES, *papers, "all"])
+    hint = f"Did you mean {near!r}?" if near else "Choose one of these."
+    raise ParameterError(f"A study must be one of {', '.join([*NAMES, *papers, 'all'])}. Found {word!r}. {hint}")

@@ -127,8 +127,8 @@ GRID_LIKE = {
     "a corner": grid_like(6, 5, [3, 4, 5], [3, 4], 4),
     "spread": grid_like(9, 8, [1, 4, 6], [0, 3, 5, 7], 5),
     "most": grid_like(9, 8, [0, 1, 2, 4, 5, 6, 7, 8], [0, 1, 2, 3, 4, 5, 7], 6),
-    "with zeros": np.where(counts((9, 8), 7) > 3, 0.0, grid_like(9, 8, [1, 4], [0, 5], 7)),
-    "counts": np.where(np.isnan(grid_like(9, 8, [3], [2, 3])), NAN, counts((9, 8), 8)),
+    "with zeros": grid_like(9, 8, [1, 4], [0, 5], 7) * (counts((9, 8), 7) < 4),
+    "counts": np.where(np.isnan(grid_like(9, 8, [3], [2, 3])), NAN, counts((9, 8), 9)),
 }
 
 

@@ -149,7 +149,7 @@ def test_turned_data_have_the_turned_factors(X):
 
 @pytest.mark.parametrize("X", GRID_LIKE.values(), ids=GRID_LIKE)
 def test_easy_patterns_take_few_sweeps(X):
-    assert fitted(X).n_iter_ <= 40
+    assert fitted(X).n_iter_ <= (12 if np.isnan(X).mean() < 0.3 else 60)
 
 
 def test_without_holes_one_sweep_is_the_closed_form():

@@ -1,7 +1,8 @@
 """How much each cell of a grid counts, held as a short list, and what that makes of a factor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,7 @@ class Exposure:
             column_changes(pointers, self.indices, self.change, near[rows], changes)
             return changes
 
-        changes = threads.all(block, self._blocks)
-        out: Array = total + sum(changes[1:], changes[0])
+        out: Array = total + summed(threads.all(block, self._blocks))
         doubtful = np.flatnonzero(out < _TRUSTED * total)
         return self._summed_anew(near, out, doubtful) if doubtful.size else out
 
@@ -89,9 +89,16 @@ class Exposure:
     def _blocks(self) -> list[slice]:
         """Consecutive rows with about equally many listed cells; they depend on the list alone, not on the threads."""
         n, listed = self.shape[0], self.indices.size
+        if listed <= _CELLS_PER_BLOCK:
+            return [slice(0, n)]
         step = max(_CELLS_PER_BLOCK, -(-listed // _MOST_BLOCKS))
         ends = np.unique(np.append(np.searchsorted(self.indptr, np.arange(step, listed, step)), n)).tolist()
         return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+def summed(arrays: Sequence[Array]) -> Array:
+    """The sum of arrays, in their order."""
+    return reduce(np.add, arrays)
 
 
 def _constant(value: float, size: int) -> Any:

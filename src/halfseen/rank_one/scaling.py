@@ -30,37 +30,44 @@ def _balanced(factors: tuple[Array, ...], parts: Parts, dtype: np.dtype) -> tupl
     The product of all factors stays as it is. A factor whose numbers span hundreds of powers of ten can be multiplied
     only by so much before the smallest of them vanish.
     """
-    factors = tuple(factor.copy() for factor in factors)
-    limits = np.log([np.finfo(dtype).tiny, np.finfo(dtype).max])
-    for part in range(parts.count):
-        members = [of == part for of in parts.of]
-        logs = np.log([factor[inside].sum() for factor, inside in zip(factors, members, strict=True)])
-        bounds = np.log([_bounds(axis, factors[axis][members[axis]], parts) for axis in range(len(factors))])
-        shift = _within(logs.mean() - logs, limits[0] - bounds[:, 0], limits[1] - bounds[:, 1])
-        for factor, inside, by in zip(factors, members, shift, strict=True):
-            half = np.exp(by / 2)  # in two halves, because the whole may be beyond all numbers
-            factor[inside] = factor[inside] * half * half
-    return factors
+    if parts.count == 0:
+        return factors
+    lives = [of >= 0 for of in parts.of]
+    sums, lowest, highest = np.log([_measured(axis, factors[axis], parts) for axis in range(len(factors))]).swapaxes(
+        0, 1
+    )
+    limits = np.finfo(dtype)
+    shift = _within(sums.mean(axis=0) - sums, np.log(limits.tiny) - lowest, np.log(limits.max) - highest)
+    halves = np.exp(shift / 2)  # in two halves, because the whole may be beyond all numbers
+    return tuple(
+        np.where(alive, factor * half[of] * half[of], factor)
+        for factor, alive, half, of in zip(factors, lives, halves, parts.of, strict=True)
+    )
 
 
-def _bounds(axis: int, factor: Array, parts: Parts) -> tuple[float, float]:
-    """The smallest and the largest entry of a factor, those of merged rows among them."""
-    low, high = float(factor.min()), float(factor.max())
-    marginals, merged = parts.marginals, parts.marginals.merged
-    if axis > 0 or merged is None or marginals.sums[0][-1] <= 0:
-        return low, high
-    share = float(factor[-1]) / marginals.sums[0][-1]
-    return min(low, share * merged.lowest), max(high, share * merged.highest)
+def _measured(axis: int, factor: Array, parts: Parts) -> tuple[Array, Array, Array]:
+    """For each part, what a factor sums to there, its smallest and its largest entry; merged rows count one by one."""
+    of, marginals = parts.of[axis], parts.marginals
+    alive = of >= 0
+    sums = np.bincount(of[alive], factor[alive], minlength=parts.count)
+    lowest, highest = np.full(parts.count, np.inf), np.zeros(parts.count)
+    np.minimum.at(lowest, of[alive], factor[alive])
+    np.maximum.at(highest, of[alive], factor[alive])
+    if axis == 0 and marginals.merged is not None and of[-1] >= 0:
+        share = factor[-1] / marginals.sums[0][-1]
+        lowest[of[-1]] = min(lowest[of[-1]], share * marginals.merged.lowest)
+        highest[of[-1]] = max(highest[of[-1]], share * marginals.merged.highest)
+    return sums, lowest, highest
 
 
 def _within(shift: Array, low: Array, high: Array) -> Array:
-    """Shifts that sum to 0, moved inside their bounds as far as these leave room."""
+    """Shifts of the axes (rows) that sum to 0, moved inside their bounds as far as these leave room."""
     bounded = np.clip(shift, low, np.maximum(low, high))
-    left = -bounded.sum()
-    for axis in np.argsort(bounded - high if left > 0 else low - bounded):
-        step = np.clip(left, min(0.0, low[axis] - bounded[axis]), max(0.0, high[axis] - bounded[axis]))
+    left = -bounded.sum(axis=0)
+    for axis, room in enumerate(zip(low - bounded, high - bounded, strict=True)):
+        step = np.clip(left, np.minimum(0.0, room[0]), np.maximum(0.0, room[1]))
         bounded[axis] += step
-        left -= step
+        left = left - step
     bounded[0] += left
     return bounded
 

@@ -13,11 +13,11 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
-from halfseen.rank_one.exposure import Exposure
+from halfseen.rank_one.exposure import Exposure, summed
 from halfseen.rank_one.marginals import Marginals, Merged, along_axes
 
 #: Cells a block of a dense table: below this, a second thread does not pay.
-_CELLS_PER_BLOCK = 1 << 19
+_CELLS_PER_BLOCK = 1 << 20
 #: As in the kernels: a sum left after subtracting is trusted down to this part of what it was subtracted from.
 _TRUSTED = 0.01
 
@@ -70,11 +70,11 @@ class DenseTable(Table):
             rows, ends = np.empty(len(X), np.int64), np.empty(len(X) + 1, np.int64)
             holes = np.empty(X.size + 1, _index_dtype(m))
             listed = survey(X, self._row_sums[part], sums, rows, ends, holes, flags, found)
-            # Copies, or much more memory than is used would be held.
+            # A copy, so that the next block finds the large array free, and warm.
             return sums, rows[:listed] + part.start, np.diff(ends[: listed + 1]), holes[: ends[listed]].copy(), found
 
         sums, rows, counts, holes, found = zip(*threads.all(block, self._blocks), strict=True)
-        self._column_sums = sum(sums[1:], sums[0])
+        self._column_sums = summed(sums)
         self._rows, self._holes_in_row, self._holes = (_joined(lists) for lists in (rows, counts, holes))
         negatives, whole, lowest, highest, fewest, most = np.array(found).T
         self._negatives, self._whole = negatives.sum(), float(whole.sum())

@@ -110,10 +110,9 @@ def _trials(pattern: Pattern, size: int, trials: int, seed: int) -> Trials:
 
 def _trial(X: Array, seed: int) -> tuple[list[float], int]:
     """Seconds of each method in the order of `METHODS`, and the iterations of KL-WNMF."""
-    holed = with_weights(X)
     a1gm, exact = (halfseen.RankOneNMF(method=method) for method in ("a1gm", "exact"))
-    works = [lambda: a1gm.fit(X), lambda: exact.fit(X), lambda: kl_wnmf(holed, seed)]
-    return median_seconds(works, at_least=1, until=0.05), kl_wnmf(holed, seed).n_iter
+    works = [lambda: a1gm.fit(X), lambda: exact.fit(X), lambda: kl_wnmf(with_weights(X), seed)]
+    return median_seconds(works, at_least=1, until=0.05), kl_wnmf(with_weights(X), seed).n_iter
 
 
 def _title(name: str) -> str:

@@ -13,6 +13,7 @@ from halfseen.estimators import base
 from tests.cli.conftest import ITEMS, USERS, long_lines, write_long
 from tests.cli.program import check_refusal, done, misused, names_in, program, refused, refused_for_room, remarked
 from tests.cli.program import halfseen as run
+from tests.rank_one import oracle
 
 
 def fitted(tmp_path, *words):
@@ -33,6 +34,24 @@ def matrix(model):
     """The model's mean of every cell, rows and columns in the order of their names."""
     rows, columns = np.argsort(model.row_labels_), np.argsort(model.column_labels_)
     return (model.W_ @ model.H_.T)[np.ix_(rows, columns)]
+
+
+# One component.
+
+
+def test_rank_one_is_the_best_there_is(tmp_path):
+    X = np.array([[1.0, 2, 4], [3, np.nan, 7], [2, 2.5, np.nan]])
+    (tmp_path / "t.csv").write_text("a,b,c\n1,2,4\n3,,7\n2,2.5,\n")
+    model = fitted(tmp_path, tmp_path / "t.csv", "--method", "rank-one")
+    assert type(model) is halfseen.RankOneNMF
+    np.testing.assert_allclose(model.W_ @ model.H_.T, np.outer(*oracle.best(X)), rtol=1e-9)
+    assert_same(fitted(tmp_path, tmp_path / "t.csv", "--method", "rank-one", "-k", 1), model)
+
+
+def test_rank_one_has_one_component(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    sentence = misused("fit", tmp_path / "t.csv", "--method", "rank-one", "-k", 3, "-o", tmp_path / "model.hs")
+    assert "--method rank-one has 1 component, not 3. Use --method nmf." in sentence
 
 
 # The account, and the same numbers as from the library.

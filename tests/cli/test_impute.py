@@ -352,3 +352,15 @@ def test_a_first_line_of_data_is_no_header_when_told_or_when_it_cannot_be_one(tm
     (tmp_path / "t.csv").write_text("ann,5,3,2\nbob,4,,2\ncy,1,2,3\n")
     done("impute", tmp_path / "t.csv", "-k", 1, "--no-header", "-o", tmp_path / "out.csv")
     assert [record[0] for record in records((tmp_path / "out.csv").read_text())] == ["ann", "bob", "cy"]
+
+
+@pytest.mark.parametrize("loss", [(), ("--loss", "kullback-leibler"), ("--loss", "1")])
+def test_one_component_is_fitted_exactly(loss, table, tmp_path):
+    lines = done("impute", table, "-k", 1, "--skip", "id", *loss, "-o", tmp_path / "out.csv")
+    assert lines[2].startswith("RankOneNMF: 1 component")
+    assert_filled(records((tmp_path / "out.csv").read_text()), records(TABLE), VALUES, model_of(VALUES, 1))
+
+
+def test_one_component_with_another_loss_is_another_model(table, tmp_path):
+    lines = done("impute", table, "-k", 1, "--skip", "id", "--loss", "frobenius", "-o", tmp_path / "out.csv")
+    assert lines[2].startswith("WeightedNMF: 1 component, loss frobenius")

@@ -13,9 +13,10 @@ SOURCE = Path(halfseen.__file__).parent
 
 #: The rooms and their numbers. A file in a room's folder belongs to the room; the loose files of a line are one room.
 ROOMS = {
-    ("cli",): 8,
-    ("studies",): 7,
-    ("plots", "report"): 7,
+    ("cli",): 9,
+    ("studies",): 8,
+    ("plots", "report"): 8,
+    ("metrics",): 7,
     ("estimators",): 6,
     ("fitting", "folding"): 5,
     ("solvers",): 4,
@@ -23,7 +24,7 @@ ROOMS = {
     ("engines",): 3,
     ("likelihoods",): 2,
     ("geometry",): 2,
-    ("priors", "result", "metrics", "rank", "archive"): 2,
+    ("priors", "result", "rank", "archive"): 2,
     ("kernels",): 1,
     ("data",): 1,
     ("arrays", "checks", "errors"): 0,
@@ -73,7 +74,7 @@ def test_imports_point_downwards(path):
 @every_file
 def test_only_the_top_floors_take_the_whole_house(path):
     """`import halfseen` would be a way around the law."""
-    assert NUMBER[room_of(path)] >= 7 or "halfseen" not in imported(path)
+    assert NUMBER[room_of(path)] >= 8 or "halfseen" not in imported(path)
 
 
 @every_file

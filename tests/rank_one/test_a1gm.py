@@ -145,7 +145,11 @@ def test_weights_repetitions_and_tensors_are_for_the_exact_method(method):
     X = gammas((4, 3))
     rows, columns = np.append(*np.nonzero(X)[:1], [0, 1]), np.append(np.nonzero(X)[1], [0, 2])
     twice = observe(sparse.coo_array((X[rows, columns], (rows, columns)), X.shape), duplicates="keep")
-    for data, weight, found in ((X, np.full(X.shape, 2.0), "weights"), (twice, None, ""), (X[None] + 1, None, "a tensor")):
+    for data, weight, found in (
+        (X, np.full(X.shape, 2.0), "weights"),
+        (twice, None, ""),
+        (X[None] + 1, None, "a tensor"),
+    ):
         with pytest.raises(ParameterError) as error:
             RankOneNMF(method).fit(data, cell_weight=weight)
         assert str(error.value).startswith(

@@ -85,8 +85,8 @@ def test_parts_have_equal_sums_and_the_fits_they_have_alone(kind):
     with pytest.warns(DataWarning) as told:
         model = RankOneNMF().fit(data)
     assert [str(warning.message) for warning in told] == [
-        "Seen cells should connect all rows and columns. Found 4 parts without a connection, the second one with row 3. "
-        "Each has a scale of its own, fixed by equal sums; what the model says of cells between parts means nothing "
+        "Seen cells should connect all rows and columns. Found 4 parts without a connection, the second one with row "
+        "3. Each has a scale of its own, fixed by equal sums; what the model says of cells between parts means nothing "
         "(see parts_)."
     ]
     assert told[0].filename == __file__
@@ -102,7 +102,9 @@ def test_parts_have_equal_sums_and_the_fits_they_have_alone(kind):
 
 def test_the_second_part_is_named_by_its_label():
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(blocks(gammas((2, 2)), gammas((2, 3), 1)), index=["a", "b", "c", "d"], columns=list("vwxyz"))
+    frame = pandas.DataFrame(
+        blocks(gammas((2, 2)), gammas((2, 3), 1)), index=["a", "b", "c", "d"], columns=list("vwxyz")
+    )
     with pytest.warns(DataWarning, match=r"Found 2 parts without a connection, the second one with row 'c'\."):
         RankOneNMF().fit(frame)
 

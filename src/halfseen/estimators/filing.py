@@ -29,7 +29,7 @@ def save(model: Any, path: Any) -> None:
         "estimator": type(model).__name__,
         "parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
         "status": model.status_.name,
-        "fingerprint": model.fingerprint_,
+        "fingerprint": getattr(model, "fingerprint_", None),
         "n_features_in": model.n_features_in_,
         "seen_lists_holes": model.seen_.lists_holes,
     }
@@ -60,7 +60,8 @@ def _restored(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> An
     model.n_features_in_ = header["n_features_in"]
     lists_holes = header.get("seen_lists_holes", False)
     model.seen_ = Seen(arrays["seen/indptr"], arrays["seen/indices"], model.n_features_in_, lists_holes)
-    model.fingerprint_ = header["fingerprint"]
+    if header["fingerprint"] is not None:
+        model.fingerprint_ = header["fingerprint"]
     for name in _OPTIONAL:
         if name in arrays or name != "feature_names_in_":
             setattr(model, name, arrays.get(name))

@@ -65,7 +65,7 @@ class RankOneNMF(FactorModel):
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
     """
 
-    _fingerprint: str | None
+    _kept: tuple[Array, ...] | None
     _parts: Parts | None
     _labels: tuple[Array, ...]
     _seen: Seen | None
@@ -151,14 +151,14 @@ class RankOneNMF(FactorModel):
             while True:
                 objectives.append(last.objective)
                 seconds.append(perf_counter() - started)
+                if not np.isfinite(last.objective):
+                    status = Status.NOT_FINITE
+                    break
                 if len(objectives) == self.max_iter and last.distance > self.tol:
                     status = Status.MAX_ITER
                     break
                 following = next(steps, None)
                 if following is None:
-                    break
-                if not np.isfinite(following.objective):
-                    status = Status.NOT_FINITE
                     break
                 last = following
         except KeyboardInterrupt:
@@ -175,7 +175,7 @@ class RankOneNMF(FactorModel):
         self.inner_shape_ = inner_shape
         self.row_labels_, self.column_labels_ = read.labels
         self.likelihood_ = self._make_likelihood()
-        self._marginals, self._seen, self._fingerprint = read.table.marginals, read.seen, None
+        self._marginals, self._seen, self._kept = read.table.marginals, read.seen, None
         self._take_factors()
 
     def _take_factors(self) -> None:
@@ -220,7 +220,7 @@ class RankOneNMF(FactorModel):
         if self._parts is not None:
             marginals, of = self._parts.marginals, self._parts.of
             every = (marginals.label_of_each_row(of[0], -1), *of[1:])
-            self._labels = tuple(every[axis] for axis in np.argsort(marginals.axes))
+            self._labels = rank_one.in_order([every[axis] for axis in np.argsort(marginals.axes)])
             self._parts = None
         return self._labels
 
@@ -238,8 +238,7 @@ class RankOneNMF(FactorModel):
     def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
         """Fold new rows in, in closed form: w_u = (what the row sums to) / (the h of what it saw)."""
         check_is_fitted(self)
-        if cell_weight is None and self.inner_shape_ is not None:
-            X = tensors.rows_unfolded(X, self.inner_shape_)
+        X, cell_weight = tensors.rows_unfolded(X, self.inner_shape_, cell_weight)
         return super().transform(X, cell_weight=cell_weight)
 
     def _folded_in(self, observed: Observed) -> Array:
@@ -249,9 +248,18 @@ class RankOneNMF(FactorModel):
     def _rows_of(self, X: Any) -> Array:
         with Threads(self.n_jobs) as threads:
             table = read_rows(self, X, threads)
-            known = table.marginals.fingerprint() == self.fingerprint_
-            W: Array = self.W_ if known else self._closed_form(table, threads)
-        return W
+            return self.W_ if self._knows(table.marginals) else self._closed_form(table, threads)
+
+    def _knows(self, marginals: Marginals) -> bool:
+        """Whether these are the data of the fit: with the same sums, up to rounding, and counts it is the same fit."""
+        return all(_same(*pair) for pair in zip(marginals.in_data_order(), self._sums_and_counts, strict=True))
+
+    @property
+    def _sums_and_counts(self) -> tuple[Array, ...]:
+        """What the fit knows of its data: the sums along each axis, then the numbers of seen cells."""
+        if self._kept is None:
+            self._kept = self._marginals.in_data_order()
+        return self._kept
 
     def _closed_form(self, table: Table, threads: Threads) -> Array:
         """Rows of which nothing is known, or only columns that were always 0, get the average."""
@@ -266,7 +274,7 @@ class RankOneNMF(FactorModel):
         """
         check_is_fitted(self)
         if cols is None:
-            return self._folded(super().predict(tensors.rows_unfolded(rows, self.inner_shape_)))
+            return self._folded(super().predict(tensors.rows_unfolded(rows, self.inner_shape_)[0]))
         if self.inner_shape_ is not None:
             return super().predict(rows, tensors.columns_at((cols, *more), self.inner_shape_))
         if more:
@@ -276,7 +284,7 @@ class RankOneNMF(FactorModel):
     def complete(self, X: Any) -> Any:
         """X with its holes filled by the model and the rest as given, in the shape in which it came."""
         check_is_fitted(self)
-        return self._folded(super().complete(tensors.rows_unfolded(X, self.inner_shape_)))
+        return self._folded(super().complete(tensors.rows_unfolded(X, self.inner_shape_)[0]))
 
     def inverse_transform(self, W: Any) -> Array:
         """The model's mean of every cell in rows with the given W."""
@@ -285,34 +293,29 @@ class RankOneNMF(FactorModel):
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the Kullback-Leibler divergence a cell, after folding the rows of X in; larger is better."""
         check_is_fitted(self)
-        return super().score(tensors.rows_unfolded(X, self.inner_shape_))
+        return super().score(tensors.rows_unfolded(X, self.inner_shape_)[0])
 
     def _folded(self, means: Array) -> Array:
         return means if self.inner_shape_ is None else means.reshape(len(means), *self.inner_shape_)
-
-    @property
-    def fingerprint_(self) -> str:
-        """A text that differs whenever a fit could; made when it is asked for, because fitting is faster than that."""
-        if self._fingerprint is None:
-            self._fingerprint = self._marginals.fingerprint()
-        return self._fingerprint
-
-    @fingerprint_.setter
-    def fingerprint_(self, text: str) -> None:
-        self._fingerprint = text
 
     def _further_arrays(self) -> dict[str, Array]:
         axes = range(len(self.axis_factors_))
         further = {f"factor{axis}": self.axis_factors_[axis] for axis in axes}
         further |= {f"part{axis}": self.parts_[axis] for axis in axes}
+        further |= {f"sums_and_counts{place}": along for place, along in enumerate(self._sums_and_counts)}
         return further | {"increase_rate": np.array(getattr(self, "increase_rate_", np.nan))}
 
     def _restore(self, further: dict[str, Array]) -> None:
         axes = range(sum(name.startswith("factor") for name in further))
         self.axis_factors_ = tuple(further[f"factor{axis}"] for axis in axes)
+        self._kept = tuple(further[f"sums_and_counts{place}"] for place in range(2 * len(axes)))
         self._parts, self._labels = None, tuple(further[f"part{axis}"] for axis in axes)
         self.n_parts_ = int(max(part.max(initial=-1) for part in self.parts_)) + 1
         self.inner_shape_ = tuple(factor.size for factor in self.axis_factors_[1:]) if len(axes) > 2 else None
         if not np.isnan(further["increase_rate"]):
             self.increase_rate_ = float(further["increase_rate"])
         self._take_factors()
+
+
+def _same(found: Array, known: Array) -> bool:
+    return found.shape == known.shape and np.allclose(found, known, rtol=1e-12, atol=0.0)

@@ -42,10 +42,11 @@ def read_rows(model: Any, X: Any, threads: Threads) -> Table:
     if model.unseen == "missing" and model.column_labels_ is None and not is_list_of_histories(X):
         grid = grid_of(X)
         if grid is not None and grid.column_labels is None and grid.values.shape[1] == model.n_features_in_:
-            table = DenseTable(grid.values, threads)
+            # In the order of rows, because these are asked for.
+            table = DenseTable(np.ascontiguousarray(grid.values), threads, model.inner_shape_)
             if table.sound:
                 return table
-    return listed(model, observe_rows(model, X), None)
+    return listed(model, observe_rows(model, X), model.inner_shape_)
 
 
 def listed(model: Any, observed: Observed, inner_shape: tuple[int, ...] | None) -> ListedTable:

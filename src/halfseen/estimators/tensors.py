@@ -16,29 +16,41 @@ def unfolded(X: Any, cell_weight: Any = None) -> tuple[Any, Any, Shape | None]:
     """A tensor and its weights as matrices, and the shape of their rows; anything else as it is, and None."""
     if not _is_tensor(X):
         return X, cell_weight, None
-    values = with_holes(X, np.asarray(X))
+    values = with_holes(X, _as_array(X))
     _check(values)
-    if cell_weight is not None:
-        cell_weight = np.asarray(cell_weight)
-        if cell_weight.shape != values.shape:
-            raise DataError(
-                f"cell_weight must have the shape of X, {values.shape}. Found {cell_weight.shape}. "
-                "Pass a weight for each cell."
-            )
-        cell_weight = cell_weight.reshape(len(values), -1)
-    return values.reshape(len(values), -1), cell_weight, values.shape[1:]
+    return values.reshape(len(values), -1), _matrix_of_weights(cell_weight, values.shape), values.shape[1:]
 
 
-def rows_unfolded(X: Any, inner_shape: Shape | None) -> Any:
-    """New rows for a model: for that of a tensor, arrays whose rows have the fitted shape, as a matrix."""
+def rows_unfolded(X: Any, inner_shape: Shape | None, cell_weight: Any = None) -> tuple[Any, Any]:
+    """New rows for a model and their weights: for that of a tensor, arrays whose rows have the fitted shape."""
     if inner_shape is None:
-        return X
-    if tuple(np.shape(X))[1:] != inner_shape:
+        return X, cell_weight
+    found = np.shape(_as_array(X))
+    if found[1:] != inner_shape:
         raise DataError(
-            f"X must have rows of the shape that was fitted, {inner_shape}. Found an X of shape {np.shape(X)}. "
+            f"X must have rows of the shape that was fitted, {inner_shape}. Found an X of shape {found}. "
             "Pass an array with these axes; NaN where a cell is unseen."
         )
-    return unfolded(X)[0]
+    return unfolded(X, cell_weight)[:2]
+
+
+def _as_array(X: Any) -> Array:
+    try:
+        return np.asarray(X)
+    except ValueError:
+        sentence = "The rows of X along every axis must be lists of one length. Found different lengths. Fill them up."
+        raise DataError(sentence) from None
+
+
+def _matrix_of_weights(cell_weight: Any, shape: Shape) -> Any:
+    if cell_weight is None:
+        return None
+    cell_weight = np.asarray(cell_weight)
+    if cell_weight.shape != shape:
+        raise DataError(
+            f"cell_weight must have the shape of X, {shape}. Found {cell_weight.shape}. Pass a weight for each cell."
+        )
+    return cell_weight.reshape(len(cell_weight), -1)
 
 
 def columns_at(places: tuple[Any, ...], inner_shape: Shape) -> Array:

@@ -136,15 +136,14 @@ def column_exposures(
 ) -> None:
     """out[j] += sum over all rows i of (1 + change of the cell (i, j)) * near[i], for the wanted columns j.
 
-    Nothing is subtracted, unlike in `column_changes`. `room` holds a zero for every column.
+    Nothing is subtracted from sums, unlike in `column_changes`. `room` holds a one for every column.
     """
     for i in range(near.size):
         first, stop = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
         for p in range(first, stop):
             room[np.uintp(indices[p])] += change[p]
         for j in wanted:
-            exposure = 1.0 + room[j]
-            if exposure > 0:
-                out[j] += exposure * near[i]
+            if room[j] > 0:
+                out[j] += room[j] * near[i]
         for p in range(first, stop):
-            room[np.uintp(indices[p])] = 0.0
+            room[np.uintp(indices[p])] = 1.0

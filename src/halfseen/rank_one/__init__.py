@@ -8,7 +8,7 @@ from halfseen.rank_one.em import em
 from halfseen.rank_one.exact import Step, exact, rows_given
 from halfseen.rank_one.marginals import Marginals, unfolded
 from halfseen.rank_one.nmmf import SharedFactors, rank_one_nmmf
-from halfseen.rank_one.parts import Parts, one_part, parts_of
+from halfseen.rank_one.parts import Parts, in_order, one_part, parts_of
 from halfseen.rank_one.scaling import scaled
 from halfseen.rank_one.tables import DenseTable, ListedTable, Table
 
@@ -23,6 +23,7 @@ __all__ = [
     "a1gm",
     "em",
     "exact",
+    "in_order",
     "one_part",
     "parts_of",
     "rank_one_nmmf",

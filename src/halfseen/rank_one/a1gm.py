@@ -12,7 +12,7 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
-from halfseen.rank_one.exact import Step, objective
+from halfseen.rank_one.exact import Step, objective, unbounded
 from halfseen.rank_one.marginals import Marginals
 from halfseen.rank_one.tables import Table
 
@@ -32,7 +32,7 @@ def a1gm(table: Table, threads: Threads) -> GridLike:
     free = (marginals.counts[1] == n) | (marginals.unseen == "zero")
     columns = m - int(free.sum())
     if rows.size == n or columns == m:
-        which = "row" if rows.size == n else "column"
+        which = ("row", "column")[marginals.axes[0 if rows.size == n else 1]]
         raise DataError(
             f"A1GM must find a row and a column without a hole. Found a hole in every {which}. "
             'Use method="exact", which takes any holes.'
@@ -49,8 +49,14 @@ def a1gm(table: Table, threads: Threads) -> GridLike:
     w = r * (root / (total + float(above[~free].sum()) or 1.0))
     w[has_hole] = beside / root
     h = np.where(free, c * (root / (total + float(beside.sum()) or 1.0)), above / root)
+    if ((w == 0) & (r > 0)).any() or ((h == 0) & (c > 0)).any():
+        raise DataError(
+            "A1GM must find a value above 0 in every row and column that has one, where it looks: not where rows and "
+            'columns with holes meet. Found one that has none elsewhere. Use method="exact", which sees everything.'
+        )
     mass = float((w * marginals.exposure.of_rows(h, threads)).sum())
-    step = Step((w, h), objective((w, h), marginals, mass), distance=0.0)
+    with unbounded():
+        step = Step((w, h), objective((w, h), marginals, mass), distance=0.0)
     holes = n * m - int(marginals.counts[0].sum())
     return GridLike(step, rows.size * columns / holes if columns else 1.0)
 

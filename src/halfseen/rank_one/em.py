@@ -19,8 +19,8 @@ from halfseen.rank_one.marginals import Marginals
 def em(marginals: Marginals, threads: Threads, tol: float) -> Iterator[Step]:
     """Ever better factors, until their distance from the best is at most `tol`; the holes start at the mean."""
     (r, c), exposure = marginals.sums, marginals.exposure
-    # A row of which nothing is known would keep whatever it is filled with, and takes no part.
-    w, h = ((~marginals.blank(axis)).astype(np.float64) for axis in (0, 1))
+    # Rows that sum to 0 take no part: a seen zero makes them 0, and without one they would stay as they start.
+    w, h = ((sums > 0).astype(np.float64) for sums in marginals.sums)
     size = np.sqrt(marginals.total / max(int(marginals.counts[0].sum()), 1))
     w, h = w * size, h * size
     if marginals.merged is not None:

@@ -29,8 +29,23 @@ from halfseen.rank_one.parts import Parts
 #: Sweeps after which, at the rate seen so far, Newton's method is asked for if still more than so many would follow.
 _PATIENCE = 10
 _MANY_SWEEPS = 60
+#: Sweeps after a step of Newton's that tell how much is left; as many steps that led nowhere near that far end it:
+#: conjugate gradients do not see rows that weigh less than the rounding of others. Sweeps do.
+_SWEEPS_TO_TELL = 3
+_MOST_FAILURES = 3
+#: Changes below this leave the factors near enough to their end for bounds to hold there, up to a half more.
+_NEAR = 0.1
+_ROUNDING = 1e-15
+#: Sums that span more than this, 10^100, may do so by rows or by columns, and want a careful start.
+_WIDE = 230.0
+#: Both factors have a part in what the product is off by, and rates are only measured.
+_CAUTION = 4.0
+#: Changes below this are rounding, and have no rate.
+_NO_CHANGE = 1e-13
 
 Factors = tuple[Array, ...]
+#: From a change and a bound on the rate to the distance left and the rate believed.
+Settling = Callable[..., tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -44,26 +59,38 @@ class Step:
 
 def exact(parts: Parts, threads: Threads, tol: float) -> Iterator[Step]:
     """Ever better factors, until their distance from the best is at most `tol`."""
-    marginals = parts.marginals
-    factors = start(marginals)
+    marginals, tol = parts.marginals, tol / _CAUTION
+    with unbounded():
+        factors, distance = start(marginals, threads), np.inf
     distance_after = settling()
-    sweeps, slow = 0, False
+    sweeps, slow, failures = 0, False, 0
     while True:
         with unbounded():
             if slow:
-                moved, distance = newton_step(factors, parts, threads)
-                factors, _ = sweep(moved, marginals, threads)
+                factors, moved = newton_step(factors, parts, threads)
+                distance_after = settling()
+                for _ in range(_SWEEPS_TO_TELL):
+                    factors, distance, _ = _swept(factors, marginals, threads, distance_after)
+                failures += not moved > distance / 10
+                slow = failures < _MOST_FAILURES
             else:
-                previous, (factors, slowest) = factors, sweep(factors, marginals, threads)
-                distance, rate = distance_after(largest_change(previous[1:], factors[1:]), slowest)
+                factors, distance, rate = _swept(factors, marginals, threads, distance_after)
                 sweeps += 1
-                slow = sweeps >= _PATIENCE and _sweeps_left(distance, rate, tol) > _MANY_SWEEPS
+                slow = failures == 0 and sweeps >= _PATIENCE and _sweeps_left(distance, rate, tol) > _MANY_SWEEPS
             if distance <= tol:  # the first factor is half a sweep behind the others
                 factors = (first_given(factors[1:], marginals, threads), *factors[1:])
-            step = Step(factors, objective(factors, marginals, marginals.total), distance)
+            step = Step(factors, objective(factors, marginals, marginals.total), _CAUTION * distance)
         yield step
         if distance <= tol:
             return
+
+
+def _swept(
+    factors: Factors, marginals: Marginals, threads: Threads, distance_after: Settling
+) -> tuple[Factors, float, float]:
+    """The factors after a sweep, how far from their end they are, and the rate at which they come nearer."""
+    new, slowest = sweep(factors, marginals, threads)
+    return new, *distance_after(largest_change(factors[1:], new[1:]), slowest)
 
 
 def unbounded() -> np.errstate:
@@ -71,15 +98,44 @@ def unbounded() -> np.errstate:
     return np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore")
 
 
-def start(marginals: Marginals) -> Factors:
-    """Each axis but the first by its means; of a size in the middle of all numbers, so that none vanishes."""
-    firsts = []
-    for sums, counts in zip(marginals.sums[1:], marginals.counts[1:], strict=True):
-        means = sums / np.maximum(counts, 1)
-        lives = means > 0
-        middle = 0.5 * (np.log(means[lives].min()) + np.log(means[lives].max())) if lives.any() else 0.0
-        firsts.append(means * np.exp(-middle / 2) * np.exp(-middle / 2))
-    return np.empty(0), *firsts
+def start(marginals: Marginals, threads: Threads) -> Factors:
+    """Each axis but the first by its means, as if all rows were alike; or all at 1, as if they were not.
+
+    Where sums span so many powers of ten that factors could vanish or have no bounds, both are tried.
+    """
+    means = [
+        sums / np.maximum(counts, 1) for sums, counts in zip(marginals.sums[1:], marginals.counts[1:], strict=True)
+    ]
+    alike = (np.empty(0), *map(_centred, means))
+    if all(_span(sums) < _WIDE for sums in (marginals.every_sum, *means)):
+        return alike
+    flat = (np.empty(0), *((mean > 0).astype(np.float64) for mean in means))
+    tried = [_begun(factors, marginals, threads) for factors in (alike, flat)]
+    return min(tried, key=lambda one: one[0])[1]
+
+
+def _begun(factors: Factors, marginals: Marginals, threads: Threads) -> tuple[float, Factors]:
+    """A start after two sweeps, and its objective; it is kept around 1, so that the first factor is near its sums."""
+    for _ in range(2):
+        factors, _ = sweep(factors, marginals, threads)
+        factors = (factors[0], *map(_centred, factors[1:]))
+    first = first_given(factors[1:], marginals, threads)
+    found = objective((first, *factors[1:]), marginals, marginals.total)
+    return (found if np.isfinite(found) else np.inf), factors
+
+
+def _centred(means: Array) -> Array:
+    """Numbers around 1: those as far above it as others are below."""
+    lives = means[means > 0]
+    middle = 0.5 * (np.log(lives.min()) + np.log(lives.max())) if lives.size else 0.0
+    half = np.exp(-middle / 2)  # in two halves, because the whole may be beyond all numbers
+    return means * half * half
+
+
+def _span(means: Array) -> float:
+    """Over how many powers of e numbers spread."""
+    lives = means[means > 0]
+    return float(np.log(lives.max()) - np.log(lives.min())) if lives.size else 0.0
 
 
 def sweep(factors: Factors, marginals: Marginals, threads: Threads) -> tuple[Factors, float]:
@@ -104,8 +160,8 @@ def _slowest_rate(rows: Array, columns: Array) -> float:
     its sums. Over the rank-one matrix without holes, whose second singular value is 0, it is at most the norm of what
     the holes take away, and s^2 at most (largest hidden / seen in a row) * (the same in a column), by Schur's test.
     """
-    hidden = (1.0 / min(rows.min(initial=1.0), 1.0) - 1.0) * (1.0 / min(columns.min(initial=1.0), 1.0) - 1.0)
-    return min(float(hidden), 1.0)
+    hidden = [max(float(1.0 / min(seen.min(initial=1.0), 1.0) - 1.0), _ROUNDING) for seen in (rows, columns)]
+    return min(hidden[0] * hidden[1], 1.0)
 
 
 def first_given(inner: Factors, marginals: Marginals, threads: Threads) -> Array:
@@ -130,7 +186,7 @@ def contracted(weights: Array, factors: list[Array], axis: int) -> Array:
 
 def divided(sums: Array, exposures: Array) -> Array:
     """sums / exposures, and 0 where nothing but zeros was seen, or nothing at all."""
-    return np.divide(sums, exposures, out=np.zeros_like(sums), where=(sums > 0) & (exposures > 0))
+    return np.divide(sums, exposures, out=np.zeros(sums.shape), where=(sums > 0) & (exposures > 0))
 
 
 def objective(factors: Factors, marginals: Marginals, mass: float) -> float:
@@ -147,7 +203,7 @@ def largest_change(old: Factors, new: Factors) -> float:
     return max((float(change.max()) for change in changes if change.size), default=0.0)
 
 
-def settling() -> Callable[..., tuple[float, float]]:
+def settling() -> Settling:
     """Tells from the changes of one update after another how far away the end is, and at which rate it comes near.
 
     Changes that shrink by a rate q each time add up to change * q / (1 - q) from now on: much less than the last
@@ -159,9 +215,11 @@ def settling() -> Callable[..., tuple[float, float]]:
     def after(change: float, slowest: float = 1.0) -> tuple[float, float]:
         rates.append(change / changes[-1] if 0 < changes[-1] < np.inf else 1.0)
         changes.append(change)
-        rate = min(max(rates[-2:]), slowest)
-        if change == 0.0:
-            return 0.0, rate
+        rate = max(rates[-2:])
+        if change < _NEAR:  # else the bound speaks of other factors than those where it will end
+            rate = min(rate, 1.5 * slowest)
+        if change <= _NO_CHANGE:
+            return change, rate
         return (change * rate / (1.0 - rate) if rate < 1.0 else np.inf), rate
 
     return after

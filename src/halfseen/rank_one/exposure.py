@@ -82,7 +82,7 @@ class Exposure:
         from halfseen.kernels import column_exposures
 
         out[columns] = 0.0
-        column_exposures(self.indptr, self.indices, self.change, near, columns, np.zeros(self.shape[1]), out)
+        column_exposures(self.indptr, self.indices, self.change, near, columns, np.ones(self.shape[1]), out)
         return out
 
     @cached_property

@@ -1,6 +1,5 @@
 """What a best rank-one factorization depends on: sums along the axes, and how much each cell counts."""
 
-import hashlib
 from dataclasses import dataclass
 from functools import reduce
 
@@ -29,13 +28,14 @@ class Marginals:
     """The sums of what was seen along each axis, the numbers of seen cells, and how much each cell counts.
 
     The first axis is that of the exposure's rows; the others, unfolded, are its columns. `axes` says which axes of the
-    data they are.
+    data they are. `binary` tells that every cell counts either once or not at all.
     """
 
     sums: tuple[Array, ...]
     counts: tuple[Array, ...]
     exposure: Exposure
     axes: tuple[int, ...]
+    binary: bool
     unseen: str = "missing"
     merged: Merged | None = None
 
@@ -47,11 +47,6 @@ class Marginals:
     def every_sum(self) -> Array:
         """The sums of the first axis, row by row."""
         return self.sums[0] if self.merged is None else self.merged.sums
-
-    @property
-    def binary(self) -> bool:
-        """Whether every cell counts either once or not at all, as far as the list tells."""
-        return self.exposure.change.size == 0 or self.exposure.change.strides == (0,)
 
     @property
     def inner_shape(self) -> tuple[int, ...]:
@@ -83,14 +78,18 @@ class Marginals:
         every[self.merged.rows] = labels[:-1]
         return every
 
-    def fingerprint(self) -> str:
-        """A short text that differs whenever a fit could."""
-        digest = hashlib.blake2b(f"{self.axes} {self.unseen} {self.exposure.base}".encode(), digest_size=16)
-        exposure, merged = self.exposure, self.merged
-        rows = () if merged is None else (merged.rows, merged.sums)
-        for array in (*self.sums, *self.counts, *rows, exposure.indptr, exposure.indices, exposure.change):
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+    def in_data_order(self) -> tuple[Array, ...]:
+        """The sums, then the numbers of seen cells along all axes, row by row, in the order of the data's axes."""
+        sums, counts = (self.every_sum, *self.sums[1:]), (self._every_count, *self.counts[1:])
+        return tuple(arrays[axis] for arrays in (sums, counts) for axis in np.argsort(self.axes))
+
+    @property
+    def _every_count(self) -> Array:
+        if self.merged is None:
+            return self.counts[0]
+        every = np.full(self.merged.sums.size, self.exposure.shape[1])
+        every[self.merged.rows] = self.counts[0][:-1]
+        return every
 
 
 def unfolded(inner: tuple[Array, ...]) -> Array:

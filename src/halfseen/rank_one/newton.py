@@ -12,7 +12,7 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
-from halfseen.rank_one.marginals import Marginals, along_axes, unfolded
+from halfseen.rank_one.marginals import along_axes, unfolded
 from halfseen.rank_one.parts import Parts
 
 #: Systems are solved to this part of the gradient: the next step mends the rest.
@@ -20,42 +20,55 @@ _PRECISION = 1e-3
 _MOST_PRODUCTS = 2000
 #: No entry grows or shrinks by more than e^4 at once.
 _LONGEST_STEP = 4.0
-#: A gain too small, as a part of the total, to be gone after: the best fit is a limit, and has been reached.
-_NO_GAIN = 1e-25
+_MOST_HALVINGS = 20
+#: Sums are right up to this part of them.
+_ROUNDING = 1e-13
 
 
 def newton_step(factors: tuple[Array, ...], parts: Parts, threads: Threads) -> tuple[tuple[Array, ...], float]:
-    """The factors after one step, and the largest change of a logarithm: 0 if nothing can be gained."""
-    here = _Point(factors, parts.marginals, threads)
+    """The factors after one step and the largest change of a logarithm: 0 if there is nothing to gain but rounding."""
+    here = _Point(factors, parts, threads)
     direction = _solved(here.curvature, -here.gradient, np.where(here.lives, here.sums, 0.0))
     direction = _without_drift(direction, here.sums, parts)
-    longest = float(np.abs(direction).max(initial=0.0))
-    if -(here.gradient @ direction) <= _NO_GAIN:
-        return factors, 0.0
-    step = min(1.0, _LONGEST_STEP / longest)
-    while True:
-        moved = here.moved(step * direction)
-        if step < 1e-6 or here.rise(moved, step * direction) <= 1e-15:
-            return moved, step * longest
-        step /= 2
+    steps = _LONGEST_STEP / np.maximum(here.largest(direction), _LONGEST_STEP)
+    for halvings in range(_MOST_HALVINGS + 1):  # a step of its own for each part
+        by = steps[here.part] * direction
+        moved = here.moved(by)
+        rising = here.rise(moved, by) > 1e-15
+        if not rising.any():
+            break
+        steps = np.where(rising, steps / 2 if halvings < _MOST_HALVINGS - 1 else 0.0, steps)
+    return moved, float(np.abs(by).max())
 
 
 class _Point:
-    """The cost around given factors, all axes one after the other in one vector."""
+    """The cost around given factors, all axes one after the other in one vector; every part is brought to a total of 1,
 
-    def __init__(self, factors: tuple[Array, ...], marginals: Marginals, threads: Threads) -> None:
-        self.factors, self.inner_shape = factors, marginals.inner_shape
+    so that small parts are solved as well as large ones.
+    """
+
+    def __init__(self, factors: tuple[Array, ...], parts: Parts, threads: Threads) -> None:
+        marginals = parts.marginals
         exposure = marginals.exposure
+        self.factors, self.inner_shape = factors, marginals.inner_shape
         self._exposure, self._threads = exposure, threads
         self._splits = np.cumsum([factor.size for factor in factors])[:-1]
-        self.w, self.h = factors[0] / marginals.total, unfolded(factors[1:])
+        inside = parts.of[0] >= 0
+        totals = np.bincount(parts.of[0][inside], marginals.sums[0][inside], minlength=parts.count)
+        shares = [sums / np.where(of >= 0, totals[of], 1.0) for sums, of in zip(marginals.sums, parts.of, strict=True)]
+        self.w = factors[0] / np.where(inside, totals[parts.of[0]], 1.0)
+        self.h = unfolded(factors[1:])
         rows = self.w * exposure.of_rows(self.h, threads)
         self._columns = self.h * exposure.of_columns(self.w, threads)
-        self._mass = float(rows.sum())
+        self._rows = rows
         self.sums = np.concatenate([rows, *along_axes(self._columns.reshape(self.inner_shape))])
-        self._wanted = np.concatenate(marginals.sums) / marginals.total
+        self._wanted = np.concatenate(shares)
         self.lives = self._wanted > 0
-        self.gradient = np.where(self.lives, self.sums - self._wanted, 0.0)
+        self.part = np.where(self.lives, np.concatenate(parts.of), 0)
+        self._count = parts.count
+        difference = self.sums - self._wanted
+        # The rounding of heavy rows would drown what is left to do in light ones.
+        self.gradient = np.where(self.lives & (np.abs(difference) > _ROUNDING * self._wanted), difference, 0.0)
 
     def curvature(self, direction: Array) -> Array:
         """The second derivative times a direction."""
@@ -72,10 +85,17 @@ class _Point:
         steps = np.split(by, self._splits)
         return tuple(factor * np.exp(step) for factor, step in zip(self.factors, steps, strict=True))
 
-    def rise(self, moved: tuple[Array, ...], by: Array) -> float:
-        """By how much the cost is higher at the factors `moved` by a step, as a part of the total."""
-        mass = self.w * np.exp(by[: self.w.size]) @ self._exposure.of_rows(unfolded(moved[1:]), self._threads)
-        return float(mass - self._mass - self._wanted @ by)
+    def largest(self, direction: Array) -> Array:
+        """The largest change of a logarithm in each part."""
+        largest = np.zeros(self._count)
+        np.maximum.at(largest, self.part, np.abs(direction))
+        return largest
+
+    def rise(self, moved: tuple[Array, ...], by: Array) -> Array:
+        """By how much the cost of each part is higher at the factors `moved` by a step, as a part of its total."""
+        grown = self.w * np.exp(by[: self.w.size]) * self._exposure.of_rows(unfolded(moved[1:]), self._threads)
+        mass = np.bincount(self.part[: self.w.size], grown - self._rows, minlength=self._count)
+        return mass - np.bincount(self.part, self._wanted * by, minlength=self._count)
 
 
 def _without_drift(direction: Array, mass: Array, parts: Parts) -> Array:

@@ -10,6 +10,7 @@ could also be had with a positive value there: if a way leads back from its colu
 rows to columns and along cells above zero from columns to rows. So the parts are the strongly connected components.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ class Links:
 
     rows: Array
     columns: Array
+    weights: Array | None
     levels: Array
 
 
@@ -65,8 +67,10 @@ def _surely_one(table: Table) -> bool:
     marginals = table.marginals
     exposure = marginals.exposure
     without_holes = exposure.base > 0 and exposure.indices.size == 0
-    if without_holes or marginals.unseen == "zero" or marginals.total == 0:
+    if without_holes or marginals.total == 0:
         return True
+    if marginals.unseen == "zero":
+        return not table.hides_zeros
     columns = np.count_nonzero(marginals.sums[1]) if len(marginals.sums) == 2 else exposure.shape[1]
     return bool(sum(table.positives) > columns)
 
@@ -87,9 +91,10 @@ def _of_matrix(marginals: Marginals, cells: SeenCells) -> Parts:
     count = int(labels.max()) + 1
     if between.size == 0:
         return Parts(count, (_of_merged(marginals, of[0]), of[1]), marginals)
-    links = (cells.rows[between], cells.columns[between])
-    levels = _levels(of[0][links[0]], of[1][links[1]], count)
-    return Parts(count, of, _without(between, cells, marginals), Links(*links, levels))
+    rows, columns = cells.rows[between], cells.columns[between]
+    weights = None if cells.weights is None else cells.weights[between]
+    links = Links(rows, columns, weights, _levels(of[0][rows], of[1][columns], count))
+    return Parts(count, of, _without(between, cells, marginals), links)
 
 
 def _of_merged(marginals: Marginals, labels: Array) -> Array:
@@ -106,14 +111,20 @@ def _of_tensor(marginals: Marginals, cells: SeenCells) -> Parts:
     """Parts of the rows of all axes, whatever is zero; a tensor's factors may be free in further ways."""
     sums = (marginals.every_sum, *marginals.sums[1:])
     starts = np.cumsum([0, *(along.size for along in sums)])
-    inner = np.unravel_index(cells.columns, marginals.inner_shape)
+    places = (cells.rows, *np.unravel_index(cells.columns, marginals.inner_shape))
+    lives = np.logical_and.reduce([along[place] > 0 for along, place in zip(sums, places, strict=True)])
+    rows, *inner = (place[lives] for place in places)
     ends = np.concatenate([place + start for place, start in zip(inner, starts[1:], strict=False)])
-    ways = sparse.coo_array(
-        (np.ones(ends.size, bool), (np.tile(cells.rows, len(inner)), ends)), (starts[-1], starts[-1])
-    )
+    ways = sparse.coo_array((np.ones(ends.size, bool), (np.tile(rows, len(inner)), ends)), (starts[-1], starts[-1]))
     labels = _numbered(connected_components(ways, directed=False)[1], np.concatenate(sums) > 0)
     first, *others = np.split(labels, starts[1:-1])
     return Parts(int(labels.max()) + 1, (_of_merged(marginals, first), *others), marginals)
+
+
+def in_order(labels: Sequence[Array]) -> tuple[Array, ...]:
+    """The labels of all axes, parts numbered in the order in which they appear."""
+    joined = np.concatenate(labels)
+    return tuple(np.split(_numbered(joined, joined >= 0), np.cumsum([of.size for of in labels])[:-1]))
 
 
 def _numbered(labels: Array, lives: Array) -> Array:
@@ -150,4 +161,4 @@ def _without(left_out: Array, cells: SeenCells, marginals: Marginals) -> Margina
     weights = None if cells.weights is None else cells.weights[stay]
     exposure = Exposure.of_seen(indptr, cells.columns[stay], weights, (n, m))
     sums = (marginals.every_sum, marginals.sums[1])
-    return Marginals(sums, (counts, marginals.counts[1]), exposure, marginals.axes, marginals.unseen)
+    return Marginals(sums, (counts, marginals.counts[1]), exposure, marginals.axes, marginals.binary, marginals.unseen)

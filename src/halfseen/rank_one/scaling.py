@@ -3,6 +3,7 @@
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.rank_one.exact import unbounded
 from halfseen.rank_one.marginals import Marginals
 from halfseen.rank_one.parts import Links, Parts
 
@@ -10,11 +11,12 @@ from halfseen.rank_one.parts import Links, Parts
 def scaled(factors: tuple[Array, ...], parts: Parts, tol: float, dtype: np.dtype) -> tuple[Array, ...]:
     """The factors as they are shown: row by row, equal sums in each part, the average where nothing is known."""
     marginals = parts.marginals
-    factors = _balanced(factors, parts, dtype)
-    if parts.links is not None:
-        factors = _pulled_apart(factors[0], factors[1], parts, parts.links, tol * marginals.total)
-    first, *others = (_with_blanks_filled(factor, axis, marginals) for axis, factor in enumerate(factors))
-    return marginals.each_row(first), *others
+    with unbounded():
+        factors = _balanced(factors, parts, dtype)
+        if parts.links is not None:
+            factors = _pulled_apart(factors[0], factors[1], parts, parts.links, tol * marginals.total, dtype)
+        first, *others = (_with_blanks_filled(factor, axis, marginals) for axis, factor in enumerate(factors))
+        return marginals.each_row(first), *others
 
 
 def _with_blanks_filled(factor: Array, axis: int, marginals: Marginals) -> Array:
@@ -33,9 +35,8 @@ def _balanced(factors: tuple[Array, ...], parts: Parts, dtype: np.dtype) -> tupl
     if parts.count == 0:
         return factors
     lives = [of >= 0 for of in parts.of]
-    sums, lowest, highest = np.log([_measured(axis, factors[axis], parts) for axis in range(len(factors))]).swapaxes(
-        0, 1
-    )
+    measured = np.array([_measured(axis, factor, parts) for axis, factor in enumerate(factors)])
+    sums, lowest, highest = measured.swapaxes(0, 1)
     limits = np.finfo(dtype)
     shift = _within(sums.mean(axis=0) - sums, np.log(limits.tiny) - lowest, np.log(limits.max) - highest)
     halves = np.exp(shift / 2)  # in two halves, because the whole may be beyond all numbers
@@ -46,17 +47,18 @@ def _balanced(factors: tuple[Array, ...], parts: Parts, dtype: np.dtype) -> tupl
 
 
 def _measured(axis: int, factor: Array, parts: Parts) -> tuple[Array, Array, Array]:
-    """For each part, what a factor sums to there, its smallest and its largest entry; merged rows count one by one."""
+    """Logarithms for each part: what a factor sums to there, its smallest and its largest entry, row by row."""
     of, marginals = parts.of[axis], parts.marginals
     alive = of >= 0
     sums = np.bincount(of[alive], factor[alive], minlength=parts.count)
     lowest, highest = np.full(parts.count, np.inf), np.zeros(parts.count)
     np.minimum.at(lowest, of[alive], factor[alive])
     np.maximum.at(highest, of[alive], factor[alive])
+    sums, lowest, highest = np.log([sums, lowest, highest])
     if axis == 0 and marginals.merged is not None and of[-1] >= 0:
-        share = factor[-1] / marginals.sums[0][-1]
-        lowest[of[-1]] = min(lowest[of[-1]], share * marginals.merged.lowest)
-        highest[of[-1]] = max(highest[of[-1]], share * marginals.merged.highest)
+        share = np.log(factor[-1]) - np.log(marginals.sums[0][-1])
+        lowest[of[-1]] = min(lowest[of[-1]], share + np.log(marginals.merged.lowest))
+        highest[of[-1]] = max(highest[of[-1]], share + np.log(marginals.merged.highest))
     return sums, lowest, highest
 
 
@@ -72,15 +74,20 @@ def _within(shift: Array, low: Array, high: Array) -> Array:
     return bounded
 
 
-def _pulled_apart(w: Array, h: Array, parts: Parts, links: Links, allowed: float) -> tuple[Array, Array]:
+def _pulled_apart(
+    w: Array, h: Array, parts: Parts, links: Links, allowed: float, dtype: np.dtype
+) -> tuple[Array, Array]:
     """Parts so far from each other that the fit has no more than `allowed` at the zeros between them.
 
-    They would be met exactly at an infinite distance; it is cut where numbers end, at 10^200 in all.
+    They would be met exactly at an infinite distance; it is cut where numbers of this dtype are about to end.
     """
-    between = float((w[links.rows] * h[links.columns]).sum())
+    farthest = 0.8 * np.log(np.finfo(dtype).max)
+    fitted = w[links.rows] * h[links.columns]
+    between = float((fitted if links.weights is None else fitted * links.weights).sum())
     wanted = np.log(max(allowed, 1e-300) / between)
-    step = max(min(wanted, 0.0), -460.0 / int(links.levels.max()))
-    return _moved(w, parts.of[0], -step * links.levels), _moved(h, parts.of[1], step * links.levels)
+    step = max(min(wanted, 0.0), -farthest / int(links.levels.max()))
+    levels = links.levels - links.levels.max() / 2
+    return _moved(w, parts.of[0], -step * levels), _moved(h, parts.of[1], step * levels)
 
 
 def _moved(factor: Array, part: Array, by: Array) -> Array:

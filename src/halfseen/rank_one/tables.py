@@ -20,6 +20,12 @@ from halfseen.rank_one.marginals import Marginals, Merged, along_axes
 _CELLS_PER_BLOCK = 1 << 20
 #: As in the kernels: a sum left after subtracting is trusted down to this part of what it was subtracted from.
 _TRUSTED = 0.01
+#: Sums must leave room for numbers so many times as large.
+_MARGIN = 1e3
+#: Weights below this are kept apart from the 1 of an unseen zero.
+_SMALL = 1e-3
+#: Grids with unseen zeros that are listed cell by cell, if need be.
+_MOST_LISTED = 1 << 24
 
 
 class SeenCells(NamedTuple):
@@ -37,6 +43,11 @@ class Table(ABC):
     marginals: Marginals
     #: The fewest and the most values above 0 in a row that has any.
     positives: tuple[float, float]
+
+    @property
+    def hides_zeros(self) -> bool:
+        """Whether zeros count, but some places of the grid weigh nothing."""
+        return False
 
     @abstractmethod
     def cells(self) -> SeenCells:
@@ -100,6 +111,7 @@ class DenseTable(Table):
             (counts, *along_axes(seen_in_columns.reshape(inner))),
             exposure,
             axes,
+            binary=True,
             merged=merged,
         )
 
@@ -119,8 +131,9 @@ class DenseTable(Table):
 
     @property
     def sound(self) -> bool:
-        """Whether something was seen, all of it finite and not negative, with finite sums."""
-        finite = np.isfinite(self._bounds[1]) and np.isfinite(self._column_sums).all()
+        """Whether something was seen, all of it finite and not negative, with finite sums and a finite total."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(self._bounds[1]) and np.isfinite(self._column_sums.sum() * _MARGIN)
         return bool(finite) and self._negatives == 0 and self._holes.size < self._matrix.size
 
     def cells(self) -> SeenCells:
@@ -156,18 +169,19 @@ class ListedTable(Table):
         if observed.weights is not None:
             weighted *= observed.weights
         self._rows, self._weighted = observed.row_of_cell(), weighted
-        row_sums, column_sums = (
-            np.bincount(places, weighted, minlength=size) for places, size in ((self._rows, n), (observed.indices, m))
-        )
+        # As floats, because those of nothing at all would be integers.
+        row_sums = np.bincount(self._rows, weighted, minlength=n).astype(np.float64, copy=False)
+        column_sums = np.bincount(observed.indices, weighted, minlength=m).astype(np.float64, copy=False)
         _refuse_infinite_sums(row_sums, column_sums)
-        above = np.bincount(self._rows, weighted > 0, minlength=n)[row_sums > 0]
+        above = np.bincount(self._rows, weighted > 0, minlength=n)[row_sums > 0].astype(np.float64)
         self.positives = (float(above.min(initial=np.inf)), float(above.max(initial=0.0)))
         self.marginals = Marginals(
             (row_sums, *along_axes(column_sums.reshape(inner))),
             (observed.seen_per_row(), *along_axes(observed.seen_per_column().reshape(inner))),
             self._exposure(),
             tuple(range(1 + len(inner))),
-            observed.unseen,
+            binary=observed.weights is None and observed.firsts is None,
+            unseen=observed.unseen,
         )
 
     def _exposure(self) -> Exposure:
@@ -194,12 +208,33 @@ class ListedTable(Table):
         weights = np.ones(observed.nnz) if observed.weights is None else observed.weights.astype(np.float64)
         if observed.unseen_places == 0:
             return Exposure.of_seen(observed.indptr, observed.indices, weights, observed.shape)
-        change = weights - (1.0 if observed.firsts is None else observed.firsts)
-        return Exposure(1.0, observed.indptr, observed.indices, change, observed.shape)
+        firsts = np.ones(observed.nnz) if observed.firsts is None else observed.firsts
+        # Next to 1 a small weight would lose its digits: such a cell is listed twice, less 1 and then more its weight.
+        times = 1 + (weights < _SMALL)
+        change = np.repeat(weights - firsts, times)
+        seconds = np.cumsum(times)[times == 2] - 1
+        change[seconds - 1], change[seconds] = -firsts[times == 2], weights[times == 2]
+        indptr = np.append(0, np.cumsum(times))[observed.indptr]
+        return Exposure(1.0, indptr, np.repeat(observed.indices, times), change, observed.shape)
+
+    @property
+    def hides_zeros(self) -> bool:
+        """Whether zeros count, but some places of the grid weigh nothing, and the grid is small enough to be listed."""
+        observed = self._observed
+        small = observed.shape[0] * observed.shape[1] <= _MOST_LISTED
+        return observed.unseen == "zero" and observed.weights is not None and small and not observed.weights.all()
 
     def cells(self) -> SeenCells:
         observed = self._observed
-        return SeenCells(self._rows, observed.indices, observed.weights, self._weighted > 0)
+        if observed.weights is None or not self.hides_zeros:
+            return SeenCells(self._rows, observed.indices, observed.weights, self._weighted > 0)
+        weights, values = np.ones(observed.shape), np.zeros(observed.shape)
+        places = (self._rows, observed.indices)
+        weights[places] = 0.0
+        np.add.at(weights, places, observed.weights)
+        np.add.at(values, places, self._weighted)
+        rows, columns = np.nonzero(weights)
+        return SeenCells(rows, columns, weights[rows, columns], values[rows, columns] > 0)
 
     def sums_around(self, rows: Array, free: Array) -> tuple[Array, Array]:
         n, m = self._observed.shape
@@ -226,3 +261,10 @@ def _refuse_infinite_sums(row_sums: Array, column_sums: Array) -> None:
                 f"The sum of every row and column must be a finite number. Found {sums[endless[0]]} in {what} "
                 f"{endless[0]}. Divide X by a large number first."
             )
+    with np.errstate(over="ignore"):
+        total = float(row_sums.sum())
+    if not np.isfinite(total * _MARGIN):
+        raise DataError(
+            f"The sum of X must be at most {np.finfo(float).max / _MARGIN:.0e}, to leave room for arithmetic. "
+            f"Found {total:g}. Divide X by a large number first."
+        )

@@ -1,0 +1,84 @@
+"""Work handed out to threads."""
+
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+
+from halfseen.engines.threads import Threads, count_of, quietly
+
+
+def names():
+    return {thread.name for thread in threading.enumerate() if thread.name.startswith("halfseen")}
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "count"),
+    [(1, 1), (3, 3), (np.int64(2), 2), (None, joblib.cpu_count()), (-1, joblib.cpu_count()), (-1000, 1),
+     (-joblib.cpu_count(), 1)],
+)  # fmt: skip
+def test_how_many(n_jobs, count):
+    assert count_of(n_jobs) == Threads(n_jobs).count == count
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+def test_results_come_in_the_order_of_the_parts(n_jobs):
+    def late_first(part):
+        time.sleep(0.002 * (5 - part))
+        return part * part
+
+    with Threads(n_jobs) as threads:
+        assert threads.all(late_first, range(5)) == [0, 1, 4, 9, 16]
+        assert threads.all(late_first, iter([3])) == [9]
+        assert threads.all(late_first, []) == []
+        assert threads.all(late_first, (part for part in (2, 1))) == [4, 1]
+
+
+def test_a_single_part_and_a_single_thread_start_none():
+    before = names()
+    with Threads(4) as threads:
+        assert threads.all(lambda part: threading.current_thread(), [1]) == [threading.main_thread()]
+        assert names() == before
+    with Threads(1) as threads:
+        assert set(threads.all(lambda part: threading.current_thread(), range(9))) == {threading.main_thread()}
+        assert names() == before
+
+
+def test_several_parts_run_at_once_and_the_threads_end():
+    meeting = threading.Barrier(2, timeout=20)
+    before = names()
+    with Threads(2) as threads:
+        assert len(set(threads.all(lambda part: meeting.wait(), range(2)))) == 2
+        assert names() - before
+    assert names() == before
+
+
+def test_they_can_be_entered_again():
+    threads = Threads(2)
+    for _ in range(2):
+        with threads:
+            assert threads.all(abs, [-1, -2, -3]) == [1, 2, 3]
+
+
+def test_an_error_comes_out_and_the_threads_end():
+    before = names()
+    for n_jobs in (1, 2):
+        with pytest.raises(ZeroDivisionError), Threads(n_jobs) as threads:
+            threads.all(lambda part: 1 // part, [1, 0, 2])
+    assert names() == before
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_numbers_beyond_all_bounds_raise_no_warning(n_jobs):
+    huge = np.array([1e300])
+    with Threads(n_jobs) as threads:
+        found = threads.all(lambda part: (huge * huge, huge * huge - huge * huge), range(3))
+    assert all(np.isinf(product) and np.isnan(difference) for product, difference in found)
+    assert np.isinf(quietly(lambda part: part * part, huge))
+
+
+def test_division_by_zero_is_still_told():
+    with Threads(1) as threads, pytest.warns(RuntimeWarning, match="divide by zero"):
+        threads.all(lambda part: np.ones(1) / np.zeros(1), [0])

@@ -1,0 +1,885 @@
+"""RankOneNMF as its users meet it: every way of saying the same data, tensors, files, ends and refusals."""
+
+import pickle
+import warnings
+from importlib import import_module
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+import halfseen
+from halfseen import RankOneNMF, Status, observe
+from halfseen.errors import DataError, DataWarning, ParameterError
+from tests.rank_one import oracle
+from tests.rank_one.cases import (
+    NAN,
+    TABLES,
+    blocks,
+    chain,
+    counts,
+    factors,
+    fitted,
+    gammas,
+    grid_like,
+    holed,
+    product,
+    weights_for,
+)
+
+METHODS = ["exact", "a1gm", "em"]
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+def table(share=0.15):
+    """Counts with zeros and holes, a row and a column without a hole."""
+    X = holed(counts((9, 7), 1, 4.0), share)
+    X[4], X[:, 3] = np.arange(1.0, 8.0), np.arange(1.0, 10.0)
+    return X
+
+
+def stored(X, make=sparse.coo_array):
+    cells = np.nonzero(~np.isnan(X))
+    return make((X[cells], cells), X.shape)
+
+
+def long_lines(X):
+    rows, columns = np.nonzero(~np.isnan(X))
+    return {"user": [f"u{i}" for i in rows], "item": [f"i{j}" for j in columns], "rating": X[rows, columns].tolist()}
+
+
+def wide_lines(X):
+    return {f"i{j}": [None if np.isnan(value) else value for value in column] for j, column in enumerate(X.T.tolist())}
+
+
+def masked(X, order="C"):
+    filled = np.where(np.isnan(X), X.dtype.type(-9.0), X)
+    return np.ma.MaskedArray(np.asarray(filled, order=order), np.asarray(np.isnan(X), order=order))
+
+
+SAME_DATA = {
+    "column by column": np.asfortranarray,
+    "every other cell": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2],
+    "turned twice": lambda X: np.ascontiguousarray(X[::-1])[::-1],
+    "read only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
+    "other byte order": lambda X: X.astype(">f8"),
+    "long double": lambda X: X.astype(np.longdouble),
+    "list of lists": lambda X: X.tolist(),
+    "objects with None": lambda X: np.where(np.isnan(X), None, X.astype(object)),
+    "texts": lambda X: np.where(np.isnan(X), "nan", X.astype(str)),
+    "masked": masked,
+    "masked column by column": lambda X: masked(X, "F"),
+    "csr": lambda X: stored(X).tocsr(),
+    "csc": lambda X: stored(X).tocsc(),
+    "coo": stored,
+    "matrix": lambda X: stored(X, sparse.coo_matrix).tocsr(),
+    "stored NaN": lambda X: sparse.coo_array((X.ravel(), np.indices(X.shape).reshape(2, -1)), X.shape),
+    "observed": observe,
+    "pandas wide": lambda X: pd.DataFrame(X, columns=[f"i{j}" for j in range(X.shape[1])]),
+    "pandas wide, nullable": lambda X: pd.DataFrame(wide_lines(X)).astype("Float64"),
+    "pandas without names": pd.DataFrame,
+    "pandas long": lambda X: pd.DataFrame(long_lines(X)),
+    "polars wide": lambda X: pl.DataFrame(wide_lines(X)),
+    "polars long": lambda X: pl.DataFrame(long_lines(X)),
+    "arrow wide": lambda X: pa.table(wide_lines(X)),
+    "arrow long": lambda X: pa.table(long_lines(X)),
+}
+
+
+def in_order(model, X):
+    """W and H with rows and columns as X has them: a long table numbers them as they appear."""
+    W, H = model.W_, model.H_
+    if model.row_labels_ is not None:
+        W = W[[model.row_labels_.tolist().index(f"u{i}") for i in range(X.shape[0])]]
+    if model.column_labels_ is not None:
+        H = H[[model.column_labels_.tolist().index(f"i{j}") for j in range(X.shape[1])]]
+    return W, H
+
+
+@pytest.mark.parametrize("share", [0.15, 0.6], ids=["holes listed", "seen listed"])
+@pytest.mark.parametrize("way", SAME_DATA.values(), ids=SAME_DATA)
+def test_every_way_of_saying_the_same(way, share):
+    X = table(share)
+    plain = fitted(X)
+    model = fitted(way(X))
+    for found, expected in zip(in_order(model, X), (plain.W_, plain.H_), strict=True):
+        assert_allclose(found, expected, rtol=1e-9)
+        assert found.dtype == np.float64
+    assert model.n_features_in_ == 7
+
+
+@pytest.mark.parametrize("way", ["column by column", "csr", "observed", "pandas wide", "polars long"])
+@pytest.mark.parametrize("method", ["a1gm", "em"])
+def test_every_way_with_every_method(way, method):
+    X = table()
+    plain, model = fitted(X, method), fitted(SAME_DATA[way](X), method)
+    for found, expected in zip(in_order(model, X), (plain.W_, plain.H_), strict=True):
+        assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16])
+def test_whole_numbers(dtype):
+    X = np.minimum(counts((9, 7), 2), 1.0 if dtype == np.bool_ else 100.0)
+    model = fitted(X.astype(dtype))
+    assert model.W_.dtype == np.float64
+    assert_allclose(product(model), np.outer(X.sum(1), X.sum(0)) / X.sum(), rtol=1e-13)
+
+
+@every_method
+@pytest.mark.parametrize("way", ["column by column", "csr", "masked", "observed", "pandas wide"])
+def test_single_precision_is_kept(way, method):
+    X = table()
+    single = SAME_DATA[way](X.astype(np.float32))
+    model = fitted(single, method)
+    assert model.W_.dtype == model.H_.dtype == np.float32
+    assert model.transform(single).dtype == model.inverse_transform(model.W_).dtype == np.float32
+    assert_allclose(product(model), product(fitted(X, method)), rtol=1e-6)
+
+
+def test_a_path(tmp_path):
+    X = table()
+    pd.DataFrame(long_lines(X)).to_csv(tmp_path / "cells.csv", index=False)
+    model = fitted(tmp_path / "cells.csv")
+    for found, expected in zip(in_order(model, X), (fitted(X).W_, fitted(X).H_), strict=True):
+        assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("way", ["dense", "csr", "long", "observed"])
+def test_unseen_zeros_are_zeros(way):
+    X = counts((9, 7), 3, 0.8)
+    X[:, 2], X[5] = 0.0, 0.0
+    nonzero = np.nonzero(X)
+    cells = sparse.coo_array((X[nonzero], nonzero), X.shape)
+    data = {"dense": X, "csr": cells.tocsr(), "observed": observe(cells, unseen="zero")}.get(way)
+    if way == "long":
+        X = X[np.ix_(X.any(1), X.any(0))]
+        lines = np.nonzero(X)
+        data = pd.DataFrame({"user": lines[0], "item": lines[1], "rating": X[lines]})
+    model = fitted(data, unseen="zero")
+    order = (
+        np.argsort(model.row_labels_) if way == "long" else slice(None),
+        (np.argsort(model.column_labels_) if way == "long" else slice(None)),
+    )
+    assert_allclose(product(model)[order[0]][:, order[1]], product(fitted(X)), rtol=1e-12, atol=1e-15)
+    assert model.n_parts_ == 1
+
+
+def test_holes_of_a_dense_array_are_zeros_if_unseen_cells_are():
+    X = table()
+    assert_allclose(product(fitted(X, unseen="zero")), product(fitted(np.nan_to_num(X))), rtol=1e-12)
+
+
+def test_unseen_zeros_with_weights():
+    X, C = counts((9, 7), 4, 1.0), weights_for(np.zeros((9, 7)))
+    C = np.where(X > 0, C, 1.0)
+    model = fitted(X, cell_weight=C, unseen="zero")
+    assert_allclose(product(model), product(fitted(X, cell_weight=C)), rtol=1e-9)
+    cells = sparse.csr_array(X)
+    weights = sparse.csr_array(np.where(X > 0, C, 0.0))
+    assert_allclose(product(fitted(cells, cell_weight=weights, unseen="zero")), product(model), rtol=1e-9)
+
+
+# Weights
+
+
+@pytest.mark.parametrize("way", ["dense", "csr", "list", "long", "observed", "masked"])
+def test_every_way_of_weighting(way):
+    X = table()
+    C = weights_for(X)
+    expected = np.outer(*oracle.best(X, C))
+    weight = C[~np.isnan(X)]
+    if way == "dense":
+        model = fitted(X, cell_weight=C)
+    elif way == "csr":
+        model = fitted(stored(X).tocsr(), cell_weight=stored(np.where(np.isnan(X), NAN, C)).tocsr())
+    elif way == "list":
+        model = fitted(stored(X), cell_weight=weight)
+    elif way == "long":
+        frame = pd.DataFrame(long_lines(X) | {"trust": weight})
+        model = fitted(frame, cell_weight="trust")
+        assert list(model.row_labels_) == [f"u{i}" for i in range(9)]
+        expected = expected[:, [int(label[1:]) for label in model.column_labels_]]
+    elif way == "masked":
+        model = fitted(masked(X), cell_weight=C)
+    else:
+        model = fitted(observe(X, cell_weight=C))
+    assert_allclose(product(model), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unseen", ["missing", "zero"])
+def test_a_cell_seen_twice_weighs_two(unseen):
+    for seed in range(5):
+        X = counts((6, 5), seed, 3.0) + 1.0
+        X = X if unseen == "missing" and seed % 2 else holed(X, 0.3, seed)
+        rows, columns = np.nonzero(~np.isnan(X))
+        twice = np.random.default_rng(seed).random(rows.size) < 0.4
+        again = np.append(rows, rows[twice]), np.append(columns, columns[twice])
+        repeated = observe(sparse.coo_array((X[again], again), X.shape), duplicates="keep", unseen=unseen)
+        C = np.ones(X.shape)
+        C[rows[twice], columns[twice]] = 2.0
+        truth = np.outer(*oracle.best(X if unseen == "missing" else np.nan_to_num(X), C))
+        assert_allclose(product(fitted(repeated, unseen=unseen)), truth, rtol=1e-9)
+
+
+def test_two_values_of_one_cell():
+    cells = sparse.coo_array(([1.0, 5.0, 2.0, 3.0, 4.0], ([0, 0, 0, 1, 1], [0, 0, 1, 0, 1])), (2, 2))
+    model = fitted(observe(cells, duplicates="keep"))
+    X, C = np.array([[3.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 1.0], [1.0, 1.0]])
+    assert_allclose(product(model), np.outer(*oracle.best(X, C)), rtol=1e-9)
+    with pytest.raises(DataError, match="row 0, column 0"):
+        fitted(cells)
+
+
+# Folding in, predicting, completing, scoring
+
+
+@pytest.mark.parametrize("share", [0.0, 0.15, 0.6])
+def test_training_rows_fold_in_to_their_factors(share):
+    X = table(share)
+    model = fitted(X)
+    assert_allclose(model.transform(X), model.W_, rtol=1e-9)
+    assert_allclose(model.transform(np.asfortranarray(X)), model.W_, rtol=1e-9)
+    assert_allclose(model.transform(stored(X)), model.W_, rtol=1e-9)
+    assert_allclose(fitted(X).fit_transform(X), model.W_, rtol=1e-9)
+
+
+def test_weighted_rows_fold_in_to_their_factors():
+    X = table()
+    C = weights_for(X)
+    model = fitted(X, cell_weight=C)
+    assert_allclose(model.transform(X, cell_weight=C), model.W_, rtol=1e-9)
+    assert np.abs(model.transform(X) / model.W_ - 1).max() > 1e-3
+
+
+@pytest.mark.parametrize("unseen", ["missing", "zero"])
+def test_new_rows_in_closed_form(unseen):
+    model = fitted(table(), unseen=unseen)
+    h = model.H_[:, 0]
+    new = holed(counts((5, 7), 9), 0.4)
+    new[3] = NAN
+    seen = ~np.isnan(new)
+    with np.errstate(invalid="ignore"):
+        expected = np.nansum(new, 1) / ((seen * h).sum(1) if unseen == "missing" else h.sum())
+    if unseen == "missing":
+        expected[3] = model.W_.mean()
+    for data in (new, np.asfortranarray(new), stored(new).tocsr(), observe(new, unseen=unseen)):
+        assert_allclose(model.transform(data)[:, 0], expected, rtol=1e-12)
+    for row in range(5):
+        assert_allclose(model.transform(new[[row]])[0], expected[row], rtol=1e-12)
+
+
+def test_columns_that_were_always_0_tell_nothing_of_a_new_row():
+    X = gammas((5, 4))
+    X[:, 2] = 0.0
+    model = fitted(X)
+    new = np.full((2, 4), NAN)
+    new[0, 2], new[1, 2] = 3.0, 0.0
+    W = model.transform(new)
+    assert W[0] == pytest.approx(model.W_.mean())
+    assert W[1] in (0.0, pytest.approx(model.W_.mean()))
+
+
+@every_method
+@pytest.mark.parametrize("way", ["plain", "column by column", "csr", "observed", "pandas wide", "pandas without names",
+                                 "polars wide", "masked", "objects with None"])  # fmt: skip
+def test_what_was_fitted_is_completed_as_it_is_predicted(method, way):
+    X = table()
+    data = X if way == "plain" else SAME_DATA[way](X)
+    model = fitted(data, method)
+    filled = np.asarray(model.complete(data), dtype=float)
+    assert_allclose(filled, np.where(np.isnan(X), product(model), X), rtol=1e-12)
+    rows, columns = np.nonzero(np.isnan(X))
+    names = columns if model.column_labels_ is None else [f"i{j}" for j in columns]
+    assert_allclose(model.predict(rows, names), filled[rows, columns], rtol=1e-12)
+    assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+
+
+@every_method
+def test_data_said_in_another_way_are_completed_alike(method):
+    """Fitted row by row, completed from any other kind of table of the same cells."""
+    X = table()
+    model = fitted(X, method)
+    expected = np.where(np.isnan(X), product(model), X)
+    for way in ("column by column", "csr", "observed", "masked", "list of lists"):
+        assert_allclose(model.complete(SAME_DATA[way](X)), expected, rtol=1e-9)
+
+
+def test_long_tables_are_completed_with_a_line_for_every_pair():
+    X = table()
+    for frame in (pd.DataFrame(long_lines(X)), pl.DataFrame(long_lines(X))):
+        model = fitted(frame)
+        filled = model.complete(frame)
+        assert type(filled) is type(frame)
+        assert len(filled) == X.size
+        for user, item, rating in zip(filled["user"], filled["item"], filled["rating"], strict=True):
+            i, j = int(user[1:]), int(item[1:])
+            given = X[i, j]
+            assert rating == pytest.approx(model.predict(user, item) if np.isnan(given) else given, rel=1e-9)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@every_method
+def test_new_rows_are_completed_by_folding_them_in(method, order):
+    model = fitted(table(), method)
+    new = holed(counts((4, 7), 11) + 1.0, 0.4)
+    new[2] = NAN
+    expected = np.where(np.isnan(new), model.transform(new) @ model.H_.T, new)
+    assert_allclose(model.complete(np.asarray(new, order=order)), expected, rtol=1e-12)
+    assert_allclose(model.predict(new), model.transform(new) @ model.H_.T, rtol=1e-12)
+    square = holed(counts((7, 7), 12) + 1.0, 0.4)
+    expected = np.where(np.isnan(square), model.transform(square) @ model.H_.T, square)
+    assert_allclose(model.complete(np.asarray(square, order=order)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unseen", ["missing", "zero"])
+def test_the_score_is_minus_the_divergence_a_cell(unseen):
+    X = table()
+    model = fitted(X, unseen=unseen)
+    Y = X if unseen == "missing" else np.nan_to_num(X)
+    cost = oracle.cost(Y, *factors(model))
+    assert model.score(X) == pytest.approx(-cost / (~np.isnan(Y)).sum(), rel=1e-9)
+
+
+def test_a_dictionary_of_labels_is_a_row():
+    model = fitted(pd.DataFrame(long_lines(table())))
+    _, H = in_order(model, table())
+    assert_allclose(model.transform([{"i0": 2.0, "i3": 5.0}]), [[7.0 / (H[0, 0] + H[3, 0])]], rtol=1e-12)
+
+
+# Recommending
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7], ids=["holes listed", "seen listed"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_was_seen_is_not_recommended(share, order, tmp_path):
+    X = table(share)
+    model = fitted(np.asarray(X, order=order))
+    model.save(tmp_path / "model")
+    for one in (model, halfseen.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        for row in range(9):
+            ids, scores = one.recommend([row], n=7)
+            holes = np.flatnonzero(np.isnan(X[row]))
+            best = holes[np.argsort(-model.H_[holes, 0], kind="stable")]
+            assert_array_equal(ids[0], best)
+            assert_allclose(scores[0], model.W_[row, 0] * model.H_[best, 0], rtol=1e-12)
+        ids, _ = one.recommend([4, 0], n=3)  # row 4 has no hole
+        assert (ids[0] == -1).all()
+        ids, _ = one.recommend([4], n=7, exclude_seen=False)
+        assert_array_equal(ids[0], np.argsort(-model.H_[:, 0], kind="stable"))
+
+
+def test_recommendations_for_new_rows():
+    model = fitted(table())
+    new = np.full((1, 7), NAN)
+    new[0, [1, 2]] = 4.0
+    ids, scores = model.recommend(new, n=2)
+    others = np.setdiff1d(np.arange(7), [1, 2])
+    assert_array_equal(ids[0], others[np.argsort(-model.H_[others, 0])][:2])
+    assert_allclose(scores[0], model.transform(new)[0, 0] * model.H_[ids[0], 0], rtol=1e-12)
+
+
+# Tensors
+
+
+def cube(shape=(5, 4, 3), share=0.25, seed=0):
+    return holed(counts(shape, seed, 4.0) + 1.0, share, seed)
+
+
+TENSORS = {
+    "few holes": cube(),
+    "many holes": cube(share=0.6, seed=1),
+    "whole": cube(share=0.0, seed=2),
+    "four axes": cube((3, 4, 2, 3), 0.3, 3),
+    "zeros": np.where(counts((5, 4, 3), 4, 1.0) < 1, 0.0, cube(seed=4)),
+    "a slice of zeros": np.where(np.arange(5)[:, None, None] == 2, 0.0, cube(seed=5)),
+    "long and thin": cube((30, 2, 2), 0.2, 6),
+}
+every_tensor = pytest.mark.parametrize("X", TENSORS.values(), ids=TENSORS)
+
+
+@every_tensor
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tensors_get_the_best_factors(X, weighted):
+    C = weights_for(X) if weighted else None
+    model = fitted(X, cell_weight=C)
+    assert model.status_ is Status.CONVERGED
+    for found, expected in zip(model.axis_factors_, oracle.best_tensor(X, C), strict=True):
+        assert_allclose(found, expected, rtol=1e-8)
+    assert_allclose(model.W_[:, 0], model.axis_factors_[0])
+    assert_allclose(model.H_[:, 0], oracle.fit_tensor(model.axis_factors_[1:]).ravel(), rtol=1e-13)
+    assert model.n_features_in_ == X[0].size
+    assert np.all(np.diff(model.trace_["objective"]) <= 1e-12 * np.nansum(X) * 10)
+
+
+@every_tensor
+def test_no_direction_leads_down_for_a_tensor(X):
+    best = [factor.astype(float) for factor in fitted(X).axis_factors_]
+    lowest = oracle.cost_tensor(X, best)
+    rng = np.random.default_rng(0)
+    for length in (1e-4, 1e-2, 0.3):
+        for _ in range(20):
+            moved = [factor * np.exp(length * rng.normal(size=factor.size)) for factor in best]
+            assert oracle.cost_tensor(X, moved) >= lowest - 1e-12 * np.nansum(X)
+        for axis, factor in enumerate(best):
+            for by in (*np.eye(factor.size), *-np.eye(factor.size)):
+                moved = [*best[:axis], factor * np.exp(length * by), *best[axis + 1 :]]
+                assert oracle.cost_tensor(X, moved) >= lowest - 1e-12 * np.nansum(X)
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_turned_tensors_have_the_turned_factors(axes, weighted):
+    X = TENSORS["few holes"]
+    C = weights_for(X) if weighted else None
+    model = fitted(X, cell_weight=C)
+    for turned in (X.transpose(axes), np.ascontiguousarray(X.transpose(axes))):
+        other = fitted(turned, cell_weight=C.transpose(axes) if weighted else None)
+        for axis, found in zip(axes, other.axis_factors_, strict=True):
+            assert_allclose(found, model.axis_factors_[axis], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["few holes", "half of it", "counts", "chain", "whole", "uneven"])
+def test_axes_of_length_one_change_nothing(name):
+    X = TABLES[name]
+    matrix = fitted(X)
+    for shape in ((*X.shape, 1), (X.shape[0], 1, X.shape[1]), (1, *X.shape), (*X.shape, 1, 1)):
+        model = fitted(X.reshape(shape))
+        fit = oracle.fit_tensor(model.axis_factors_).reshape(X.shape)
+        assert_allclose(fit, product(matrix), rtol=1e-8)
+        sums = [factor.sum() for factor in model.axis_factors_]
+        assert_allclose(sums, sums[0], rtol=1e-12)
+
+
+def test_a_limit_with_a_third_axis_of_length_one():
+    X = np.array([[1.0, 0.0], [NAN, 2.0]])[:, :, None]
+    model = fitted(X)
+    assert oracle.cost_tensor(X, model.axis_factors_) <= 1e-8
+
+
+TENSOR_WAYS = {
+    "list of lists": lambda X: X.tolist(),
+    "list of arrays": list,
+    "single precision": lambda X: X.astype(np.float32),
+    "column by column": np.asfortranarray,
+    "masked": masked,
+    "objects with None": lambda X: np.where(np.isnan(X), None, X.astype(object)),
+    "turned": lambda X: np.ascontiguousarray(X.transpose(2, 1, 0)).transpose(2, 1, 0),
+}
+
+
+@pytest.mark.parametrize("way", TENSOR_WAYS.values(), ids=TENSOR_WAYS)
+def test_every_way_of_saying_a_tensor(way):
+    X = TENSORS["few holes"]
+    model = fitted(way(X))
+    tolerance = 1e-6 if model.W_.dtype == np.float32 else 1e-9
+    for found, expected in zip(model.axis_factors_, fitted(X).axis_factors_, strict=True):
+        assert_allclose(found, expected, rtol=tolerance)
+    assert_allclose(model.transform(way(X)), model.W_, rtol=tolerance)
+    filled = model.complete(way(X))
+    assert filled.shape == X.shape
+    assert_allclose(filled, np.where(np.isnan(X), oracle.fit_tensor(model.axis_factors_), X), rtol=tolerance)
+
+
+def test_whole_numbers_in_a_tensor_and_unseen_zeros():
+    X = counts((5, 4, 3), 7, 1.5)
+    expected = oracle.best_tensor(X)
+    for data, unseen in ((X.astype(int), "missing"), (X, "zero"), (np.where(X > 0, X, NAN), "zero")):
+        for found, best in zip(fitted(data, unseen=unseen).axis_factors_, expected, strict=True):
+            assert_allclose(found, best, rtol=1e-9)
+
+
+@every_tensor
+def test_what_a_model_of_a_tensor_can_do(X, tmp_path):
+    fit = oracle.fit_tensor(oracle.best_tensor(X))
+    model = fitted(X)
+    model.save(tmp_path / "model")
+    seen = ~np.isnan(X)
+    cost = oracle.cost_tensor(X, model.axis_factors_)
+    rng = np.random.default_rng(0)
+    places = tuple(rng.integers(0, size, 12) for size in X.shape)
+    first, pairs = (0,) * (X.ndim - 1), (np.arange(2),) * (X.ndim - 1)
+    for one in (model, halfseen.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert_allclose(one.predict(*places), fit[places], rtol=1e-8, atol=1e-12)
+        assert one.predict(*(0 for _ in X.shape)) == pytest.approx(fit[(0,) * X.ndim], rel=1e-8)
+        assert one.predict(0, *first).shape == ()
+        assert_allclose(one.predict(np.arange(2), *first), fit[(np.arange(2), *first)], rtol=1e-8, atol=1e-12)
+        assert_allclose(one.predict(1, *pairs), fit[(1, *pairs)], rtol=1e-8, atol=1e-12)
+        assert_allclose(one.complete(X), np.where(seen, X, fit), rtol=1e-8, atol=1e-12)
+        assert_allclose(one.transform(X), model.W_, rtol=1e-8, atol=1e-12)
+        assert_allclose(one.transform(X[1:3]), model.W_[1:3], rtol=1e-8, atol=1e-12)
+        assert_allclose(one.predict(X[1:3]), fit[1:3], rtol=1e-8, atol=1e-12)
+        assert_allclose(one.inverse_transform(model.W_), fit, rtol=1e-8, atol=1e-12)
+        assert one.score(X) == pytest.approx(-cost / seen.sum(), rel=1e-8)
+        for mine, theirs in zip((*one.axis_factors_, *one.parts_), (*model.axis_factors_, *model.parts_), strict=True):
+            assert_array_equal(mine, theirs)
+        assert one.n_parts_ == 1
+        ids, scores = one.recommend([0], n=3)
+        holes = np.flatnonzero(~seen[0])
+        best = holes[np.argsort(-model.H_[holes, 0], kind="stable")][:3]
+        assert_array_equal(ids[0], best)
+        assert_allclose(scores[0], (model.W_[0] * model.H_[best, 0]), rtol=1e-12)
+
+
+def test_weights_of_a_tensor_reach_everything():
+    X = TENSORS["few holes"]
+    C = weights_for(X)
+    model = fitted(X, cell_weight=C)
+    assert_allclose(model.transform(X, cell_weight=C), model.W_, rtol=1e-9)
+    assert_allclose(RankOneNMF().fit_transform(X, cell_weight=C), model.W_, rtol=1e-9)
+    assert np.abs(model.transform(X) / model.W_ - 1).max() > 1e-3
+
+
+def test_a_tensor_that_was_not_settled_is_completed_from_its_own_rows():
+    X = TENSORS["many holes"]
+    model = fitted(X, max_iter=1)
+    expected = np.where(np.isnan(X), oracle.fit_tensor(model.axis_factors_), X)
+    assert_allclose(model.complete(X), expected, rtol=1e-12)
+
+
+def test_empty_slices_of_a_tensor():
+    X = cube()
+    X[:, 2] = NAN
+    with pytest.warns(
+        DataWarning, match=r"Every row of axis 1 should have a seen cell\. Found none in row of axis 1 2\."
+    ):
+        model = RankOneNMF().fit(X)
+    rest = fitted(X[:, [0, 1, 3]])
+    assert_allclose(model.axis_factors_[0], rest.axis_factors_[0], rtol=1e-9)
+    assert_allclose(model.axis_factors_[1][[0, 1, 3]], rest.axis_factors_[1], rtol=1e-9)
+    assert model.axis_factors_[1][2] == pytest.approx(rest.axis_factors_[1].mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_tensors_of_any_scale(axis):
+    sizes = [np.ones(size) for size in (5, 4, 3)]
+    sizes[axis] = np.logspace(-90, 90, sizes[axis].size)
+    X = oracle.fit_tensor(sizes) * cube()
+    fit = oracle.fit_tensor(fitted(X).axis_factors_)
+    for other in range(3):
+        rest = tuple(one for one in range(3) if one != other)
+        assert_allclose(np.where(np.isnan(X), 0.0, fit).sum(rest), np.nansum(X, rest), rtol=1e-8)
+
+
+def refused(call, *words):
+    with pytest.raises((DataError, ParameterError)) as error:
+        call()
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_tensors_that_can_not_be():
+    X = cube()
+    for value, place, sentence in (
+        (
+            -1.0,
+            (1, 2, 0),
+            "Values must be 0 or larger under the Kullback-Leibler loss. Found -1 at position (1, 2, 0).",
+        ),
+        (np.inf, (0, 3, 2), "Values must be finite. Found inf at position (0, 3, 2)."),
+        (-np.inf, (4, 0, 0), "Found -inf at position (4, 0, 0)."),
+    ):
+        wrong = X.copy()
+        wrong[place] = value
+        refused(lambda wrong=wrong: RankOneNMF().fit(wrong), sentence)
+    refused(
+        lambda: RankOneNMF().fit(np.full((2, 3, 4), NAN)),
+        "At least one cell must be seen. Found none in shape (2, 3, 4)",
+    )
+    refused(lambda: RankOneNMF().fit(np.empty((2, 0, 4))), "Every axis of X must have a length of 1 or more")
+    refused(lambda: RankOneNMF().fit(np.empty((0, 2, 4))), "Every axis of X must have a length of 1 or more")
+    refused(lambda: RankOneNMF().fit([[[1.0, 2.0], [3.0]], [[1.0, 2.0], [3.0, 4.0]]]), "one length")
+    refused(
+        lambda: RankOneNMF().fit(X, cell_weight=np.ones((5, 12))), "cell_weight must have the shape of X, (5, 4, 3)"
+    )
+    refused(lambda: RankOneNMF().fit(X, cell_weight=-np.ones(X.shape)), "Weights of cells must be")
+    refused(lambda: RankOneNMF().fit([[["a", "b"], ["c", "d"]]]), "Values must be numbers. Found 'a'")
+    huge = np.full((3, 2, 2), 1e308)
+    refused(lambda: RankOneNMF().fit(huge), "finite")
+
+
+def test_rows_that_do_not_fit_a_model_of_a_tensor():
+    X = cube()
+    model = fitted(X)
+    for call in (model.transform, model.predict, model.complete, model.score):
+        for wrong in (X[0], X[:, :, :2], X.reshape(5, 12), X[..., None], np.ones(3)):
+            refused(lambda call=call, wrong=wrong: call(wrong), "X must have rows of the shape that was fitted, (4, 3)")
+    refused(lambda: model.predict(0, 0), "a position on each of the 3 axes. Found 2")
+    refused(lambda: model.predict(0, 0, 0, 0), "a position on each of the 3 axes. Found 4")
+    for wrong in ((0, 4, 0), (0, 0, 3), (0, -1, 0), (0, "a", 0), (0, 0.5, 0), (5, 0, 0), (-1, 0, 0)):
+        refused(lambda wrong=wrong: model.predict(*wrong), "must be")
+    refused(lambda: model.transform(X, cell_weight=np.ones((5, 12))), "shape")
+    matrix = fitted(table())
+    refused(lambda: matrix.predict(0, 0, 0), "two arguments for a matrix")
+    refused(lambda: matrix.transform(X), "dim 3")
+
+
+def test_a_model_can_be_fitted_to_a_matrix_again():
+    model = RankOneNMF().fit(cube())
+    model.fit(table())
+    assert_allclose(product(model), product(fitted(table())), rtol=1e-12)
+    assert model.predict(0, 1).shape == ()
+    assert model.complete(table()).shape == (9, 7)
+
+
+# The end of a run
+
+
+def test_max_iter_is_told():
+    X = chain(12)
+    with pytest.warns(ConvergenceWarning, match="RankOneNMF: Stopped at max_iter") as told:
+        model = RankOneNMF(max_iter=3).fit(X)
+    assert told[0].filename == __file__
+    assert (model.status_, model.n_iter_, len(model.trace_["objective"])) == (Status.MAX_ITER, 3, 3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_ends_at_max_iter_by_itself_has_converged():
+    X = holed(gammas((9, 7)), 0.1)
+    needed = RankOneNMF().fit(X).n_iter_
+    assert needed > 2
+    model = RankOneNMF(max_iter=needed).fit(X)
+    assert (model.status_, model.n_iter_) == (Status.CONVERGED, needed)
+    assert RankOneNMF(max_iter=1).fit(gammas((9, 7))).status_ is Status.CONVERGED
+    assert RankOneNMF("a1gm", max_iter=1).fit(gammas((9, 7))).status_ is Status.CONVERGED
+
+
+def test_ctrl_c_keeps_the_fit_so_far(monkeypatch):
+    X = chain(12)
+    sweeps = []
+    exact = import_module("halfseen.rank_one.exact")
+    sweep = exact.sweep
+
+    def interrupted(*args, **kwargs):
+        sweeps.append(1)
+        if len(sweeps) == 5:
+            raise KeyboardInterrupt
+        return sweep(*args, **kwargs)
+
+    monkeypatch.setattr(exact, "sweep", interrupted)
+    model = RankOneNMF()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    monkeypatch.undo()
+    assert model.status_ is Status.INTERRUPTED
+    assert model.n_iter_ == len(model.trace_["objective"]) == len(model.trace_["seconds"]) == 4
+    four = fitted(X, max_iter=4)
+    assert_array_equal(model.W_, four.W_)
+    assert_allclose(model.complete(X), np.where(np.isnan(X), product(four), X), rtol=1e-12)
+
+
+def test_the_trace_has_seconds_that_grow():
+    model = fitted(chain(12))
+    assert len(model.trace_["seconds"]) == model.n_iter_
+    assert (np.diff(model.trace_["seconds"]) >= 0).all()
+    assert model.trace_["seconds"][0] > 0
+
+
+# scikit-learn's company, files
+
+
+@every_method
+def test_a_file_holds_all_of_it(method, tmp_path):
+    X = blocks(table(), gammas((2, 2))) if method != "a1gm" else table()
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(len(X))], columns=[f"c{j}" for j in range(X.shape[1])])
+    for data in (X, np.asfortranarray(X), frame, stored(X)):
+        model = fitted(data, method)
+        model.save(tmp_path / "model")
+        back = halfseen.load(tmp_path / "model")
+        assert back.get_params() == model.get_params()
+        assert (back.n_parts_, back.n_iter_, back.status_) == (model.n_parts_, model.n_iter_, model.status_)
+        assert back.n_parts_ == (2 if method != "a1gm" else 1)
+        arrays = [(*one.parts_, *one.axis_factors_, one.W_, one.H_) for one in (model, back)]
+        for mine, theirs in zip(*arrays, strict=True):
+            assert_array_equal(mine, theirs)
+            assert mine.dtype == theirs.dtype
+        assert hasattr(back, "increase_rate_") == (method == "a1gm")
+        if method == "a1gm":
+            assert back.increase_rate_ == model.increase_rate_ > 1
+        assert_array_equal(np.asarray(back.complete(data)), np.asarray(model.complete(data)))
+        assert_array_equal(back.transform(data), model.transform(data))
+        back.save(tmp_path / "again")
+        assert halfseen.load(tmp_path / "again").n_parts_ == model.n_parts_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        back.fit(X)  # what was loaded can be fitted anew
+    assert_allclose(product(back), product(model), rtol=1e-9)
+
+
+@every_method
+def test_clones_pickles_and_parameters(method):
+    X = table()
+    model = fitted(X, method, tol=1e-8, max_iter=50)
+    assert not hasattr(clone(model), "W_")
+    assert clone(model).get_params() == model.get_params()
+    back = pickle.loads(pickle.dumps(model))
+    assert_array_equal(back.transform(X), model.transform(X))
+    assert_array_equal(back.complete(X), model.complete(X))
+    assert_array_equal(pickle.loads(pickle.dumps(back)).complete(X), model.complete(X))
+    with pytest.raises(ParameterError, match="max_iter"):
+        model.set_params(n_epochs=3)
+    assert model.set_params(method="em").method == "em"
+
+
+def test_parameters_are_checked():
+    X = table()
+    for parameters, words in (
+        ({"method": "exakt"}, "Did you mean 'exact'"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"tol": -1.0}, "tol must be"),
+        ({"unseen": "nothing"}, "unseen must be"),
+        ({"engine": "moon"}, "engine must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            RankOneNMF(**parameters).fit(X)
+    with pytest.raises(NotFittedError):
+        RankOneNMF().transform(X)
+    for call in ("predict", "complete", "score", "inverse_transform", "recommend"):
+        with pytest.raises(NotFittedError):
+            getattr(RankOneNMF(), call)(X)
+
+
+@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
+def test_a_search_over_methods_and_a_pipeline():
+    X = grid_like(30, 8, [3, 17], [2, 5])
+    search = GridSearchCV(RankOneNMF(), {"method": METHODS, "tol": [1e-6, 1e-10]}, cv=3).fit(X)
+    assert set(search.cv_results_["param_method"]) == set(METHODS)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_score_ == search.cv_results_["mean_test_score"].max()
+    pipeline = make_pipeline(RankOneNMF(), LinearRegression())
+    target = fitted(X).W_[:, 0] * 3.0 + 1.0
+    assert pipeline.fit(X, target).score(X, target) > 1 - 1e-9
+    assert list(pipeline[:-1].get_feature_names_out()) == ["rankonenmf0"]
+
+
+def test_names_of_columns_are_remembered():
+    frame = pd.DataFrame(table(), columns=list("abcdefg"))
+    model = fitted(frame)
+    assert list(model.feature_names_in_) == list("abcdefg")
+    assert list(model.column_labels_) == list("abcdefg")
+    assert_allclose(model.transform(frame), model.W_, rtol=1e-9)
+    assert not hasattr(model.fit(table()), "feature_names_in_")
+    assert model.transform(pd.DataFrame(table())).shape == (9, 1)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_the_number_of_threads_changes_no_bit_of_what_follows(n_jobs):
+    X = table()
+    model = fitted(X, n_jobs=n_jobs)
+    plain = fitted(X)
+    assert_array_equal(model.W_, plain.W_)
+    assert_array_equal(model.transform(X), plain.transform(X))
+    assert_array_equal(model.complete(X), plain.complete(X))
+
+
+# Odd tables
+
+
+@every_method
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1)])
+def test_a_row_a_column_a_cell(shape, order, method):
+    X = np.asarray(gammas(shape), order=order)
+    assert_allclose(product(fitted(X, method)), X, rtol=1e-12)
+    assert_allclose(product(fitted(np.zeros(shape), method)), 0.0)
+    if max(shape) == 5 and method != "a1gm":
+        X.flat[2] = NAN
+        model = fitted(X, method)
+        assert_allclose(product(model)[~np.isnan(X)], X[~np.isnan(X)], rtol=1e-9)
+        blank = model.W_ if shape[0] == 5 else model.H_
+        assert blank[2] == pytest.approx(np.delete(blank, 2).mean(), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["exact", "em"])
+def test_nothing_but_zeros_and_holes(method):
+    X = holed(np.zeros((5, 4)), 0.5)
+    X[2] = NAN
+    model = fitted(X, method)
+    assert_array_equal(product(model), 0.0)
+    assert (model.n_parts_, model.status_) == (0, Status.CONVERGED)
+    assert_array_equal(np.concatenate(model.parts_), -1)
+    assert_array_equal(model.complete(X), np.where(np.isnan(X), 0.0, X))
+
+
+@every_method
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_lines_of_zeros_are_met_exactly(order, method):
+    X = gammas((6, 5))
+    X[3], X[:, 1] = 0.0, 0.0
+    X[2, 4] = NAN
+    model = fitted(np.asarray(X, order=order), method)
+    assert model.W_[3] == model.H_[1] == 0
+    assert_array_equal(model.parts_[0], [0, 0, 0, -1, 0, 0])
+    assert_array_equal(model.parts_[1], [0, -1, 0, 0, 0])
+    assert_allclose(model.transform(X), model.W_, rtol=1e-9)
+
+
+@every_method
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_can_not_be_is_refused_with_its_place(order, method):
+    for value in (-2.0, np.inf, -np.inf):
+        X = table()
+        X[3, 1] = value
+        words = f"Found {value:g} at row 3, column 1"
+        refused(lambda X=X: RankOneNMF(method).fit(np.asarray(X, order=order)), words)
+        refused(lambda X=X: RankOneNMF(method).fit(stored(X)), words)
+    refused(lambda: RankOneNMF(method).fit(np.full((3, 4), NAN, order=order)), "At least one cell must be seen")
+    refused(lambda: RankOneNMF(method).fit(np.empty((0, 4))), "0 sample")
+    refused(lambda: RankOneNMF(method).fit(np.empty((4, 0))), "0 feature")
+    refused(
+        lambda: RankOneNMF(method).fit([["a", "b"], ["c", "d"]]), "Values must be numbers. Found 'a' at row 0, column 0"
+    )
+    refused(lambda: RankOneNMF(method).fit(np.ones(3)), "1D array")
+    refused(lambda: RankOneNMF(method).fit(None), "None")
+    refused(
+        lambda: RankOneNMF(method).fit(np.full((2, 2), 1e308, order=order)), "sum of every row and column", "inf in "
+    )
+
+
+def test_new_rows_that_do_not_fit():
+    model = fitted(table())
+    for wrong in (np.ones((2, 6)), np.ones((2, 8)), stored(np.ones((2, 8)))):
+        for call in (model.transform, model.score, model.complete):
+            refused(lambda call=call, wrong=wrong: call(wrong), "RankOneNMF is expecting 7 features")
+    refused(lambda: model.transform(-np.ones((2, 7))), "Found -1 at row 0, column 0")
+    refused(lambda: model.complete(-np.ones((2, 7))), "Found -1 at row 0, column 0")
+    refused(lambda: model.predict([0, 1], [0]), "rows and cols must be equally long")
+    refused(lambda: model.predict([99], [0]), "Positions of rows must be 0 to 8")
+    refused(lambda: model.inverse_transform(np.ones((3, 2))), "W must hold numbers")
+    refused(lambda: model.predict(stored(table())), "X must be dense")
+
+
+def test_the_data_are_left_alone():
+    X = table()
+    kept = X.copy()
+    for data in (X, np.asfortranarray(X), masked(X)):
+        model = fitted(data)
+        model.complete(data)
+        model.transform(data)
+        assert_array_equal(np.asarray(np.ma.filled(data, NAN)), kept)
+    cells = stored(X).tocsr()
+    weights = np.ones(cells.nnz)
+    model = fitted(cells, cell_weight=weights)
+    before = model.recommend([0]).ids
+    expected = model.complete(stored(X).tocsr())
+    cells.data[:], cells.indices[:], weights[:] = 0.0, 0, 5.0  # the model keeps what it knows
+    assert_array_equal(model.recommend([0]).ids, before)
+    assert_allclose(model.complete(stored(X).tocsr()), expected, rtol=1e-9)
+
+
+def test_a_model_that_fails_to_fit_again_keeps_its_factors():
+    model = RankOneNMF("a1gm").fit(table())
+    W, rate = model.W_.copy(), model.increase_rate_
+    with pytest.raises(DataError):
+        model.fit(np.full((3, 3), -1.0))
+    assert_array_equal(model.W_, W)
+    assert model.increase_rate_ == rate

@@ -1,0 +1,287 @@
+"""Sums, counts and lists of holes: the same from every kind of table, in any number of blocks, on any threads."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from halfseen import observe
+from halfseen.data import Observed
+from halfseen.engines.threads import Threads
+from halfseen.rank_one import DenseTable, ListedTable, exposure, tables
+from halfseen.rank_one.exposure import Exposure
+from halfseen.rank_one.marginals import along_axes, unfolded
+
+from . import oracle
+from .cases import NAN, TABLES, counts, fitted, gammas, holed, product, weights_for
+
+THREADS = Threads(1)
+every_table = pytest.mark.parametrize("X", TABLES.values(), ids=TABLES)
+
+
+def phi_of(marginals):
+    """How much each cell of the data counts, from the exposure as it is listed."""
+    listed = marginals.exposure
+    phi = np.full(listed.shape, listed.base)
+    rows = np.repeat(np.arange(listed.shape[0]), np.diff(listed.indptr))
+    np.add.at(phi, (rows, listed.indices), listed.change)
+    if marginals.merged is not None:
+        every = np.repeat(phi[-1:], marginals.length(0), axis=0)
+        every[marginals.merged.rows] = phi[:-1]
+        phi = every
+    return phi if marginals.axes[0] == 0 else phi.T
+
+
+def assert_marginals(table, X, phi, weights=None):
+    """Against plain NumPy; where the table lies column by column, in its order."""
+    marginals = table.marginals
+    if marginals.axes[0] != 0:
+        X, phi = X.T, phi.T
+    weighted = np.nan_to_num(X) * (1.0 if weights is None else weights)
+    turned = phi_of(marginals) if marginals.axes[0] == 0 else phi_of(marginals).T
+    assert_allclose(turned, phi, rtol=1e-14, atol=1e-15)
+    assert_allclose(marginals.every_sum, weighted.sum(1), rtol=1e-13)
+    assert_allclose(marginals.sums[1], weighted.sum(0), rtol=1e-13)
+    assert marginals.total == pytest.approx(weighted.sum(), rel=1e-13)
+    assert_array_equal(marginals.counts[1], (~np.isnan(X)).sum(0))
+    assert marginals.counts[0].sum() == (~np.isnan(X)).sum()
+    above = (weighted > 0).sum(1)[weighted.sum(1) > 0]
+    assert table.positives == (above.min(), above.max())
+    assert_exposure(marginals, phi)
+
+
+def assert_exposure(marginals, phi):
+    """Sums over the list are products with phi; merged rows stand for all of them."""
+    rng = np.random.default_rng(0)
+    near, far = (rng.gamma(1.0, 1.0, size) for size in marginals.exposure.shape)
+    every = phi if marginals.merged is None else phi[_places(marginals)]
+    assert_allclose(marginals.exposure.of_rows(far, THREADS), every @ far, rtol=1e-12)
+    assert_allclose(marginals.exposure.of_columns(near, THREADS), near @ every, rtol=1e-12)
+
+
+def _places(marginals):
+    """Which row of the data each row of the marginals is; for the merged one, any of its rows."""
+    alone = np.ones(marginals.length(0), bool)
+    alone[marginals.merged.rows] = False
+    return np.append(marginals.merged.rows, np.flatnonzero(alone)[0])
+
+
+@every_table
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_dense_tables(X, order, dtype):
+    X = X.astype(dtype)
+    data = np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2] if order == "strided" else np.asarray(X, order=order)
+    table = DenseTable(data, THREADS)
+    assert table.sound
+    assert_marginals(table, X.astype(float), oracle.exposures(X.astype(float)))
+
+
+@every_table
+@pytest.mark.parametrize("weighted", [False, True])
+def test_lists_of_cells(X, weighted):
+    C = weights_for(X) if weighted else None
+    assert_marginals(ListedTable(observe(X, cell_weight=C)), X, oracle.exposures(X, C), C)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("full", [False, True])
+def test_unseen_zeros(weighted, full):
+    X = counts((7, 6), 1) + full
+    C = weights_for(X) if weighted else np.ones(X.shape)
+    observed = observe(X, unseen="zero", cell_weight=C if weighted else None)
+    phi = np.where(X > 0, C, C if weighted else 1.0)
+    marginals = ListedTable(observed).marginals
+    assert_allclose(phi_of(marginals), phi, rtol=1e-14)
+    assert_allclose(marginals.sums[0], (C * X).sum(1), rtol=1e-13)
+    assert not marginals.blank(0).any()
+
+
+def test_a_cell_seen_twice():
+    rows, columns, values = np.array([0, 0, 1, 2, 2]), np.array([1, 1, 0, 1, 2]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    for unseen, phi in (("missing", [[0, 2, 0], [1, 0, 0], [0, 1, 1]]), ("zero", [[1, 2, 1], [1, 1, 1], [1, 1, 1]])):
+        observed = Observed.from_cells(rows, columns, values, (3, 3), duplicates="keep", unseen=unseen)
+        marginals = ListedTable(observed).marginals
+        assert_allclose(phi_of(marginals), phi)
+        assert_allclose(marginals.sums[0], [3, 3, 9])
+        assert_allclose(marginals.sums[1], [3, 7, 5])
+
+
+def test_the_shorter_list_is_kept():
+    """Holes if they are few, else what was seen; for a list of cells as for a dense table."""
+    for share, lists_holes in ((0.1, True), (0.4, True), (0.6, False), (0.9, False)):
+        X = holed(gammas((20, 15)), share)
+        for table in (DenseTable(X, THREADS), DenseTable(np.asfortranarray(X), THREADS), ListedTable(observe(X))):
+            listed = table.marginals.exposure
+            assert (listed.base > 0) == lists_holes
+            assert listed.indices.size == min(np.isnan(X).sum(), (~np.isnan(X)).sum())
+            assert table.marginals.binary
+
+
+def test_rows_without_a_hole_are_one():
+    """Their factors are in proportion to their sums, so that a fit need not know them one by one."""
+    X = gammas((50, 6))
+    X[[7, 30], [2, 4]] = NAN
+    merged = DenseTable(X, THREADS).marginals
+    assert merged.exposure.shape == (3, 6)
+    assert_array_equal(merged.merged.rows, [7, 30])
+    assert_allclose(merged.each_row(np.array([5.0, 6.0, 1.0]))[[7, 30]], [5.0, 6.0])
+    shares = np.delete(merged.each_row(np.array([5.0, 6.0, 1.0])), [7, 30])
+    whole = np.delete(X.sum(1), [7, 30])
+    assert_allclose(shares, whole / whole.sum(), rtol=1e-13)
+    assert_array_equal(np.flatnonzero(merged.label_of_each_row(np.array([3, 4, 0]), -1)), [7, 30])
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.8])
+@pytest.mark.parametrize("kind", ["dense", "flipped", "listed", "weighted", "tensor"])
+def test_many_blocks_and_threads_give_the_same_bits(share, kind, monkeypatch):
+    monkeypatch.setattr(tables, "_CELLS_PER_BLOCK", 300)
+    monkeypatch.setattr(exposure, "_CELLS_PER_BLOCK", 50)
+    X = holed(gammas((130, 24), 5), share, 5)
+    data = {"flipped": np.asfortranarray(X), "listed": observe(X), "tensor": X.reshape(130, 4, 6)}.get(kind, X)
+    C = weights_for(X) if kind == "weighted" else None
+    if kind != "listed" and C is None:
+        table = DenseTable(X, THREADS)
+        assert len(table._blocks) > 5
+        assert len(table.marginals.exposure._blocks) > 1
+    one, two, three = (fitted(data, cell_weight=C, n_jobs=n_jobs) for n_jobs in (1, 2, 3))
+    for other in (two, three):
+        assert_array_equal(one.W_, other.W_)
+        assert_array_equal(one.H_, other.H_)
+        assert_array_equal(one.trace_["objective"], other.trace_["objective"])
+    monkeypatch.undo()
+    assert_allclose(product(fitted(data, cell_weight=C)), product(one), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["a1gm", "em"])
+def test_the_other_methods_give_the_same_bits_too(method, monkeypatch):
+    monkeypatch.setattr(tables, "_CELLS_PER_BLOCK", 300)
+    monkeypatch.setattr(exposure, "_CELLS_PER_BLOCK", 10)
+    X = gammas((130, 24), 6)
+    X[::9, ::5] = NAN
+    one, two, three = (fitted(X, method, n_jobs=n_jobs) for n_jobs in (1, 2, 3))
+    for other in (two, three):
+        assert_array_equal(one.W_, other.W_)
+        assert_array_equal(one.H_, other.H_)
+    monkeypatch.undo()
+    assert_allclose(product(fitted(X, method)), product(one), rtol=1e-9)
+
+
+@pytest.mark.parametrize("cells_per_block", [1, 2, 7, 10_000])
+def test_blocks_cover_every_row_once(cells_per_block, monkeypatch):
+    monkeypatch.setattr(exposure, "_CELLS_PER_BLOCK", cells_per_block)
+    monkeypatch.setattr(exposure, "_MOST_BLOCKS", 5)
+    rng = np.random.default_rng(0)
+    for sizes in ([0, 0, 0], [100, 0, 0, 1], [0, 0, 0, 50], [3] * 40, [1], [0], rng.integers(0, 9, 60).tolist()):
+        indptr = np.append(0, np.cumsum(sizes))
+        listed = Exposure.of_holes(indptr, np.zeros(indptr[-1], np.int32), (len(sizes), 200))
+        blocks = listed._blocks
+        rows = [row for block in blocks for row in range(block.start, block.stop)]
+        assert rows == list(range(len(sizes)))
+        assert len(blocks) <= 6
+
+
+# Giants that are holes
+
+
+@pytest.mark.parametrize("sizes", [(1e18, 1e-12), (1e30, 1e25), (1e200, 1e100)])
+def test_sums_that_a_giant_would_hide(sizes):
+    """Both sums of an exposure, by `math.fsum` over the cells that count."""
+    X = holed(gammas((14, 11)), 0.2)
+    X[[0, 3, 5], 4], X[[0, 7], 9], X[6, :10] = NAN, NAN, NAN
+    near, far = gammas(14, 1), gammas(11, 2)
+    far[[4, 9]] = sizes
+    near[[0, 6]] = sizes
+    hole = np.isnan(X)
+    listed = Exposure.of_holes(np.append(0, np.cumsum(hole.sum(1))), np.nonzero(hole)[1].astype(np.int32), X.shape)
+    assert_allclose(listed.of_rows(far, THREADS), [math.fsum(far[~row]) for row in hole], rtol=1e-13)
+    assert_allclose(listed.of_columns(near, THREADS), [math.fsum(near[~column]) for column in hole.T], rtol=1e-13)
+
+
+def test_cells_of_tiny_weight_among_zeros_keep_their_digits():
+    X, C = counts((5, 4), 3) + 1.0, np.random.default_rng(0).uniform(0.5, 2.0, (5, 4))
+    X[0, 0], C[0, 0] = 0.0, 1.0
+    C[2] *= 1e-10
+    assert_allclose(product(fitted(X, cell_weight=C, unseen="zero")), np.outer(*oracle.best(X, C)), rtol=1e-9)
+
+
+# Soundness and fingerprints
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("m", [6, 50])
+def test_what_is_wrong_with_a_table_is_noticed(order, m):
+    X = holed(gammas((9, m)), 0.2)
+    assert DenseTable(np.asarray(X, order=order), THREADS).sound
+    for value in (-1.0, -1e-300, np.inf, -np.inf):
+        wrong = X.copy()
+        wrong[4, 3] = value
+        assert not DenseTable(np.asarray(wrong, order=order), THREADS).sound
+    wrong = X.copy()
+    wrong[4, 3], wrong[4, 4] = np.inf, -np.inf
+    assert not DenseTable(np.asarray(wrong, order=order), THREADS).sound
+    wrong = gammas((9, m))
+    wrong[4] = 1e308
+    assert not DenseTable(np.asarray(wrong, order=order), THREADS).sound
+    assert not DenseTable(np.full((3, 4), NAN), THREADS).sound
+    assert DenseTable(np.zeros((3, 4)), THREADS).sound
+
+
+def test_sums_and_counts_are_those_of_the_data_in_its_order():
+    X = holed(gammas((9, 7)), 0.2)
+    seen = ~np.isnan(X)
+    expected = (np.nansum(X, 1), np.nansum(X, 0), seen.sum(1), seen.sum(0))
+    for table in (DenseTable(X, THREADS), DenseTable(np.asfortranarray(X), THREADS), ListedTable(observe(X))):
+        for found, wanted in zip(table.marginals.in_data_order(), expected, strict=True):
+            assert_allclose(found, wanted, rtol=1e-14)
+
+
+# Tensors
+
+
+def test_tensors_are_unfolded_as_reshape_does():
+    a, b, c = gammas(2), gammas(3, 1), gammas(4, 2)
+    assert_allclose(unfolded((a, b, c)), np.einsum("a,b,c->abc", a, b, c).reshape(-1), rtol=1e-15)
+    assert unfolded((a,)) is a
+    cube = gammas((2, 3, 4))
+    for found, axes in zip(along_axes(cube), ((1, 2), (0, 2), (0, 1)), strict=True):
+        assert_allclose(found, cube.sum(axes), rtol=1e-14)
+    (alone,) = along_axes(a)
+    assert_array_equal(alone, a)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_sums_along_the_axes_of_a_tensor(share, weighted):
+    X = holed(gammas((4, 3, 5)), share)
+    C = weights_for(X) if weighted else None
+    flat = X.reshape(4, 15)
+    table = (
+        ListedTable(observe(flat, cell_weight=C.reshape(4, 15)), (3, 5))
+        if weighted
+        else DenseTable(flat, THREADS, (3, 5))
+    )
+    marginals = table.marginals
+    data = np.nan_to_num(X) * (C if weighted else 1.0)
+    for axis, axes in enumerate(((1, 2), (0, 2), (0, 1))):
+        sums = marginals.every_sum if axis == 0 else marginals.sums[axis]
+        assert_allclose(sums, data.sum(axes), rtol=1e-13)
+        if axis:
+            assert_array_equal(marginals.counts[axis], (~np.isnan(X)).sum(axes))
+    assert marginals.inner_shape == (3, 5)
+    assert marginals.axes == (0, 1, 2)
+
+
+def test_a_column_ordered_tensor_is_not_turned():
+    X = np.asfortranarray(gammas((4, 15)))
+    assert DenseTable(X, THREADS, (3, 5)).marginals.axes == (0, 1, 2)
+
+
+def test_sparse_formats_are_one_table():
+    X = counts((9, 7), 2)
+    stored = sparse.coo_array(X)
+    fits = [product(fitted(stored.asformat(form), unseen="zero")) for form in ("csr", "csc", "coo", "lil", "dok")]
+    for fit in fits:
+        assert_allclose(fit, np.outer(X.sum(1), X.sum(0)) / X.sum(), rtol=1e-12)

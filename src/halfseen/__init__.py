@@ -9,15 +9,25 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from halfseen import data, errors, geometry
+    from halfseen import data, errors, geometry, metrics
     from halfseen.data import Observed, datasets, observe
-    from halfseen.estimators import PoissonFactorization, RankOneNMF, Recommendations, WeightedNMF, load
+    from halfseen.estimators import (
+        OrdNMF,
+        PoissonFactorization,
+        Quantizer,
+        RankOneNMF,
+        Recommendations,
+        WeightedNMF,
+        load,
+    )
     from halfseen.rank_one import rank_one_nmmf
     from halfseen.result import Status
 
 _ROOMS = {
     "Observed": "data",
+    "OrdNMF": "estimators",
     "PoissonFactorization": "estimators",
+    "Quantizer": "estimators",
     "RankOneNMF": "estimators",
     "Recommendations": "estimators",
     "Status": "result",
@@ -30,7 +40,9 @@ _ROOMS = {
 
 __all__ = [
     "Observed",
+    "OrdNMF",
     "PoissonFactorization",
+    "Quantizer",
     "RankOneNMF",
     "Recommendations",
     "Status",
@@ -40,6 +52,7 @@ __all__ = [
     "errors",
     "geometry",
     "load",
+    "metrics",
     "observe",
     "rank_one_nmmf",
 ]

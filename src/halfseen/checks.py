@@ -135,3 +135,27 @@ def start(*names: str) -> Rule:
         return f"{allowed} or a pair of arrays (W0, H0)", "W0 has a row for each row of X, H0 one for each column."
 
     return rule
+
+
+def rising(above: float | None = None) -> Rule:
+    """None, or numbers of which each is larger than the one before."""
+
+    def rule(value: Any) -> tuple[str, str] | None:
+        if value is None:
+            return None
+        try:
+            numbers = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            numbers = np.empty((0, 0))
+        bounded = above is None or (numbers > above).all()
+        if (
+            numbers.ndim == 1
+            and numbers.size
+            and np.isfinite(numbers).all()
+            and (np.diff(numbers) > 0).all()
+            and bounded
+        ):
+            return None
+        return f"None or rising numbers{'' if above is None else f' above {above:g}'}", "List them in their order."
+
+    return rule

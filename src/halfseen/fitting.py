@@ -47,7 +47,7 @@ def run(task: Task, solver: Solver[Any], start: Start, *, max_iter: int, tol: fl
         status = Status.INTERRUPTED
     rows, columns = _with_blanks_filled(task, solver, state)
     trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
-    return Fit(_fetched(task, rows), _fetched(task, columns), task.likelihood, trace, status)
+    return Fit(_fetched(task, rows), _fetched(task, columns), state.likelihood, trace, status)
 
 
 def _begun(task: Task, solver: Solver[Any], start: Start) -> State[Any]:

@@ -313,6 +313,18 @@ def test_data_said_in_another_way_are_completed_alike(method):
         assert_allclose(model.complete(SAME_DATA[way](X)), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_other_holes_with_the_same_sums_are_another_table(weighted):
+    """All sums and all numbers of seen cells agree, and yet the rows are not those of the fit."""
+    X = np.array([[NAN, 2.0, 3.0], [2.0, NAN, 3.0], [4.0, 1.0, 1.0]])
+    other = np.array([[2.0, NAN, 3.0], [NAN, 2.0, 3.0], [4.0, 1.0, 1.0]])
+    model = fitted(X, cell_weight=np.ones((3, 3)) if weighted else None)
+    assert_allclose(model.complete(X), np.where(np.isnan(X), product(model), X), rtol=1e-12)
+    expected = np.where(np.isnan(other), model.transform(other) @ model.H_.T, other)
+    assert_allclose(model.complete(other), expected, rtol=1e-9)
+    assert np.abs(expected[0, 1] / product(model)[0, 1] - 1) > 0.1
+
+
 def test_long_tables_are_completed_with_a_line_for_every_pair():
     X = table()
     for frame in (pd.DataFrame(long_lines(X)), pl.DataFrame(long_lines(X))):

@@ -30,10 +30,10 @@ def parts_and_truth(X, weighted=False):
         else ListedTable(observe(flat, cell_weight=C.reshape(flat.shape)), inner)
     )
     splits = np.cumsum(X.shape)[:-1]
-    parts = parts_of(table)
+    parts = parts_of(table, table.condensed)
     if parts.marginals.merged is not None:  # one by one, to compare with the oracle
         table = ListedTable(observe(flat), inner)
-        parts = parts_of(table)
+        parts = parts_of(table, table.condensed)
 
     def cost(logs):
         return oracle.cost_tensor(X, [np.exp(log) for log in np.split(logs, splits)], C)

@@ -28,9 +28,7 @@ def phi_of(marginals):
     rows = np.repeat(np.arange(listed.shape[0]), np.diff(listed.indptr))
     np.add.at(phi, (rows, listed.indices), listed.change)
     if marginals.merged is not None:
-        every = np.repeat(phi[-1:], marginals.length(0), axis=0)
-        every[marginals.merged.rows] = phi[:-1]
-        phi = every
+        phi = phi[marginals.merged.group]
     return phi if marginals.axes[0] == 0 else phi.T
 
 
@@ -62,10 +60,8 @@ def assert_exposure(marginals, phi):
 
 
 def _places(marginals):
-    """Which row of the data each row of the marginals is; for the merged one, any of its rows."""
-    alone = np.ones(marginals.length(0), bool)
-    alone[marginals.merged.rows] = False
-    return np.append(marginals.merged.rows, np.flatnonzero(alone)[0])
+    """For each row of the marginals, a row of the data that is part of it."""
+    return [int(np.argmax(marginals.merged.group == part)) for part in range(marginals.sums[0].size)]
 
 
 @every_table
@@ -116,22 +112,35 @@ def test_the_shorter_list_is_kept():
         for table in (DenseTable(X, THREADS), DenseTable(np.asfortranarray(X), THREADS), ListedTable(observe(X))):
             listed = table.marginals.exposure
             assert (listed.base > 0) == lists_holes
-            assert listed.indices.size == min(np.isnan(X).sum(), (~np.isnan(X)).sum())
+            assert table.marginals.row_by_row().exposure.indices.size == min(np.isnan(X).sum(), (~np.isnan(X)).sum())
             assert table.marginals.binary
 
 
-def test_rows_without_a_hole_are_one():
+def test_rows_with_the_same_holes_are_one():
     """Their factors are in proportion to their sums, so that a fit need not know them one by one."""
     X = gammas((50, 6))
-    X[[7, 30], [2, 4]] = NAN
-    merged = DenseTable(X, THREADS).marginals
-    assert merged.exposure.shape == (3, 6)
-    assert_array_equal(merged.merged.rows, [7, 30])
-    assert_allclose(merged.each_row(np.array([5.0, 6.0, 1.0]))[[7, 30]], [5.0, 6.0])
-    shares = np.delete(merged.each_row(np.array([5.0, 6.0, 1.0])), [7, 30])
-    whole = np.delete(X.sum(1), [7, 30])
-    assert_allclose(shares, whole / whole.sum(), rtol=1e-13)
-    assert_array_equal(np.flatnonzero(merged.label_of_each_row(np.array([3, 4, 0]), -1)), [7, 30])
+    X[[7, 30, 41], [2, 4, 2]] = NAN
+    told = DenseTable(X, THREADS).marginals
+    assert told.exposure.shape == (3, 6)
+    assert_array_equal(told.merged.group[[7, 30, 41, 0]], [0, 1, 0, 2])
+    shares = told.each_row(np.array([5.0, 6.0, 1.0]))
+    sums = np.nansum(X, 1)
+    for part, factor in ((0, 5.0), (1, 6.0), (2, 1.0)):
+        inside = told.merged.group == part
+        assert_allclose(shares[inside], factor * sums[inside] / sums[inside].sum(), rtol=1e-13)
+    alone = told.row_by_row()
+    assert alone.merged is None
+    assert_allclose(phi_of(alone), ~np.isnan(X))
+    assert_array_equal(alone.counts[0], (~np.isnan(X)).sum(1))
+    assert_allclose(alone.sums[0], sums, rtol=1e-13)
+
+
+def test_rows_of_too_many_kinds_stay_alone(monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_KINDS", 3)
+    X = holed(gammas((30, 9)), 0.3)
+    told = DenseTable(X, THREADS).marginals
+    assert told.sums[0].size == np.isnan(X).any(1).sum() + (~np.isnan(X)).all(1).any()
+    assert_allclose(phi_of(told), ~np.isnan(X))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 0.8])
@@ -207,7 +216,7 @@ def test_cells_of_tiny_weight_among_zeros_keep_their_digits():
     assert_allclose(product(fitted(X, cell_weight=C, unseen="zero")), np.outer(*oracle.best(X, C)), rtol=1e-9)
 
 
-# Soundness and fingerprints
+# Soundness
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -229,13 +238,21 @@ def test_what_is_wrong_with_a_table_is_noticed(order, m):
     assert DenseTable(np.zeros((3, 4)), THREADS).sound
 
 
-def test_sums_and_counts_are_those_of_the_data_in_its_order():
+def test_a_signature_is_that_of_the_data_however_they_lie():
     X = holed(gammas((9, 7)), 0.2)
     seen = ~np.isnan(X)
     expected = (np.nansum(X, 1), np.nansum(X, 0), seen.sum(1), seen.sum(0))
+    first = DenseTable(X, THREADS).marginals.signature(THREADS)
     for table in (DenseTable(X, THREADS), DenseTable(np.asfortranarray(X), THREADS), ListedTable(observe(X))):
-        for found, wanted in zip(table.marginals.in_data_order(), expected, strict=True):
-            assert_allclose(found, wanted, rtol=1e-14)
+        found = table.marginals.signature(THREADS)
+        for one, wanted in zip(found, (*expected, first[-1]), strict=True):
+            assert_allclose(one, wanted, rtol=1e-13)
+    moved = np.array([[NAN, 2.0, 1.0], [2.0, NAN, 1.0], [1.0, 1.0, 1.0]])
+    turned = moved[[1, 0, 2]]
+    *same, told = DenseTable(moved, THREADS).marginals.signature(THREADS)
+    *also, other = DenseTable(turned, THREADS).marginals.signature(THREADS)
+    assert all(np.allclose(one, two) for one, two in zip(same, also, strict=True))
+    assert not np.allclose(told, other)
 
 
 # Tensors

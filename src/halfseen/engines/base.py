@@ -70,6 +70,10 @@ class Engine(ABC):
         """The sum of `rule(*arrays)` in double precision, for a rule as in `each`."""
 
     @abstractmethod
+    def tally(self, rule: Callable[..., Any], *arrays: Any) -> Array:
+        """The sum over chunks of all entries of the vectors that `rule` makes of them, in double precision."""
+
+    @abstractmethod
     def spread(self, cells: Placed, c: Any, far: Any, side: Side) -> Any:
         """For each row u (or column, by `side`): the sum of c * far_i over its seen cells.
 

@@ -137,6 +137,10 @@ class CpuEngine(Engine):
 
         return float(sum(self._threads.all(chunk, _chunks(arrays[0]))))
 
+    def tally(self, rule: Callable[..., Any], *arrays: Array) -> Array:
+        vectors = self._threads.all(lambda part: rule(*(array[part] for array in arrays)), _chunks(arrays[0]))
+        return np.asarray(np.sum(vectors, axis=0, dtype=np.float64))
+
     def column_sums(self, factor: Array) -> Array:
         return factor.sum(axis=0, dtype=np.float64).astype(factor.dtype)
 

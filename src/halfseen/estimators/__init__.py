@@ -1,9 +1,11 @@
 """Thin scikit-learn estimators: a likelihood, a solver, and the paper's defaults."""
 
 from halfseen.estimators.filing import load
+from halfseen.estimators.ordnmf import OrdNMF
 from halfseen.estimators.poisson_factorization import PoissonFactorization
+from halfseen.estimators.quantizer import Quantizer
 from halfseen.estimators.rank_one_nmf import RankOneNMF
 from halfseen.estimators.recommending import Recommendations
 from halfseen.estimators.weighted_nmf import WeightedNMF
 
-__all__ = ["PoissonFactorization", "RankOneNMF", "Recommendations", "WeightedNMF", "load"]
+__all__ = ["OrdNMF", "PoissonFactorization", "Quantizer", "RankOneNMF", "Recommendations", "WeightedNMF", "load"]

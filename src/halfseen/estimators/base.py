@@ -20,6 +20,7 @@ from halfseen.estimators.seen import Seen
 from halfseen.estimators.telling import tell_the_end, warn_of_blanks
 from halfseen.fitting import run
 from halfseen.folding import fold_in
+from halfseen.likelihoods import Likelihood
 from halfseen.result import Fit
 from halfseen.solvers import Solver, Task
 
@@ -54,13 +55,14 @@ class Factorization(CallbackSupportMixin, FactorModel):
             a list in the order of the cells, or the name of a column of a long frame.
         """
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        likelihood, solver = self._make_likelihood(), self._make_solver()
+        solver = self._make_solver()
         observed = observe_for_fit(self, X, cell_weight)
-        likelihood.check(observed, type(self).__name__)
+        coded, likelihood = self._begun(observed)
+        likelihood.check(coded, type(self).__name__)
         solver.check(likelihood)
         _warn_of_blanks(observed)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), likelihood)
+            task = Task(engine, engine.place(coded, Side.ROWS, Side.COLUMNS), likelihood)
             with watching.watch(self, X, y, cell_weight, observed, task) as watch:
                 fit = run(
                     task, solver, lambda: self._start(task, solver), max_iter=self.max_iter, tol=self.tol, watch=watch
@@ -71,6 +73,10 @@ class Factorization(CallbackSupportMixin, FactorModel):
                 self.fingerprint_ = observed.fingerprint()
         tell_the_end(self, stacklevel=4)
         return self
+
+    def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
+        """The cells as the likelihood counts them, and the likelihood to start with."""
+        return observed, self._make_likelihood()
 
     def _start(self, task: Task, solver: Solver[Any]) -> tuple[Array, Array]:
         n, m = task.cells.observed.shape
@@ -103,6 +109,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
         }
 
     def _folded_in(self, observed: Observed) -> Array:
+        observed = self._coded(observed)
         with open_engine(self.engine, self.n_jobs) as engine:
             task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
             task.likelihood.check(observed, type(self).__name__)

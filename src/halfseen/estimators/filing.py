@@ -54,7 +54,6 @@ def _restored(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> An
     rows, columns = (model.factor_type(**_of(arrays, side)) for side in ("rows", "columns"))
     model.factors_ = (rows, columns)
     model.W_, model.H_ = rows.mean, columns.mean
-    model.likelihood_ = model._make_likelihood()
     model.trace_ = _of(arrays, "trace")
     model.n_iter_, model.status_ = len(model.trace_["objective"]), Status[header["status"]]
     model.n_features_in_ = header["n_features_in"]

@@ -54,6 +54,10 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     @abstractmethod
     def _make_likelihood(self) -> Likelihood: ...
 
+    def _coded(self, observed: Observed) -> Observed:
+        """New cells as the fitted likelihood counts them."""
+        return observed
+
     @abstractmethod
     def _folded_in(self, observed: Observed) -> Array:
         """As `transform`, of rows already read, and always an array."""
@@ -109,16 +113,26 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         """
         check_is_fitted(self)
         if cols is None:
-            _refuse_sparse(rows)
-            return self._means(self._folded_in(observe_rows(self, rows)))
+            everywhere: Array = self.likelihood_.mean(self._x_everywhere(rows))
+            return everywhere
+        means: Array = self.likelihood_.mean(self._x_at(rows, cols))
+        return means if means.shape else means[()]
+
+    def _x_everywhere(self, X: Any) -> Array:
+        """<w_u, h_i> for all columns, of rows that are folded in."""
+        _refuse_sparse(X)
+        x: Array = self._folded_in(observe_rows(self, X)) @ self.H_.T
+        return x
+
+    def _x_at(self, rows: Any, cols: Any) -> Array:
+        """<w_u, h_i> at pairs of rows and columns."""
         u, i = pair_positions(self, rows, cols)
         x = np.empty(np.broadcast_shapes(u.shape, i.shape), self.W_.dtype)
         u, i = (np.broadcast_to(places, x.shape).reshape(-1) for places in (u, i))
         for start in range(0, x.size, _PAIRS_AT_A_TIME):
             part = slice(start, start + _PAIRS_AT_A_TIME)
             x.reshape(-1)[part] = np.einsum("pk,pk->p", self.W_[u[part]], self.H_[i[part]])
-        means: Array = self.likelihood_.mean(x)
-        return means if means.shape else means[()]
+        return x
 
     def complete(self, X: Any) -> Any:
         """X with its holes filled by the model and the rest as given.
@@ -138,6 +152,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         check_is_fitted(self)
         observed = observe_rows(self, X, allow_empty=False)
         W = self._folded_in(observed).astype(observed.dtype, copy=False)
+        observed = self._coded(observed)
         H = np.ascontiguousarray(self.H_, dtype=observed.dtype)
         with open_engine(self.engine, self.n_jobs) as engine:
             task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
@@ -156,6 +171,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _restore(self, further: dict[str, Array]) -> None:
         """Take these arrays back from a model file."""
+        self.likelihood_ = self._make_likelihood()
 
     @property
     def components_(self) -> Array:

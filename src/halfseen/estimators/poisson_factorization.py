@@ -1,20 +1,12 @@
 """Bayesian Poisson factorization, by variational inference."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from scipy.stats import gamma
-from sklearn.utils.validation import check_is_fitted
-
-from halfseen import checks
-from halfseen.arrays import Array
-from halfseen.estimators.base import Factorization
+from halfseen.estimators.gamma_factorization import GammaFactorization
 from halfseen.likelihoods import Likelihood, Poisson
-from halfseen.priors import GammaPrior
-from halfseen.solvers import Gamma, GammaFactor
 
 
-class PoissonFactorization(Factorization):
+class PoissonFactorization(GammaFactorization):
     """Counts y ~ Poisson(<w_u, h_i>) with gamma priors on both factors, by variational inference.
 
     Unseen cells count as *zeros* by default, as is usual for purchases and plays; with `unseen="missing"` they say
@@ -46,14 +38,6 @@ class PoissonFactorization(Factorization):
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
     """
 
-    factor_type = GammaFactor
-    score_is_log_likelihood = True
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        **Factorization.parameter_rules,
-        "prior_shape": checks.number(0.0, above=True),
-        "prior_rate": checks.number(0.0, above=True, or_none=True),
-    }
-
     def __init__(
         self,
         n_components: int = 10,
@@ -83,35 +67,3 @@ class PoissonFactorization(Factorization):
 
     def _make_likelihood(self) -> Likelihood:
         return Poisson()
-
-    def _make_solver(self) -> Gamma:
-        prior = GammaPrior(self.prior_shape, self.prior_rate)
-        return Gamma(prior, prior)
-
-    @property
-    def W_shape_(self) -> Array:
-        return self.factors_[0].shape
-
-    @property
-    def W_rate_(self) -> Array:
-        return self.factors_[0].rate
-
-    @property
-    def H_shape_(self) -> Array:
-        return self.factors_[1].shape
-
-    @property
-    def H_rate_(self) -> Array:
-        return self.factors_[1].rate
-
-    def factor_intervals(self, level: float = 0.9) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Central credible intervals of every entry: ((W low, W high), (H low, H high))."""
-        check_is_fitted(self)
-        rule = {"level": checks.between(0.0, 1.0)}
-        checks.check_parameters({"level": level}, rule)
-        tails = (0.5 - level / 2, 0.5 + level / 2)
-        rows, columns = (
-            tuple(gamma.ppf(tail, factor.shape, scale=1.0 / factor.rate).astype(factor.mean.dtype) for tail in tails)
-            for factor in self.factors_
-        )
-        return rows, columns

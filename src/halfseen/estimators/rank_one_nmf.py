@@ -55,8 +55,8 @@ class RankOneNMF(FactorModel):
         first, in the order of `reshape`.
     axis_factors_ : the factors as vectors, one an axis, with equal sums; for a matrix the columns of W_ and H_.
     n_iter_, status_ : how many sweeps, and why they ended.
-    trace_ : dict of arrays with an entry a sweep: "objective", the divergence but for a constant of the data (`score`
-        tells the divergence itself), and "seconds".
+    trace_ : dict of arrays with an entry a sweep: "objective", the divergence but for the part that no factor can
+        change (the sum of y log y - y over seen cells), and "seconds".
     n_parts_, parts_ : how many parts of the data are not connected by seen cells; the part of each row of each axis, -1
         where nothing above 0 was seen. Each part has a scale of its own, fixed by equal sums: what the model says of
         cells between two parts means nothing.
@@ -65,8 +65,9 @@ class RankOneNMF(FactorModel):
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
     """
 
-    _kept: tuple[Array, ...] | None
+    _signature: tuple[Array, ...] | None
     _parts: Parts | None
+    _fitted: Marginals | None
     _labels: tuple[Array, ...]
     _seen: Seen | None
 
@@ -115,16 +116,24 @@ class RankOneNMF(FactorModel):
         X, cell_weight, inner_shape = tensors.unfolded(X, cell_weight)
         with Threads(self.n_jobs) as threads:
             read = read_for_fit(self, X, cell_weight, inner_shape, threads)
-            self._refuse_what_only_exact_can(read.table.marginals)
-            parts = rank_one.parts_of(read.table) if self.method != "a1gm" else rank_one.one_part(read.table)
+            self._refuse_what_only_exact_can(read.table)
+            parts = self._parts_of(read.table)
             last = self._run(self._steps(read.table, parts, threads), started)
         self._keep(last, read, parts, inner_shape)
         self._tell(read, parts)
         return self
 
-    def _refuse_what_only_exact_can(self, marginals: Marginals) -> None:
-        what = "a tensor" if len(marginals.sums) > 2 else "weights" if not marginals.binary else None
-        if self.method != "exact" and what:
+    def _parts_of(self, table: Table) -> Parts:
+        """Where A1GM can be used, there is but one part; only the exact method may take rows for one."""
+        if self.method == "a1gm":
+            return rank_one.one_part(table.marginals)
+        return rank_one.parts_of(table, table.condensed if self.method == "exact" else table.marginals)
+
+    def _refuse_what_only_exact_can(self, table: Table) -> None:
+        if self.method == "exact":
+            return
+        what = "a tensor" if len(table.marginals.sums) > 2 else "weights" if not table.marginals.binary else None
+        if what:
             raise ParameterError(
                 f"method={self.method!r} must have a matrix in which every seen cell counts once. Found {what}. "
                 'Use method="exact".'
@@ -163,7 +172,7 @@ class RankOneNMF(FactorModel):
                 last = following
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        self.trace_ = {"objective": np.array(objectives), "seconds": np.array(seconds)}
+        self._trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
         self.n_iter_, self.status_ = len(objectives), status
         return last
 
@@ -175,7 +184,8 @@ class RankOneNMF(FactorModel):
         self.inner_shape_ = inner_shape
         self.row_labels_, self.column_labels_ = read.labels
         self.likelihood_ = self._make_likelihood()
-        self._marginals, self._seen, self._kept = read.table.marginals, read.seen, None
+        self._marginals, self._fitted = read.table.condensed, parts.marginals
+        self._seen, self._signature = read.seen, None
         self._take_factors()
 
     def _take_factors(self) -> None:
@@ -188,7 +198,7 @@ class RankOneNMF(FactorModel):
         for place, axis in enumerate(marginals.axes):
             blank = marginals.blank(place)
             if blank.any():
-                blank = marginals.label_of_each_row(blank, False) if place == 0 else blank
+                blank = marginals.told_of_each_row(blank) if place == 0 else blank
                 is_matrix = self.inner_shape_ is None
                 name = ("row", "column")[axis] if is_matrix else f"row of axis {axis}"
                 warn_of_blanks(name, blank, read.labels[axis] if is_matrix else None, stacklevel=4)
@@ -219,10 +229,25 @@ class RankOneNMF(FactorModel):
         """The part of each row of each axis, -1 where nothing above 0 was seen."""
         if self._parts is not None:
             marginals, of = self._parts.marginals, self._parts.of
-            every = (marginals.label_of_each_row(of[0], -1), *of[1:])
+            every = (np.where(marginals.every_sum > 0, marginals.told_of_each_row(of[0]), -1), *of[1:])
             self._labels = rank_one.in_order([every[axis] for axis in np.argsort(marginals.axes)])
             self._parts = None
         return self._labels
+
+    @property
+    def trace_(self) -> dict[str, Array]:
+        """The objective and the seconds of each sweep. What merged rows add to the first is found when it is asked for:
+
+        it takes a logarithm a row, which is much beside a fit.
+        """
+        if self._fitted is not None:
+            self._trace["objective"] = self._trace["objective"] + self._fitted.cost_of_merging
+            self._fitted = None
+        return self._trace
+
+    @trace_.setter
+    def trace_(self, trace: dict[str, Array]) -> None:
+        self._trace, self._fitted = trace, None
 
     @property
     def seen_(self) -> Seen:
@@ -248,18 +273,11 @@ class RankOneNMF(FactorModel):
     def _rows_of(self, X: Any) -> Array:
         with Threads(self.n_jobs) as threads:
             table = read_rows(self, X, threads)
-            return self.W_ if self._knows(table.marginals) else self._closed_form(table, threads)
-
-    def _knows(self, marginals: Marginals) -> bool:
-        """Whether these are the data of the fit: with the same sums, up to rounding, and counts it is the same fit."""
-        return all(_same(*pair) for pair in zip(marginals.in_data_order(), self._sums_and_counts, strict=True))
-
-    @property
-    def _sums_and_counts(self) -> tuple[Array, ...]:
-        """What the fit knows of its data: the sums along each axis, then the numbers of seen cells."""
-        if self._kept is None:
-            self._kept = self._marginals.in_data_order()
-        return self._kept
+            if self._signature is None:
+                self._signature = self._marginals.signature(threads)
+            pairs = zip(table.marginals.signature(threads), self._signature, strict=True)
+            was_fitted = all(_same(found, known) for found, known in pairs)
+            return self.W_ if was_fitted else self._closed_form(table, threads)
 
     def _closed_form(self, table: Table, threads: Threads) -> Array:
         """Rows of which nothing is known, or only columns that were always 0, get the average."""
@@ -302,19 +320,22 @@ class RankOneNMF(FactorModel):
         axes = range(len(self.axis_factors_))
         further = {f"factor{axis}": self.axis_factors_[axis] for axis in axes}
         further |= {f"part{axis}": self.parts_[axis] for axis in axes}
-        further |= {f"sums_and_counts{place}": along for place, along in enumerate(self._sums_and_counts)}
+        with Threads(self.n_jobs) as threads:
+            signature = self._signature or self._marginals.signature(threads)
+        further |= {f"signature{place}": array for place, array in enumerate(signature)}
         return further | {"increase_rate": np.array(getattr(self, "increase_rate_", np.nan))}
 
     def _restore(self, further: dict[str, Array]) -> None:
         axes = range(sum(name.startswith("factor") for name in further))
         self.axis_factors_ = tuple(further[f"factor{axis}"] for axis in axes)
-        self._kept = tuple(further[f"sums_and_counts{place}"] for place in range(2 * len(axes)))
+        self._signature = tuple(further[f"signature{place}"] for place in range(2 * len(axes) + 1))
         self._parts, self._labels = None, tuple(further[f"part{axis}"] for axis in axes)
         self.n_parts_ = int(max(part.max(initial=-1) for part in self.parts_)) + 1
         self.inner_shape_ = tuple(factor.size for factor in self.axis_factors_[1:]) if len(axes) > 2 else None
         if not np.isnan(further["increase_rate"]):
             self.increase_rate_ = float(further["increase_rate"])
         self._take_factors()
+        super()._restore(further)
 
 
 def _same(found: Array, known: Array) -> bool:

@@ -57,13 +57,8 @@ def listed(model: Any, observed: Observed, inner_shape: tuple[int, ...] | None) 
 
 def seen_in(marginals: Marginals) -> Seen:
     """Which cells a dense table shows, as the shorter list that its exposure is; rows are those of the data."""
-    exposure = marginals.exposure
+    exposure = marginals.row_by_row().exposure
     indptr, indices, shape = exposure.indptr, exposure.indices, exposure.shape
-    if marginals.merged is not None:
-        shape = (marginals.length(0), shape[1])
-        counts = np.zeros(shape[0] + 1, np.int64)
-        counts[marginals.merged.rows + 1] = np.diff(indptr)[:-1]
-        indptr = np.cumsum(counts)
     if marginals.axes[0] != 0:
         by_column = sparse.csr_array((np.ones(indices.size, bool), indices, indptr), shape).tocsc()
         indptr, indices, shape = by_column.indptr, by_column.indices, shape[::-1]

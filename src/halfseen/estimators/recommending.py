@@ -9,12 +9,10 @@ from halfseen.arrays import Array
 from halfseen.checks import check_parameters, whole
 from halfseen.data import Observed
 from halfseen.data.frames import as_frame
+from halfseen.engines.ranking import Best, Listed, Products, best_columns
 from halfseen.estimators.features import is_list_of_histories, observe_rows
 from halfseen.estimators.labelling import labels_at, positions
 from halfseen.estimators.seen import Seen
-
-#: Scores held at a time, so that no dense matrix of all rows by all columns is made.
-SCORES_PER_BLOCK = 1 << 22
 
 
 class Recommendations(NamedTuple):
@@ -46,22 +44,17 @@ class RecommendingMixin:
         """
         check_is_fitted(self)
         check_parameters({"n": n}, {"n": whole(1)})
-        W, (indptr, seen) = self._rows_to_serve(rows)
-        candidates = self._candidates(items, exclude)
-        H = self.H_ if candidates.size == len(self.H_) else self.H_[candidates]
-        best = min(n, candidates.size)
-        places = np.full((len(W), best), -1, np.int64)
-        scores = np.full((len(W), best), np.nan, W.dtype)
-        height = max(1, SCORES_PER_BLOCK // max(1, candidates.size))
-        for top in range(0, len(W), height):
-            block = slice(top, min(top + height, len(W)))
-            x = W[block] @ H.T
-            if exclude_seen:
-                _hide(x, indptr[block.start : block.stop + 1], seen, candidates, len(self.H_))
-            places[block], scores[block] = _best(x, best)
-        return self._named(places, scores, candidates)
+        W, seen = self._rows_to_serve(rows)
+        best = best_columns(
+            Products(W, self.H_),
+            n,
+            hidden=seen if exclude_seen else None,
+            candidates=self._candidates(items, exclude),
+            n_jobs=self.n_jobs,
+        )
+        return self._named(best)
 
-    def _rows_to_serve(self, rows: Any) -> tuple[Array, tuple[Array, Array]]:
+    def _rows_to_serve(self, rows: Any) -> tuple[Array, Listed]:
         """W of the rows, and what each has seen."""
         if _is_data(rows):
             observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
@@ -82,23 +75,21 @@ class RecommendingMixin:
             allowed[positions(self, exclude, "column")] = False
         return np.flatnonzero(allowed)
 
-    def _named(self, places: Array, scores: Array, candidates: Array) -> Recommendations:
-        """Positions among the candidates as ids, columns that no row filled left off."""
-        filled = places >= 0
+    def _named(self, best: Best) -> Recommendations:
+        """Positions as ids, columns that no row filled left off."""
+        filled = best.columns >= 0
         width = int(filled.sum(axis=1).max(initial=0))
-        places, scores, filled = places[:, :width], scores[:, :width], filled[:, :width]
-        if candidates.size == 0:
-            return Recommendations(places, scores)
-        ids = labels_at(self, candidates[places], "column")
-        if not filled.all():
-            nobody: Any = -1 if self.column_labels_ is None else None
-            ids = np.where(filled, ids, nobody)
-        return Recommendations(ids, scores)
+        places, scores, filled = best.columns[:, :width], best.scores[:, :width], filled[:, :width]
+        if filled.all():
+            return Recommendations(labels_at(self, places, "column"), scores)
+        nobody: Any = -1 if self.column_labels_ is None else None
+        return Recommendations(np.where(filled, labels_at(self, places, "column"), nobody), scores)
 
     W_: Array
     H_: Array
     seen_: Seen
     column_labels_: Array | None
+    n_jobs: int | None
     _folded_in: Any
 
 
@@ -109,33 +100,3 @@ def _is_data(rows: Any) -> bool:
     if isinstance(rows, list | tuple) and len(rows) > 0:
         return isinstance(rows[0], list | tuple | np.ndarray | dict)
     return getattr(rows, "ndim", 1) == 2
-
-
-def _hide(x: Array, indptr: Array, seen: Array, candidates: Array, size: int) -> None:
-    """Give what each row has seen a score that is never best."""
-    among = np.full(size, -1, np.int64)
-    among[candidates] = np.arange(candidates.size)
-    cells = among[seen[indptr[0] : indptr[-1]]]
-    rows = np.repeat(np.arange(len(x)), np.diff(indptr))
-    x[rows[cells >= 0], cells[cells >= 0]] = -np.inf
-
-
-def _best(x: Array, n: int) -> tuple[Array, Array]:
-    """Positions and scores of the n best of each row, best first, ties by position; -1 and NaN where hidden."""
-    top = _chosen(x, n)
-    scores = np.take_along_axis(x, top, axis=1)
-    order = np.argsort(-scores, axis=1, kind="stable")
-    places, scores = np.take_along_axis(top, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    hidden = np.isneginf(scores)
-    return np.where(hidden, -1, places), np.where(hidden, np.nan, scores)
-
-
-def _chosen(x: Array, n: int) -> Array:
-    """Positions of the n best of each row, ascending; of equal ones at the end of the list the first."""
-    if n == x.shape[1]:
-        return np.broadcast_to(np.arange(n), x.shape)
-    last = np.partition(x, -n, axis=1)[:, [-n]]
-    better, equal = x > last, x == last
-    room = n - better.sum(axis=1, keepdims=True)
-    equal &= np.cumsum(equal, axis=1, dtype=np.int32) <= room
-    return np.nonzero(better | equal)[1].reshape(len(x), n)

@@ -23,7 +23,8 @@ def around_rank_one(
     long to let the components part, wider ones throw the sizes away.
     """
     with Threads(n_jobs) as threads:
-        parts = rank_one.parts_of(rank_one.ListedTable(observed))
+        table = rank_one.ListedTable(observed)
+        parts = rank_one.parts_of(table, table.marginals)
         *_, last = islice(rank_one.exact(parts, threads, _TOL), _MOST_SWEEPS)
     w, h = rank_one.scaled(last.factors, parts, _TOL, np.dtype(np.float64))
     W, H = (

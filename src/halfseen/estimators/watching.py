@@ -41,7 +41,7 @@ def _callbacks(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task
         def so_far() -> dict[str, Any]:
             """The fitted attributes as if the fit had stopped here."""
             trace = {"objective": np.array([state.objective]), "seconds": np.array([perf_counter() - started])}
-            fit = Fit(state.rows, state.columns, task.likelihood, trace, Status.STOPPED)
+            fit = Fit(state.rows, state.columns, state.likelihood, trace, Status.STOPPED)
             return model._attributes(fit, observed) | {"n_iter_": iteration}
 
         iteration_context = context.subcontext(task_name="iteration")

@@ -4,15 +4,17 @@ Importing this room imports numba, so only `engines/` and `rank_one/` do, and on
 """
 
 from halfseen.kernels.cells import dots, spread
-from halfseen.kernels.rank_one import column_changes, column_exposures, row_exposures, survey
+from halfseen.kernels.rank_one import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
 from halfseen.kernels.special import digamma_and_log_gamma
 
 __all__ = [
+    "alike",
     "column_changes",
     "column_exposures",
     "digamma_and_log_gamma",
     "dots",
     "row_exposures",
     "spread",
+    "sums_beside",
     "survey",
 ]

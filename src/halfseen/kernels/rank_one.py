@@ -147,3 +147,51 @@ def column_exposures(
                 out[j] += room[j] * near[i]
         for p in range(first, stop):
             room[np.uintp(indices[p])] = 1.0
+
+
+@kernel
+def alike(indptr: Array, indices: Array, group: Array, firsts: Array) -> int:
+    """Rows with the same list of cells get the same group, numbered by their first rows, `firsts`.
+
+    Returns how many groups there are; -1 as soon as `firsts` has no room for another.
+    """
+    groups = 0
+    latest = 0
+    for i in range(group.size):
+        found = -1
+        for tried in range(groups + 1):  # the latest group first: rows that follow each other are often alike
+            g = latest if tried == 0 else tried - 1
+            if g < groups:
+                a, b = np.uintp(indptr[i]), np.uintp(indptr[firsts[g]])
+                length = np.uintp(indptr[i + 1]) - a
+                same = length == np.uintp(indptr[firsts[g] + 1]) - b
+                k = np.uintp(0)
+                while same and k < length:
+                    same = indices[a + k] == indices[b + k]
+                    k += _ONE
+                if same:
+                    found = g
+                    break
+        if found < 0:
+            if groups == firsts.size:
+                return -1
+            firsts[groups] = i
+            found = groups
+            groups += 1
+        group[i] = found
+        latest = found
+    return groups
+
+
+@kernel
+def sums_beside(X: Array, rows: Array, free: Array, beside: Array, below: Array) -> None:
+    """For the listed rows: beside[k], the sum over free columns; below[j], added to, the sum of column j over them."""
+    for k in range(rows.size):
+        x = X[rows[k]]
+        total = 0.0
+        for j in range(x.size):
+            value = np.float64(x[j])
+            seen = 0.0 if value != value else value
+            total += seen if free[j] else 0.0
+            below[j] += seen
+        beside[k] = total

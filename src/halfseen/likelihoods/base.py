@@ -47,6 +47,19 @@ class Likelihood(ABC):
     push_is_constant: ClassVar[bool] = False
 
     @property
+    def learns(self) -> bool:
+        """Whether it has parameters of its own that follow the factors; then it has `tally` and `refit`."""
+        return False
+
+    def tally(self, y: Any, counts: Any, means: Any) -> Array:
+        """What `refit` asks of the cells, as a vector of sums: of E[n] = pull * x, and of E[x]."""
+        raise NotImplementedError
+
+    def refit(self, sums: Array, unseen_mean: float) -> "Likelihood":
+        """The likelihood with the parameters that are best for the sums; `unseen_mean` is E[x] over unseen zeros."""
+        raise NotImplementedError
+
+    @property
     def root(self) -> float:
         """How far x is kept from 0, as in `floored`: twice the highest power of x that is divided by."""
         return 2.0

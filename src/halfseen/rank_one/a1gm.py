@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
 from halfseen.rank_one.exact import Step, objective, unbounded
-from halfseen.rank_one.marginals import Marginals
 from halfseen.rank_one.tables import Table
 
 
@@ -26,9 +24,9 @@ class GridLike(NamedTuple):
 
 def a1gm(table: Table, threads: Threads) -> GridLike:
     """The best factors if the holes are grid-like; else good ones that leave out some of what was seen."""
-    marginals = table.marginals
+    marginals, rows = table.marginals, table.holed_rows
     (r, c), (n, m) = marginals.sums, (marginals.length(0), marginals.length(1))
-    has_hole, rows = _rows_with_holes(marginals)
+    has_hole = np.arange(r.size) < rows.size if marginals.merged is not None else np.isin(np.arange(n), rows)
     free = (marginals.counts[1] == n) | (marginals.unseen == "zero")
     columns = m - int(free.sum())
     if rows.size == n or columns == m:
@@ -59,11 +57,3 @@ def a1gm(table: Table, threads: Threads) -> GridLike:
         step = Step((w, h), objective((w, h), marginals, mass), distance=0.0)
     holes = n * m - int(marginals.counts[0].sum())
     return GridLike(step, rows.size * columns / holes if columns else 1.0)
-
-
-def _rows_with_holes(marginals: Marginals) -> tuple[Array, Array]:
-    """Which rows have holes: a mask over the rows of the marginals, and their places among all rows."""
-    if marginals.merged is not None:
-        return np.arange(marginals.sums[0].size) < marginals.merged.rows.size, marginals.merged.rows
-    has_hole = (marginals.counts[0] < marginals.length(1)) & (marginals.unseen == "missing")
-    return has_hole, np.flatnonzero(has_hole)

@@ -24,7 +24,7 @@ def em(marginals: Marginals, threads: Threads, tol: float) -> Iterator[Step]:
     size = np.sqrt(marginals.total / max(int(marginals.counts[0].sum()), 1))
     w, h = w * size, h * size
     if marginals.merged is not None:
-        w[-1] *= marginals.length(0) - marginals.merged.rows.size
+        w = w * np.bincount(marginals.merged.group, minlength=w.size)
     distance_after = settling()
     seen_by_rows = exposure.of_rows(h, threads)
     while True:

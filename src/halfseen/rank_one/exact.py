@@ -71,7 +71,7 @@ def exact(parts: Parts, threads: Threads, tol: float) -> Iterator[Step]:
                 distance_after = settling()
                 for _ in range(_SWEEPS_TO_TELL):
                     factors, distance, _ = _swept(factors, marginals, threads, distance_after)
-                failures += not moved > distance / 10
+                failures += not moved > np.log1p(distance) / 10  # steps are those of logarithms
                 slow = failures < _MOST_FAILURES
             else:
                 factors, distance, rate = _swept(factors, marginals, threads, distance_after)
@@ -190,7 +190,7 @@ def divided(sums: Array, exposures: Array) -> Array:
 
 
 def objective(factors: Factors, marginals: Marginals, mass: float) -> float:
-    """The cost but for what no factor can change, a constant of the data; `mass` is what the fit sums to."""
+    """The cost without the sum of y log y - y, which no factor changes, and `cost_of_merging`; `mass` is the fit's."""
     pairs = zip(marginals.sums, factors, strict=True)
     return mass - sum(
         float((sums * np.log(factor, out=np.zeros_like(factor), where=sums > 0)).sum()) for sums, factor in pairs

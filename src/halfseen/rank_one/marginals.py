@@ -1,23 +1,24 @@
 """What a best rank-one factorization depends on: sums along the axes, and how much each cell counts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.engines.threads import Threads
 from halfseen.rank_one.exposure import Exposure
 
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Rows without a hole, taken as one: what is best for them differs only in proportion to their sums.
+    """Rows with the same holes, taken as one: what is best for them differs only in proportion to their sums.
 
-    `rows` are those that stand for themselves, in their order; the merged row comes after them. `sums` are those of all
-    rows one by one, `lowest` and `highest` the bounds of these that are above 0.
+    `group` tells which merged row each row is part of, `sums` are those of all rows one by one, `lowest` and `highest`
+    the bounds of these that are above 0.
     """
 
-    rows: Array
+    group: Array
     sums: Array
     lowest: float
     highest: float
@@ -65,31 +66,49 @@ class Marginals:
         """A factor of the first axis, row by row: merged rows have their shares."""
         if self.merged is None:
             return w
-        whole = self.sums[0][-1]
-        every: Array = self.merged.sums * (w[-1] / whole if whole > 0 else 0.0)
-        every[self.merged.rows] = w[:-1]
+        share = np.divide(w, self.sums[0], out=np.zeros(w.size), where=self.sums[0] > 0)
+        every: Array = self.merged.sums * share[self.merged.group]
         return every
-
-    def label_of_each_row(self, labels: Array, none: int) -> Array:
-        """As `each_row`, for labels; `none` where merged rows sum to 0."""
-        if self.merged is None:
-            return labels
-        every = np.where(self.merged.sums > 0, labels[-1], none)
-        every[self.merged.rows] = labels[:-1]
-        return every
-
-    def in_data_order(self) -> tuple[Array, ...]:
-        """The sums, then the numbers of seen cells along all axes, row by row, in the order of the data's axes."""
-        sums, counts = (self.every_sum, *self.sums[1:]), (self._every_count, *self.counts[1:])
-        return tuple(arrays[axis] for arrays in (sums, counts) for axis in np.argsort(self.axes))
 
     @property
-    def _every_count(self) -> Array:
+    def cost_of_merging(self) -> float:
+        """What the cost is more than that of the merged rows: the logarithms of their rows' shares."""
         if self.merged is None:
-            return self.counts[0]
-        every = np.full(self.merged.sums.size, self.exposure.shape[1])
-        every[self.merged.rows] = self.counts[0][:-1]
-        return every
+            return 0.0
+        lives = self.merged.sums > 0
+        r, group = self.merged.sums[lives], self.merged.group[lives]
+        return -float((r * np.log(r / self.sums[0][group])).sum())
+
+    def told_of_each_row(self, told: Array) -> Array:
+        """What is told of the rows of the first axis, row by row."""
+        return told if self.merged is None else told[self.merged.group]
+
+    def row_by_row(self) -> "Marginals":
+        """The same, nothing merged."""
+        if self.merged is None:
+            return self
+        counts = np.diff(self.exposure.indptr)[self.merged.group]
+        indptr = np.append(0, np.cumsum(counts))
+        places = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - self.exposure.indptr[self.merged.group], counts)
+        exposure = Exposure.of_holes(indptr, self.exposure.indices[places], (counts.size, self.exposure.shape[1]))
+        return replace(
+            self,
+            sums=(self.merged.sums, *self.sums[1:]),
+            counts=(self.exposure.shape[1] - counts, *self.counts[1:]),
+            exposure=exposure,
+            merged=None,
+        )
+
+    def signature(self, threads: Threads) -> tuple[Array, ...]:
+        """Arrays that are the same, up to rounding, for the same data, however they lie: sums and numbers of seen cells
+
+        along each axis, row by row, and what each row of the data sees of fixed random numbers, one a column.
+        """
+        every = self.row_by_row()
+        exposures = every.exposure.of_rows if self.axes[0] == 0 else every.exposure.of_columns
+        columns = every.exposure.shape[1 if self.axes[0] == 0 else 0]
+        told = [arrays[axis] for arrays in (every.sums, every.counts) for axis in np.argsort(self.axes)]
+        return (*told, exposures(np.random.default_rng(0).random(columns), threads))
 
 
 def unfolded(inner: tuple[Array, ...]) -> Array:

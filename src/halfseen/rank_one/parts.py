@@ -44,27 +44,24 @@ class Parts:
     links: Links | None = None
 
 
-def parts_of(table: Table) -> Parts:
-    """The parts of a table; in most cases by counts alone, else by a walk over its seen cells."""
-    marginals = table.marginals
-    if _surely_one(table):
-        return one_part(table)
+def parts_of(table: Table, marginals: Marginals) -> Parts:
+    """The parts of a table, for one of its marginals; in most cases by counts alone, else by a walk over its cells."""
+    if _surely_one(table, marginals):
+        return one_part(marginals)
     cells = table.cells()
     return _of_matrix(marginals, cells) if len(marginals.sums) == 2 else _of_tensor(marginals, cells)
 
 
-def one_part(table: Table) -> Parts:
+def one_part(marginals: Marginals) -> Parts:
     """All that is above 0 as one part."""
-    marginals = table.marginals
     return Parts(int(marginals.total > 0), tuple(np.where(sums > 0, 0, -1) for sums in marginals.sums), marginals)
 
 
-def _surely_one(table: Table) -> bool:
+def _surely_one(table: Table, marginals: Marginals) -> bool:
     """Whether counts alone prove that all hangs together.
 
     If the fullest row and any other have together more values above 0 than there are columns, they share a column.
     """
-    marginals = table.marginals
     exposure = marginals.exposure
     without_holes = exposure.base > 0 and exposure.indices.size == 0
     if without_holes or marginals.total == 0:
@@ -98,13 +95,12 @@ def _of_matrix(marginals: Marginals, cells: SeenCells) -> Parts:
 
 
 def _of_merged(marginals: Marginals, labels: Array) -> Array:
-    """Labels of rows, with one for all that are merged: having seen everything, they are in one part."""
-    merged = marginals.merged
-    if merged is None:
+    """Labels of rows, with one for all that are merged: having seen the same columns, they are in one part."""
+    if marginals.merged is None:
         return labels
-    alone = np.zeros(labels.size, bool)
-    alone[merged.rows] = True
-    return np.append(labels[merged.rows], labels[~alone].max())
+    merged = np.full(marginals.sums[0].size, -1)
+    np.maximum.at(merged, marginals.merged.group, labels)
+    return merged
 
 
 def _of_tensor(marginals: Marginals, cells: SeenCells) -> Parts:

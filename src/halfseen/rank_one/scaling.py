@@ -15,15 +15,16 @@ def scaled(factors: tuple[Array, ...], parts: Parts, tol: float, dtype: np.dtype
         factors = _balanced(factors, parts, dtype)
         if parts.links is not None:
             factors = _pulled_apart(factors[0], factors[1], parts, parts.links, tol * marginals.total, dtype)
-        first, *others = (_with_blanks_filled(factor, axis, marginals) for axis, factor in enumerate(factors))
-        return marginals.each_row(first), *others
+        factors = (marginals.each_row(factors[0]), *factors[1:])
+        return tuple(_with_blanks_filled(factor, axis, marginals) for axis, factor in enumerate(factors))
 
 
 def _with_blanks_filled(factor: Array, axis: int, marginals: Marginals) -> Array:
     blank = marginals.blank(axis)
-    count = np.count_nonzero(blank)
-    known = marginals.length(axis) - count
-    return np.where(blank, factor.sum() / known, factor) if count and known else factor
+    if not blank.any() or blank.all():
+        return factor
+    blank = marginals.told_of_each_row(blank) if axis == 0 else blank
+    return np.where(blank, factor.sum() / np.count_nonzero(~blank), factor)
 
 
 def _balanced(factors: tuple[Array, ...], parts: Parts, dtype: np.dtype) -> tuple[Array, ...]:
@@ -55,10 +56,10 @@ def _measured(axis: int, factor: Array, parts: Parts) -> tuple[Array, Array, Arr
     np.minimum.at(lowest, of[alive], factor[alive])
     np.maximum.at(highest, of[alive], factor[alive])
     sums, lowest, highest = np.log([sums, lowest, highest])
-    if axis == 0 and marginals.merged is not None and of[-1] >= 0:
-        share = np.log(factor[-1]) - np.log(marginals.sums[0][-1])
-        lowest[of[-1]] = min(lowest[of[-1]], share + np.log(marginals.merged.lowest))
-        highest[of[-1]] = max(highest[of[-1]], share + np.log(marginals.merged.highest))
+    if axis == 0 and marginals.merged is not None:
+        shares = np.log(factor[alive]) - np.log(marginals.sums[0][alive])
+        np.minimum.at(lowest, of[alive], shares + np.log(marginals.merged.lowest))
+        np.maximum.at(highest, of[alive], shares + np.log(marginals.merged.highest))
     return sums, lowest, highest
 
 

@@ -5,6 +5,7 @@ parameters of Theorem 1), so a table is looked through once and then forgotten.
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from halfseen.rank_one.marginals import Marginals, Merged, along_axes
 _CELLS_PER_BLOCK = 1 << 20
 #: As in the kernels: a sum left after subtracting is trusted down to this part of what it was subtracted from.
 _TRUSTED = 0.01
+#: Rows are merged if they are of at most so many kinds.
+_MOST_KINDS = 64
 #: Sums must leave room for numbers so many times as large.
 _MARGIN = 1e3
 #: Weights below this are kept apart from the 1 of an unseen zero.
@@ -40,9 +43,23 @@ class SeenCells(NamedTuple):
 class Table(ABC):
     """A half-seen table, looked through once."""
 
-    marginals: Marginals
     #: The fewest and the most values above 0 in a row that has any.
     positives: tuple[float, float]
+
+    @property
+    @abstractmethod
+    def marginals(self) -> Marginals:
+        """The sums, rows without a hole taken as one."""
+
+    @property
+    def condensed(self) -> Marginals:
+        """The sums, rows with the same holes taken as one."""
+        return self.marginals
+
+    @property
+    @abstractmethod
+    def holed_rows(self) -> Array:
+        """Rows with a hole, in their order: the first of the marginals; if these have another, it is for all others."""
 
     @property
     def hides_zeros(self) -> bool:
@@ -65,11 +82,24 @@ class DenseTable(Table):
         # A matrix that lies column by column is walked as it lies, its columns in the place of rows.
         flipped = matrix.flags.f_contiguous and not matrix.flags.c_contiguous and inner_shape is None
         self._matrix = np.ascontiguousarray(matrix.T if flipped else matrix)
-        inner = inner_shape or self._matrix.shape[1:]
-        self._look_through(threads)
-        self.marginals = self._marginals(threads, inner, (1, 0) if flipped else tuple(range(1 + len(inner))))
+        self._inner = inner_shape or self._matrix.shape[1:]
+        self._axes = (1, 0) if flipped else tuple(range(1 + len(self._inner)))
+        self._threads = threads
+        self._look_through()
 
-    def _look_through(self, threads: Threads) -> None:
+    @cached_property
+    def marginals(self) -> Marginals:
+        return self._marginals(np.arange(self._rows.size), np.arange(self._rows.size))
+
+    @cached_property
+    def condensed(self) -> Marginals:
+        return self._marginals(*self._kinds_of_rows())
+
+    @property
+    def holed_rows(self) -> Array:
+        return self._rows
+
+    def _look_through(self) -> None:
         from halfseen.kernels import survey
 
         n, m = self._matrix.shape
@@ -84,7 +114,7 @@ class DenseTable(Table):
             # A copy, so that the next block finds the large array free, and warm.
             return sums, rows[:listed] + part.start, np.diff(ends[: listed + 1]), holes[: ends[listed]].copy(), found
 
-        sums, rows, counts, holes, found = zip(*threads.all(block, self._blocks), strict=True)
+        sums, rows, counts, holes, found = zip(*self._threads.all(block, self._blocks), strict=True)
         self._column_sums = summed(sums)
         self._rows, self._holes_in_row, self._holes = (_joined(lists) for lists in (rows, counts, holes))
         negatives, whole, lowest, highest, fewest, most = np.array(found).T
@@ -92,42 +122,61 @@ class DenseTable(Table):
         self._bounds = (float(lowest.min()), float(highest.max()))
         self.positives = (float(fewest.min()), float(most.max()))
 
-    def _marginals(self, threads: Threads, inner: tuple[int, ...], axes: tuple[int, ...]) -> Marginals:
+    def _marginals(self, kinds: Array, firsts: Array) -> Marginals:
+        """The sums of rows of the same kind together: `kinds` of those with holes; and, as the last, of whole rows."""
         n, m = self._matrix.shape
-        whole_rows = n - self._rows.size
-        merges = whole_rows > 0 and 2 * self._holes.size <= n * m
-        exposure = self._exposure(merges)
-        if merges:
-            merged = Merged(self._rows, self._row_sums, *self._bounds)
-            sums = np.append(self._row_sums[self._rows], self._whole)
-            counts = np.append(m - self._holes_in_row, m * whole_rows)
-            heights = np.append(np.ones(self._rows.size), whole_rows)
+        merged, sums, heights = None, self._row_sums, np.ones(n)
+        if 2 * self._holes.size > n * m:
+            exposure = self._exposure_by_cells
         else:
-            merged, sums, counts, heights = None, self._row_sums, np.full(n, m), np.ones(n)
-            counts[self._rows] -= self._holes_in_row
-        seen_in_columns = exposure.of_columns(heights, threads)
+            group = np.full(n, firsts.size)
+            group[self._rows] = kinds
+            exposure = self._exposure_by_holes(firsts)
+            merged = Merged(group, self._row_sums, *self._bounds)
+            sums = np.bincount(group, self._row_sums, minlength=exposure.shape[0]).astype(np.float64, copy=False)
+            heights = np.bincount(group, minlength=exposure.shape[0]).astype(np.float64)
+        seen_in_rows = exposure.of_rows(np.ones(m), self._threads) * heights
+        seen_in_columns = exposure.of_columns(heights, self._threads)
         return Marginals(
-            (sums, *along_axes(self._column_sums.reshape(inner))),
-            (counts, *along_axes(seen_in_columns.reshape(inner))),
+            (sums, *along_axes(self._column_sums.reshape(self._inner))),
+            (seen_in_rows, *along_axes(seen_in_columns.reshape(self._inner))),
             exposure,
-            axes,
+            self._axes,
             binary=True,
             merged=merged,
         )
 
-    def _exposure(self, merges: bool) -> Exposure:
+    def _kinds_of_rows(self) -> tuple[Array, Array]:
+        """For each row with holes a number, the same for the same holes; and the first row of each number."""
+        from halfseen.kernels import alike
+
+        kinds, firsts = np.empty(self._rows.size, np.int64), np.empty(min(_MOST_KINDS, self._rows.size), np.int64)
+        count = alike(self._ends_of_holes, self._holes, kinds, firsts)
+        if count < 0:  # nearly each is of its own kind
+            return np.arange(self._rows.size), np.arange(self._rows.size)
+        return kinds, firsts[:count]
+
+    @cached_property
+    def _ends_of_holes(self) -> Array:
+        return np.append(0, np.cumsum(self._holes_in_row))
+
+    def _exposure_by_holes(self, firsts: Array) -> Exposure:
+        """The holes of one row of each kind; whole rows, if there are any, have none."""
         n, m = self._matrix.shape
-        if merges:
-            ends = np.cumsum(self._holes_in_row)
-            indptr = np.concatenate([[0], ends, ends[-1:] if ends.size else [0]])
-            return Exposure.of_holes(indptr, self._holes, (self._rows.size + 1, m))
-        indptr = np.zeros(n + 1, np.int64)
-        indptr[self._rows + 1] = self._holes_in_row
-        np.cumsum(indptr, out=indptr)
-        if 2 * self._holes.size <= n * m:
-            return Exposure.of_holes(indptr, self._holes, (n, m))
-        columns = np.broadcast_to(np.arange(m, dtype=self._holes.dtype), (n, m))[~np.isnan(self._matrix)]
-        return Exposure.of_seen(np.arange(n + 1) * m - indptr, columns, None, (n, m))
+        holes, ends = self._holes, self._ends_of_holes
+        if firsts.size < self._rows.size:
+            holes = np.concatenate([holes[ends[first] : ends[first + 1]] for first in firsts.tolist()])
+            ends = np.append(0, np.cumsum(self._holes_in_row[firsts]))
+        if self._rows.size < n:
+            ends = np.append(ends, ends[-1])
+        return Exposure.of_holes(ends, holes, (ends.size - 1, m))
+
+    @cached_property
+    def _exposure_by_cells(self) -> Exposure:
+        n, m = self._matrix.shape
+        seen = ~np.isnan(self._matrix)
+        columns = np.broadcast_to(np.arange(m, dtype=self._holes.dtype), (n, m))[seen]
+        return Exposure.of_seen(np.append(0, np.cumsum(seen.sum(axis=1))), columns, None, (n, m))
 
     @property
     def sound(self) -> bool:
@@ -141,9 +190,11 @@ class DenseTable(Table):
         return SeenCells(rows, columns, None, self._matrix[rows, columns] > 0)
 
     def sums_around(self, rows: Array, free: Array) -> tuple[Array, Array]:
-        part = self._matrix[rows]
-        beside = part[:, free].sum(axis=1, dtype=np.float64)
-        above = self._column_sums - np.nansum(part, axis=0, dtype=np.float64)
+        from halfseen.kernels import sums_beside
+
+        beside, below = np.empty(rows.size), np.zeros(self._matrix.shape[1])
+        sums_beside(self._matrix, rows, free, beside, below)
+        above = self._column_sums - below
         doubtful = np.flatnonzero(above < _TRUSTED * self._column_sums)
         if doubtful.size:
             others = np.ones(len(self._matrix), bool)
@@ -175,7 +226,7 @@ class ListedTable(Table):
         _refuse_infinite_sums(row_sums, column_sums)
         above = np.bincount(self._rows, weighted > 0, minlength=n)[row_sums > 0].astype(np.float64)
         self.positives = (float(above.min(initial=np.inf)), float(above.max(initial=0.0)))
-        self.marginals = Marginals(
+        self._told = Marginals(
             (row_sums, *along_axes(column_sums.reshape(inner))),
             (observed.seen_per_row(), *along_axes(observed.seen_per_column().reshape(inner))),
             self._exposure(),
@@ -183,6 +234,15 @@ class ListedTable(Table):
             binary=observed.weights is None and observed.firsts is None,
             unseen=observed.unseen,
         )
+
+    @property
+    def marginals(self) -> Marginals:
+        return self._told
+
+    @property
+    def holed_rows(self) -> Array:
+        holed = (self._told.counts[0] < self._told.exposure.shape[1]) & (self._told.unseen == "missing")
+        return np.flatnonzero(holed)  # an unseen zero is no hole
 
     def _exposure(self) -> Exposure:
         observed = self._observed

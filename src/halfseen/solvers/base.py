@@ -36,12 +36,13 @@ FactorT = TypeVar("FactorT")
 
 @dataclass(frozen=True)
 class State(Generic[FactorT]):
-    """Where a fit stands: both factors, x between them, and the objective there."""
+    """Where a fit stands: both factors, x between them, the objective there, and the likelihood as it has become."""
 
     rows: FactorT
     columns: FactorT
     x: Any
     objective: float
+    likelihood: Likelihood
 
 
 class Solver(ABC, Generic[FactorT]):

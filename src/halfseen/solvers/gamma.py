@@ -62,7 +62,7 @@ class Gamma(Solver[GammaFactor]):
     def begin(self, task: Task, W: Array, H: Array) -> State[GammaFactor]:
         rows, columns = self.begin_factor(W), self.begin_factor(H)
         # The bound of a start without a distribution is not defined: any first epoch is a gain.
-        return State(rows, columns, task.engine.dots(task.cells, rows.linked, columns.linked), -np.inf)
+        return State(rows, columns, task.engine.dots(task.cells, rows.linked, columns.linked), -np.inf, task.likelihood)
 
     def begin_factor(self, factor: Array) -> GammaFactor:
         """The geometric means equal the means, as in the paper: a distribution without spread."""
@@ -71,14 +71,25 @@ class Gamma(Solver[GammaFactor]):
         return GammaFactor(endless, endless, factor, factor)
 
     def epoch(self, task: Task, state: State[GammaFactor]) -> State[GammaFactor]:
-        pull, push = task.pull_push(state.x)
+        task = task.under(state.likelihood)
+        pull, push, task = self._pull_push(task, state)
         spread = task.engine.spread
         row_pulls = spread(task.cells, pull, state.columns.geometric, Side.ROWS)
         column_pulls = spread(task.cells, pull, state.rows.geometric, Side.COLUMNS)
         rows, row_gain, _ = self._move(task, state.rows, state.columns, Side.ROWS, row_pulls, push)
         columns, column_gain, pushed = self._move(task, state.columns, rows, Side.COLUMNS, column_pulls, push)
         x = task.engine.dots(task.cells, rows.linked, columns.linked, into=state.x)
-        return State(rows, columns, x, task.expected_log(x) - pushed + row_gain + column_gain)
+        objective = task.expected_log(x) - pushed + row_gain + column_gain
+        return State(rows, columns, x, objective, task.likelihood)
+
+    def _pull_push(self, task: Task, state: State[GammaFactor]) -> tuple[Any, Any, Task]:
+        """Pulls at x~, then pushes under the likelihood that has been refitted to them (Algorithm 1, line 11)."""
+        if not task.likelihood.learns:
+            return *task.pull_push(state.x), task
+        counts = task.counts(state.x)
+        means = task.engine.dots(task.cells, state.rows.mean, state.columns.mean)
+        task = task.refitted(counts, means, state.rows.mean, state.columns.mean)
+        return task.pulls_of(counts, state.x), task.push(into=means), task
 
     def half_step(self, task: Task, near: GammaFactor, far: GammaFactor, side: Side, x: Any) -> GammaFactor:
         pull, push = task.pull_push(x)

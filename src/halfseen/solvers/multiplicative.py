@@ -90,4 +90,4 @@ class Multiplicative(Solver[PointFactor]):
         loss = task.divergence(x, rows.mean, columns.mean)
         if self.penalty:
             loss += sum(task.engine.total(self.penalty.cost, factor.mean) for factor in (rows, columns))
-        return State(rows, columns, x, loss)
+        return State(rows, columns, x, loss, task.likelihood)

@@ -1,12 +1,12 @@
 """What is to be fitted: the seen cells, their likelihood, and what the unseen cells say."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, floored, namespace
 from halfseen.engines import Engine, Placed, Side
 from halfseen.likelihoods import Likelihood, UnseenPush
 
@@ -46,6 +46,54 @@ class Task:
         into = (x, None) if likelihood.push_is_constant else (None, x)
         pull, push = self.engine.each(rule, self.cells.y, x, *self._counts, into=into)
         return pull, push
+
+    def under(self, likelihood: Likelihood) -> "Task":
+        """The same cells under another likelihood."""
+        return self if likelihood is self.likelihood else replace(self, likelihood=likelihood)
+
+    def counts(self, x: Any) -> Any:
+        """E[n] = pull * x at every seen cell: what it would count as under a Poisson likelihood."""
+        likelihood = self.likelihood
+        return self.engine.each(lambda y, x: likelihood.pull_push(y, x)[0] * x, self.cells.y, x)
+
+    def pulls_of(self, counts: Any, x: Any) -> Any:
+        """Every seen cell's weighted pull E[n] / x; `counts` is used up."""
+        root = self.likelihood.root
+
+        def rule(n: Any, x: Any, *weight: Any) -> Any:
+            pull = n / floored(x, root)
+            return pull * weight[0] if weight else pull
+
+        weights = () if self.cells.weights is None else (self.cells.weights,)
+        return self.engine.each(rule, counts, x, *weights, into=(counts,))
+
+    def push(self, into: Any) -> Any:
+        """Every seen cell's weighted push, less that of an unseen zero, where it does not depend on x."""
+        likelihood, zeros = self.likelihood, self.zeros
+
+        def rule(y: Any, *counts: Any) -> Any:
+            weight, first = self._weight_and_first(counts)
+            push = likelihood.pull_push(y, namespace(y).ones_like(y))[1]
+            push = push if weight is None else push * weight
+            return push if zeros is None else push - first * zeros.scale
+
+        return self.engine.each(rule, self.cells.y, *self._counts, into=(into,))
+
+    def refitted(self, counts: Any, means: Any, W: Any, H: Any) -> "Task":
+        """The task under the likelihood that is best for E[n] and E[x] at the seen cells."""
+        likelihood, engine = self.likelihood, self.engine
+
+        def tally(y: Any, n: Any, x: Any, *counts: Any) -> Any:
+            weight, _ = self._weight_and_first(counts)
+            return likelihood.tally(y, n, x) if weight is None else likelihood.tally(y, n * weight, x * weight)
+
+        sums = engine.tally(tally, self.cells.y, counts, means, *self._counts)
+        unseen_mean = 0.0
+        if self.zeros is not None:
+            firsts = (means,) if self.cells.firsts is None else (means, self.cells.firsts)
+            seen = engine.total(lambda x, *first: x * first[0] if first else x, *firsts)
+            unseen_mean = float(engine.column_sums(W) @ engine.column_sums(H)) - seen
+        return self.under(likelihood.refit(sums, unseen_mean))
 
     def unseen_push(self, near: Any, far: Any) -> Any:
         """The push on each row of `near` if every cell of the grid were an unseen zero; the number 0 if none is."""

@@ -1,0 +1,129 @@
+"""Ordered levels 0..V as the quantised product of x and noise, the likelihood of OrdNMF."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from halfseen.arrays import Array, floored, namespace
+from halfseen.data import Observed
+from halfseen.likelihoods.base import Likelihood, UnseenPush
+
+
+@dataclass(frozen=True, eq=False)
+class Ordinal(Likelihood):
+    """P(y <= v | x) = exp(-theta_v x)  (Eq. 23 of `ordnmf-2020`), theta_v = D_{v+1} + ... + D_V, theta_V = 0.
+
+    Level v is what x times inverse-gamma noise gives between the thresholds b_{v-1} and b_v = 1 / theta_v. Hence
+
+        log p(0) = -theta_0 x,    log p(v) = -theta_v x + log(1 - exp(-D_v x))       (Eq. 26)
+        pull = D_v / (1 - exp(-D_v x)),    push = theta_{v-1}  (theta_0 for level 0, which does not pull)
+
+    With one level and D_1 = 1 it is the Bernoulli-Poisson model. `decrements` are D_1..D_V, `values` what the levels
+    0..V stand for (themselves, if None).
+    """
+
+    decrements: Array
+    learned: bool = True
+    values: Array | None = None
+
+    name = "ordinal"
+    push_is_constant = True
+    powers = (0.0, 1.0)
+    domain = "Ordinal levels must be integers 0..V."
+    remedy = "Round the values, or use WeightedNMF."
+
+    @property
+    def learns(self) -> bool:
+        return self.learned
+
+    @property
+    def unseen(self) -> UnseenPush:  # type: ignore[override]
+        return UnseenPush(power=0, scale=float(self.theta[0]))
+
+    @cached_property
+    def theta(self) -> Array:
+        """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
+        return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
+
+    @cached_property
+    def _by_level(self) -> tuple[Array, Array, Array]:
+        """For each level 0..V: its decrement (0 for level 0), its theta, its push."""
+        return np.append(0.0, self.decrements), self.theta, np.append(self.theta[0], self.theta[:-1])
+
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        decrement, _, push = self._at(y, x)
+        return self._pull(decrement, x), push
+
+    def _pull(self, decrement: Any, x: Any) -> Any:
+        xp = namespace(x)
+        x = floored(x, self.root)
+        seen = decrement > 0
+        # -expm1(-z) is z where z is small: the pull is 1 / x there, as Poisson's for a single count.
+        return xp.where(seen, decrement / -xp.expm1(-xp.where(seen, decrement, 1.0) * x), 0.0)
+
+    def _at(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
+        """Decrement, theta and push of each cell's level, as arrays of the kind of x."""
+        xp = namespace(x)
+        level = xp.astype(y, xp.int64)
+        decrement, theta, push = (xp.take(xp.asarray(table, dtype=x.dtype), level) for table in self._by_level)
+        return decrement, theta, push
+
+    def divergence(self, y: Any, x: Any) -> Any:
+        xp = namespace(x)
+        return xp.take(xp.asarray(self._best, dtype=x.dtype), xp.astype(y, xp.int64)) - self._log_prob(y, x)
+
+    def _log_prob(self, y: Any, x: Any) -> Any:
+        xp = namespace(x)
+        decrement, theta, _ = self._at(y, x)
+        seen = decrement > 0
+        z = xp.where(seen, decrement, 1.0) * floored(x, self.root)
+        return xp.where(seen, xp.log(-xp.expm1(-z)), 0.0) - theta * x
+
+    @cached_property
+    def _best(self) -> Array:
+        """The largest log p of each level: 0 at both ends; between them where x = log(theta_{v-1} / theta_v) / D_v."""
+        above, below, step = self.theta[1:-1], self.theta[:-2], self.decrements[:-1]
+        x = np.log(below / above) / step
+        return np.concatenate([[0.0], -above * x + np.log(-np.expm1(-step * x)), [0.0]])
+
+    def saturated(self, y: Array) -> Array:
+        best: Array = self._best[y.astype(np.int64)]
+        return best
+
+    def mean(self, x: Any) -> Any:
+        """E[y] = sum of (value of level v + 1 - value of level v) P(y > v), plus the lowest value  (Eq. 27)."""
+        values = np.arange(self.theta.size) if self.values is None else self.values
+        xp = namespace(x)
+        expected = xp.zeros_like(x) + float(values[0])
+        for gap, theta in zip(np.diff(values), self.theta[:-1], strict=True):
+            expected = expected - float(gap) * xp.expm1(-float(theta) * x)
+        return expected
+
+    def probabilities(self, x: Array) -> Array:
+        """p(v | x) for every level v, along a last axis."""
+        up_to = np.exp(-x[..., None] * self.theta)  # P(y <= v)
+        return np.diff(up_to, axis=-1, prepend=0.0)
+
+    def legal(self, y: Array) -> Array:
+        return (y >= 0) & (y <= self.decrements.size) & (y == np.floor(y))
+
+    def start(self, observed: Observed) -> float:
+        return 1.0
+
+    def tally(self, y: Any, counts: Any, means: Any) -> Array:
+        """Sums over cells by level, 0..V: first of E[n], then of E[x]."""
+        level, size = np.asarray(y).astype(np.int64), self.theta.size
+        return np.concatenate([np.bincount(level, np.asarray(part), minlength=size) for part in (counts, means)])
+
+    def refit(self, sums: Array, unseen_mean: float) -> Self:
+        """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""
+        counts, means = np.split(sums, 2)
+        below = np.cumsum(means)[1:] + unseen_mean
+        return replace(self, decrements=counts[1:] / below)
+
+    @classmethod
+    def from_histogram(cls, counts: Array, zeros: float) -> Self:
+        """The paper's start: D_l = N_l / (N_0 + ... + N_l), with N_0 := `zeros`."""
+        return cls(counts / (zeros + np.cumsum(counts)))

@@ -1,0 +1,71 @@
+"""What of a ranking was relevant, and the metrics of each row that follow."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.engines.ranking import Listed
+
+
+@dataclass(frozen=True)
+class Held:
+    """The cells of some rows that were held out for test, as far as they can be ranked."""
+
+    keys: Array
+    """Row * number of columns + column of each cell, ascending."""
+    values: Array
+    shape: tuple[int, int]
+    repeated: int
+    """How many cells were left out, because they were seen in training as well."""
+
+    @classmethod
+    def out(cls, test: Observed, seen: Listed) -> "Held":
+        """The test cells of rows that have seen the columns listed."""
+        keys = _keys(test.indptr, test.indices, test.shape[1])
+        again = _places(keys, _keys(*seen, test.shape[1])) >= 0
+        return cls(keys[~again], test.values[~again], test.shape, int(again.sum()))
+
+    def values_at(self, columns: Array) -> Array:
+        """The value in each of the columns that are ranked for each row; -inf where there is none."""
+        rows = np.arange(self.shape[0])[:, None]
+        places = _places(np.where(columns < 0, -1, rows * self.shape[1] + columns), self.keys)
+        return np.where(places < 0, -np.inf, np.append(self.values, np.nan)[places])
+
+    def count(self, threshold: float) -> Array:
+        """How many cells of each row reach the threshold."""
+        rows = self.keys[self.values >= threshold] // self.shape[1]
+        return np.bincount(rows, minlength=self.shape[0])
+
+
+def _keys(indptr: Array, columns: Array, width: int) -> Array:
+    return np.repeat(np.arange(indptr.size - 1) * width, np.diff(indptr)) + columns
+
+
+def _places(asked: Array, keys: Array) -> Array:
+    """Where each of the numbers asked for stands among the ascending keys; -1 for nowhere."""
+    places = np.searchsorted(keys, asked)
+    return np.where(np.append(keys, -2)[places] == asked, places, -1)
+
+
+def metrics_of_rows(held: Held, columns: Array, k: int, thresholds: Array) -> Array:
+    """The four metrics (first axis) for each threshold (second) of each row (third) whose ranked columns are given."""
+    values = held.values_at(columns)
+    return np.stack([_metrics(values >= one, held.count(one), k) for one in thresholds], axis=1)
+
+
+def _metrics(hits: Array, count: Array, k: int) -> Array:
+    """NDCG, precision, recall and average precision of each row with `count` relevant columns; NaN if it has none."""
+    ranks = np.arange(1, hits.shape[1] + 1)
+    gain = np.sum(hits / np.log2(ranks + 1), axis=1)
+    best_gains = np.append(np.nan, np.cumsum(1 / np.log2(np.arange(2, k + 2))))
+    relevant = np.where(count > 0, count, np.nan)
+    found = hits.sum(axis=1)
+    precisions = np.sum(hits * np.cumsum(hits, axis=1) / ranks, axis=1)
+    return np.stack([
+        gain / best_gains[np.minimum(count, k)],
+        np.where(count > 0, found / k, np.nan),
+        found / relevant,
+        precisions / np.minimum(relevant, k),
+    ])  # fmt: skip

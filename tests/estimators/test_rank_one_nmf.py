@@ -561,7 +561,7 @@ def test_empty_slices_of_a_tensor():
     X = cube()
     X[:, 2] = NAN
     with pytest.warns(
-        DataWarning, match=r"Every row of axis 1 should have a seen cell\. Found none in row of axis 1 2\."
+        DataWarning, match=r"Every slice along axis 1 should have a seen cell\. Found none in slice 2 along axis 1\."
     ):
         model = RankOneNMF().fit(X)
     rest = fitted(X[:, [0, 1, 3]])

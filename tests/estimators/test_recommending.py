@@ -8,7 +8,6 @@ from scipy import sparse
 
 from halfseen import PoissonFactorization, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import recommending
 from tests.estimators.models import ITEMS, USERS, fitted, long_frame, seen_matrix, stored, wide_frame, with_scores
 
 X = seen_matrix()

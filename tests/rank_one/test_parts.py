@@ -86,8 +86,8 @@ def test_parts_have_equal_sums_and_the_fits_they_have_alone(kind):
         model = RankOneNMF().fit(data)
     assert [str(warning.message) for warning in told] == [
         "Seen cells should connect all rows and columns. Found 4 parts without a connection, the second one with row "
-        "3. Each has a scale of its own, fixed by equal sums; what the model says of cells between parts means nothing "
-        "(see parts_)."
+        "3. Each has a scale of its own, fixed by equal sums; what the model says of cells between parts means "
+        "nothing."
     ]
     assert told[0].filename == __file__
     assert model.n_parts_ == 4

@@ -120,7 +120,7 @@ def test_rows_with_the_same_holes_are_one():
     """Their factors are in proportion to their sums, so that a fit need not know them one by one."""
     X = gammas((50, 6))
     X[[7, 30, 41], [2, 4, 2]] = NAN
-    told = DenseTable(X, THREADS).marginals
+    told = DenseTable(X, THREADS).condensed
     assert told.exposure.shape == (3, 6)
     assert_array_equal(told.merged.group[[7, 30, 41, 0]], [0, 1, 0, 2])
     shares = told.each_row(np.array([5.0, 6.0, 1.0]))
@@ -138,7 +138,7 @@ def test_rows_with_the_same_holes_are_one():
 def test_rows_of_too_many_kinds_stay_alone(monkeypatch):
     monkeypatch.setattr(tables, "_MOST_KINDS", 3)
     X = holed(gammas((30, 9)), 0.3)
-    told = DenseTable(X, THREADS).marginals
+    told = DenseTable(X, THREADS).condensed
     assert told.sums[0].size == np.isnan(X).any(1).sum() + (~np.isnan(X)).all(1).any()
     assert_allclose(phi_of(told), ~np.isnan(X))
 

@@ -27,7 +27,7 @@ def of_end(model: Any) -> str:
 
 
 def of_objective(model: Any) -> str:
-    what = "Evidence bound" if model.score_is_log_likelihood else "Loss"
+    what = model.objective_name
     objective = model.trace_["objective"]
     return f"{what} {objective[-1]:,.6g} (after the first iteration {objective[0]:,.6g})." if model.n_iter_ else ""
 

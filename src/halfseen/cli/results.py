@@ -37,7 +37,12 @@ def show(study: Study, result: Result) -> None:
 
 def write(folder: Path, study: Study, result: Result) -> Iterator[str]:
     """Write the tables as CSV, all of it as Markdown, and the pictures if there is matplotlib; the paths written."""
-    folder.mkdir(exist_ok=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"The output folder must be made. {str(folder)!r} can't: {error.strerror}. Name another."
+        ) from None
     for table in result.tables:
         path = _path(folder, study, table.name, "csv")
         columns = list(zip(*table.rows, strict=True))

@@ -69,7 +69,6 @@ class Factorization(CallbackSupportMixin, FactorModel):
                 )
                 for name, value in self._attributes(fit, observed).items():
                     setattr(self, name, value)
-                self.seen_ = Seen.in_(observed)
                 self.fingerprint_ = observed.fingerprint()
         tell_the_end(self, stacklevel=4)
         return self
@@ -105,7 +104,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
             "status_": fit.status,
             "row_labels_": observed.row_labels,
             "column_labels_": observed.column_labels,
-            "seen_": Seen(observed.indptr, observed.indices, observed.shape[1]),
+            "seen_": Seen.in_(observed),
         }
 
     def _folded_in(self, observed: Observed) -> Array:

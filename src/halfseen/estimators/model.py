@@ -47,6 +47,11 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     #: Whether `score` is a log-likelihood, or minus a mere loss.
     score_is_log_likelihood: ClassVar[bool]
 
+    @property
+    def objective_name(self) -> str:
+        """What the objective in the trace is, in words."""
+        return "Evidence bound" if self.score_is_log_likelihood else "Loss"
+
     @abstractmethod
     def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
         """Find W and H."""

@@ -1,6 +1,5 @@
 """The best rank-one factorization of what was seen, of a matrix or a tensor."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -11,14 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks, rank_one
 from halfseen.arrays import Array
 from halfseen.data import Observed
-from halfseen.data.labels import quoted
 from halfseen.engines.threads import Threads
-from halfseen.errors import DataWarning, ParameterError
+from halfseen.errors import ParameterError
 from halfseen.estimators import tensors
 from halfseen.estimators.model import FactorModel
 from halfseen.estimators.rank_one_tables import Read, listed, read_for_fit, read_rows, seen_in
 from halfseen.estimators.seen import Seen
-from halfseen.estimators.telling import tell_the_end, warn_of_blanks
+from halfseen.estimators.telling import tell_the_end, warn_of_blanks, warn_of_parts
 from halfseen.likelihoods import Poisson
 from halfseen.rank_one import Marginals, Parts, Step, Table
 from halfseen.result import Status
@@ -59,7 +57,8 @@ class RankOneNMF(FactorModel):
         change (the sum of y log y - y over seen cells), and "seconds".
     n_parts_, parts_ : how many parts of the data are not connected by seen cells; the part of each row of each axis, -1
         where nothing above 0 was seen. Each part has a scale of its own, fixed by equal sums: what the model says of
-        cells between two parts means nothing.
+        cells between two parts means nothing. (The factors of a tensor may be free in further ways.)
+    inner_shape_ : the lengths of all axes but the first of a tensor; None for a matrix.
     increase_rate_ : for "a1gm", the number of cells treated as missing over the number of holes; 1: the fit is exact.
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
@@ -71,6 +70,7 @@ class RankOneNMF(FactorModel):
     _labels: tuple[Array, ...]
     _seen: Seen | None
 
+    objective_name = "Loss, but for a constant of the data"
     factor_type = PointFactor
     score_is_log_likelihood = False
     n_components = 1
@@ -111,7 +111,7 @@ class RankOneNMF(FactorModel):
         y : ignored, for scikit-learn's pipelines.
         cell_weight : how much each seen cell counts, as in `WeightedNMF.fit`; for method="exact" only.
         """
-        checks.check_parameters(vars(self), self.parameter_rules)
+        checks.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
         started = perf_counter()
         X, cell_weight, inner_shape = tensors.unfolded(X, cell_weight)
         with Threads(self.n_jobs) as threads:
@@ -160,14 +160,14 @@ class RankOneNMF(FactorModel):
             while True:
                 objectives.append(last.objective)
                 seconds.append(perf_counter() - started)
-                if not np.isfinite(last.objective):
-                    status = Status.NOT_FINITE
-                    break
                 if len(objectives) == self.max_iter and last.distance > self.tol:
                     status = Status.MAX_ITER
                     break
                 following = next(steps, None)
                 if following is None:
+                    break
+                if not np.isfinite(following.objective):
+                    status = Status.NOT_FINITE
                     break
                 last = following
         except KeyboardInterrupt:
@@ -178,6 +178,8 @@ class RankOneNMF(FactorModel):
 
     def _keep(self, last: Step, read: Read, parts: Parts, inner_shape: tuple[int, ...] | None) -> None:
         factors = rank_one.scaled(last.factors, parts, self.tol, read.dtype)
+        if not all(np.isfinite(factor).all() for factor in factors):
+            self.status_ = Status.NOT_FINITE
         in_place = np.argsort(parts.marginals.axes)
         self.axis_factors_ = tuple(factors[axis].astype(read.dtype, copy=False) for axis in in_place)
         self._parts, self.n_parts_ = parts, parts.count
@@ -200,33 +202,16 @@ class RankOneNMF(FactorModel):
             if blank.any():
                 blank = marginals.told_of_each_row(blank) if place == 0 else blank
                 is_matrix = self.inner_shape_ is None
-                name = ("row", "column")[axis] if is_matrix else f"row of axis {axis}"
-                warn_of_blanks(name, blank, read.labels[axis] if is_matrix else None, stacklevel=4)
-        self._warn_of_parts(parts)
+                name, along = (("row", "column")[axis], "") if is_matrix else ("slice", f" along axis {axis}")
+                warn_of_blanks(name, blank, read.labels[axis] if is_matrix else None, stacklevel=4, along=along)
+        if self.n_parts_ > 1:
+            warn_of_parts(self.parts_[0], parts.links is not None, self.row_labels_, stacklevel=4)
         tell_the_end(self, stacklevel=4)
-
-    def _warn_of_parts(self, parts: Parts) -> None:
-        if self.n_parts_ < 2:
-            return
-        first = int(np.argmax(self.parts_[0] == 1)) if (self.parts_[0] == 1).any() else 0
-        name = first if self.row_labels_ is None else quoted(self.row_labels_[first])
-        if parts.links is None:
-            sentence = (
-                f"Seen cells should connect all rows and columns. Found {self.n_parts_} parts without a connection, "
-                f"the second one with row {name}. Each has a scale of its own, fixed by equal sums; what the model "
-                "says of cells between parts means nothing (see parts_)."
-            )
-        else:
-            sentence = (
-                f"Seen zeros should not be all that connects rows and columns. Found {self.n_parts_} parts held "
-                f"together by nothing else, the second one with row {name}. The best fit is a limit that no factors "
-                "reach: they come as near as tol asks, and holes between parts run away (see parts_)."
-            )
-        warnings.warn(sentence, DataWarning, stacklevel=4)
 
     @property
     def parts_(self) -> tuple[Array, ...]:
         """The part of each row of each axis, -1 where nothing above 0 was seen."""
+        check_is_fitted(self)
         if self._parts is not None:
             marginals, of = self._parts.marginals, self._parts.of
             every = (np.where(marginals.every_sum > 0, marginals.told_of_each_row(of[0]), -1), *of[1:])
@@ -236,10 +221,11 @@ class RankOneNMF(FactorModel):
 
     @property
     def trace_(self) -> dict[str, Array]:
-        """The objective and the seconds of each sweep. What merged rows add to the first is found when it is asked for:
+        """The objective and the seconds of each sweep.
 
-        it takes a logarithm a row, which is much beside a fit.
+        What merged rows add to the first is found when it is asked for: a logarithm a row is much beside a fit.
         """
+        check_is_fitted(self)
         if self._fitted is not None:
             self._trace["objective"] = self._trace["objective"] + self._fitted.cost_of_merging
             self._fitted = None
@@ -252,6 +238,7 @@ class RankOneNMF(FactorModel):
     @property
     def seen_(self) -> Seen:
         """Which cells were seen, made when it is asked for."""
+        check_is_fitted(self)
         if self._seen is None:
             self._seen = seen_in(self._marginals)
         return self._seen

@@ -1,6 +1,6 @@
 """The information geometry of rank one (Ghalamkari & Sugiyama 2022, section 2.1), as functions."""
 
-from halfseen.geometry.conservation import Marginals, conservation_gap, marginals
+from halfseen.geometry.conservation import SumsOfRowsAndColumns, conservation_gap, marginals
 from halfseen.geometry.parameters import (
     expectation_parameters,
     from_expectation_parameters,
@@ -13,7 +13,7 @@ from halfseen.geometry.rank_one import expectations_factorize, is_simultaneously
 from halfseen.geometry.triples import Triple
 
 __all__ = [
-    "Marginals",
+    "SumsOfRowsAndColumns",
     "Triple",
     "conservation_gap",
     "expectation_parameters",

@@ -11,14 +11,14 @@ from halfseen.data.arrays import as_numbers
 from halfseen.errors import DataError
 
 
-class Marginals(NamedTuple):
+class SumsOfRowsAndColumns(NamedTuple):
     """One sum a row, one sum a column."""
 
     rows: Array
     columns: Array
 
 
-def marginals(X: Any, cell_weight: Any = None) -> Marginals:
+def marginals(X: Any, cell_weight: Any = None) -> SumsOfRowsAndColumns:
     """r_i = sum of c_ij X_ij over j,  s_j = sum of c_ij X_ij over i,  both over the seen cells, of weight c (or 1).
 
     The best rank-one fit depends on X through them, and on where X is seen, alone. X is anything that `observe` reads.
@@ -41,17 +41,22 @@ def conservation_gap(X: Any, w: Any, h: Any, cell_weight: Any = None) -> float:
     return float(np.max(np.abs(fit - data)[larger > 0] / larger[larger > 0], initial=0.0))
 
 
-def _marginals(seen: Observed) -> Marginals:
+def _marginals(seen: Observed) -> SumsOfRowsAndColumns:
     weighted = seen.values if seen.weights is None else seen.values * seen.weights.astype(np.float64)
     rows = np.bincount(seen.row_of_cell(), weighted, minlength=seen.shape[0])
     columns = np.bincount(seen.indices, weighted, minlength=seen.shape[1])
     if np.isinf(rows).any() or np.isinf(columns).any():
         raise DataError("Sums of rows and columns must be finite. Found inf. Divide X, and w with it, by a constant.")
-    return Marginals(rows, columns)
+    return SumsOfRowsAndColumns(rows, columns)
 
 
 def _seen(X: Any, cell_weight: Any) -> Observed:
-    seen = observe(X, unseen="missing", cell_weight=cell_weight)
+    seen = observe(X, unseen=None, cell_weight=cell_weight)
+    if seen.unseen == "zero":
+        raise DataError(
+            'The sums of the fit are over seen cells, so unseen ones must be missing. Found unseen="zero". Pass the '
+            "dense array, or observe the data again."
+        )
     negative = np.flatnonzero(seen.values < 0)
     if negative.size:
         found = f"{seen.values[negative[0]]:g} at {seen.place(int(negative[0]))}"

@@ -63,24 +63,32 @@ def from_expectation_parameters(eta: Any, shape: tuple[int, int], *, total: floa
     return Triple.split(np.where(np.isnan(table), np.nan, total * p.clip(0.0)), shape)
 
 
-def one_body(parameters: Array) -> Array:
+def one_body(parameters: Any) -> Array:
     """The theta_ij or eta_ij with i = 1 or j = 1, in row order."""
+    parameters = _table(parameters)
     chosen = ~np.isnan(parameters)
     chosen[1:, 1:] = False
     return parameters[chosen]
 
 
-def two_body(parameters: Array) -> Array:
+def two_body(parameters: Any) -> Array:
     """The theta_ij or eta_ij with i != 1 and j != 1, in row order."""
-    inner = parameters[1:, 1:]
+    inner = _table(parameters)[1:, 1:]
     return inner[~np.isnan(inner)]
+
+
+def _table(values: Any) -> Array:
+    table = as_numbers(np.asarray(values))
+    if table.ndim != 2:
+        raise DataError(f"Parameters must be a table. Found shape {table.shape}. Pass what the functions here return.")
+    return table
 
 
 def _parameters(values: Any, name: str, shape: tuple[int, int], total: float) -> Array:
     """A table of finite parameters, but for NaN exactly where X of this shape leaves the missing block."""
     check_parameters({"total": total}, {"total": number(0.0, above=True)})
     table = as_numbers(np.asarray(values))
-    if table.ndim != 2 or not (0 < shape[0] <= table.shape[0] and 0 < shape[1] <= table.shape[1]):
+    if table.ndim != 2 or len(shape) != 2 or not (0 < shape[0] <= table.shape[0] and 0 < shape[1] <= table.shape[1]):
         raise DataError(f"{name} must be a table around an X of shape {shape}. Found shape {table.shape}. Check both.")
     missing = np.zeros(table.shape, dtype=bool)
     missing[shape[0] :, shape[1] :] = True

@@ -42,11 +42,12 @@ def a1gm(table: Table, threads: Threads) -> GridLike:
             "A1GM must find a value above 0 where rows and columns without holes meet. Found none there. "
             'Use method="exact", which takes any zeros.'
         )
-    # Theorem 1; r and c of free rows and columns are already the sums over X and Z, and over X and Y.
-    root = np.sqrt(total) or 1.0
-    w = r * (root / (total + float(above[~free].sum()) or 1.0))
-    w[has_hole] = beside / root
-    h = np.where(free, c * (root / (total + float(beside.sum()) or 1.0)), above / root)
+    # Theorem 1, with w over and h times the root of S(X), which small numbers might not survive; r and c of free rows
+    # and columns are already the sums over X and Z, and over X and Y.
+    scale = total or 1.0
+    w = r / (total + float(above[~free].sum()) or 1.0)
+    w[has_hole] = beside / scale
+    h = np.where(free, c * (total / (total + float(beside.sum()) or 1.0)), above)
     if ((w == 0) & (r > 0)).any() or ((h == 0) & (c > 0)).any():
         raise DataError(
             "A1GM must find a value above 0 in every row and column that has one, where it looks: not where rows and "

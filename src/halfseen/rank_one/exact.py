@@ -29,12 +29,15 @@ from halfseen.rank_one.parts import Parts
 #: Sweeps after which, at the rate seen so far, Newton's method is asked for if still more than so many would follow.
 _PATIENCE = 10
 _MANY_SWEEPS = 60
-#: Sweeps after a step of Newton's that tell how much is left; as many steps that led nowhere near that far end it:
-#: conjugate gradients do not see rows that weigh less than the rounding of others. Sweeps do.
+#: Sweeps after a step of Newton's that tell how much is left; as many steps in a row that lead nowhere end it, though
+#: something is left: conjugate gradients do not see rows that weigh less than the rounding of others. Sweeps do.
 _SWEEPS_TO_TELL = 3
 _MOST_FAILURES = 3
+_NO_STEP = 1e-9
 #: Changes below this leave the factors near enough to their end for bounds to hold there, up to a half more.
 _NEAR = 0.1
+#: Changes from this on, as a part of what was, tell no rate: they may be those of a giant that has found its place.
+_FAR = 0.5
 _ROUNDING = 1e-15
 #: Sums that span more than this, 10^100, may do so by rows or by columns, and want a careful start.
 _WIDE = 230.0
@@ -71,12 +74,17 @@ def exact(parts: Parts, threads: Threads, tol: float) -> Iterator[Step]:
                 distance_after = settling()
                 for _ in range(_SWEEPS_TO_TELL):
                     factors, distance, _ = _swept(factors, marginals, threads, distance_after)
-                failures += not moved > np.log1p(distance) / 10  # steps are those of logarithms
+                distance = max(distance, moved**2)  # what a sweep can't move may be far from its place
+                failures = failures + 1 if moved < _NO_STEP else 0
                 slow = failures < _MOST_FAILURES
             else:
                 factors, distance, rate = _swept(factors, marginals, threads, distance_after)
                 sweeps += 1
-                slow = failures == 0 and sweeps >= _PATIENCE and _sweeps_left(distance, rate, tol) > _MANY_SWEEPS
+                slow = (
+                    failures < _MOST_FAILURES
+                    and sweeps >= _PATIENCE
+                    and _sweeps_left(distance, rate, tol) > _MANY_SWEEPS
+                )
             if distance <= tol:  # the first factor is half a sweep behind the others
                 factors = (first_given(factors[1:], marginals, threads), *factors[1:])
             step = Step(factors, objective(factors, marginals, marginals.total), _CAUTION * distance)
@@ -213,7 +221,7 @@ def settling() -> Settling:
     changes, rates = [np.inf], [1.0]
 
     def after(change: float, slowest: float = 1.0) -> tuple[float, float]:
-        rates.append(change / changes[-1] if 0 < changes[-1] < np.inf else 1.0)
+        rates.append(change / changes[-1] if 0 < changes[-1] < _FAR else 1.0)
         changes.append(change)
         rate = max(rates[-2:])
         if change < _NEAR:  # else the bound speaks of other factors than those where it will end

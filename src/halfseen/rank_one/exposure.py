@@ -14,7 +14,7 @@ from halfseen.engines.threads import Threads
 _MOST_BLOCKS = 8
 _CELLS_PER_BLOCK = 1 << 18
 #: As in the kernels: a sum left after subtracting is trusted down to this part of what it was subtracted from.
-_TRUSTED = 0.01
+TRUSTED = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Exposure:
             return changes
 
         out: Array = total + summed(threads.all(block, self._blocks))
-        doubtful = np.flatnonzero(out < _TRUSTED * total)
+        doubtful = np.flatnonzero(out < TRUSTED * total)
         return self._summed_anew(near, out, doubtful) if doubtful.size else out
 
     def _summed_anew(self, near: Array, out: Array, columns: Array) -> Array:

@@ -100,9 +100,10 @@ class Marginals:
         )
 
     def signature(self, threads: Threads) -> tuple[Array, ...]:
-        """Arrays that are the same, up to rounding, for the same data, however they lie: sums and numbers of seen cells
+        """Arrays that are the same, up to rounding, for the same data, however they lie.
 
-        along each axis, row by row, and what each row of the data sees of fixed random numbers, one a column.
+        Sums and numbers of seen cells along each axis, row by row; and what each row of the data sees of fixed random
+        numbers, one a column.
         """
         every = self.row_by_row()
         exposures = every.exposure.of_rows if self.axes[0] == 0 else every.exposure.of_columns

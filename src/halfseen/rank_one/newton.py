@@ -42,9 +42,9 @@ def newton_step(factors: tuple[Array, ...], parts: Parts, threads: Threads) -> t
 
 
 class _Point:
-    """The cost around given factors, all axes one after the other in one vector; every part is brought to a total of 1,
+    """The cost around given factors, all axes one after the other in one vector.
 
-    so that small parts are solved as well as large ones.
+    Every part is brought to a total of 1, so that small parts are solved as well as large ones.
     """
 
     def __init__(self, factors: tuple[Array, ...], parts: Parts, threads: Threads) -> None:

@@ -14,13 +14,11 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
-from halfseen.rank_one.exposure import Exposure, summed
+from halfseen.rank_one.exposure import TRUSTED, Exposure, summed
 from halfseen.rank_one.marginals import Marginals, Merged, along_axes
 
 #: Cells a block of a dense table: below this, a second thread does not pay.
 _CELLS_PER_BLOCK = 1 << 20
-#: As in the kernels: a sum left after subtracting is trusted down to this part of what it was subtracted from.
-_TRUSTED = 0.01
 #: Rows are merged if they are of at most so many kinds.
 _MOST_KINDS = 64
 #: Sums must leave room for numbers so many times as large.
@@ -195,7 +193,7 @@ class DenseTable(Table):
         beside, below = np.empty(rows.size), np.zeros(self._matrix.shape[1])
         sums_beside(self._matrix, rows, free, beside, below)
         above = self._column_sums - below
-        doubtful = np.flatnonzero(above < _TRUSTED * self._column_sums)
+        doubtful = np.flatnonzero(above < TRUSTED * self._column_sums)
         if doubtful.size:
             others = np.ones(len(self._matrix), bool)
             others[rows] = False

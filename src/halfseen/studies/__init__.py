@@ -24,6 +24,7 @@ def study(name: str) -> Study:
 
 def chosen(word: str) -> tuple[str, ...]:
     """The names that a word stands for: a study, a paper (all its studies), or "all"."""
+    word = word.lower()
     papers = list(dict.fromkeys(name.partition("/")[0] for name in NAMES))
     if word == "all":
         return NAMES

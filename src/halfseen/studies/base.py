@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from halfseen.data.datasets import source
+from halfseen.data.shelf import paths_of
+from halfseen.errors import DataError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -85,7 +89,7 @@ class Study(ABC):
 
     def absent(self) -> list[str]:
         """Those of the datasets it needs that are not at hand."""
-        return []
+        return [name for name in self.needs if not _is_there(name)]
 
     @abstractmethod
     def run(self, *, quick: bool = False, seed: int = 0, tell: Tell = tell_nobody) -> Result:
@@ -94,3 +98,10 @@ class Study(ABC):
         Where data are absent the rest is done and the table says what is absent; where all are, the loader's
         `DataError` goes up.
         """
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return bool(paths_of(source(name)))
+    except DataError:
+        return False

@@ -121,8 +121,8 @@ def _title(name: str) -> str:
 
 def _table(name: str, by_size: Mapping[int, Trials], trials: int) -> Table:
     footnote = (
-        f"Mean and standard deviation of {trials} trials, each with a matrix of its own, uniform in (0, 1]. KL-WNMF "
-        "in NumPy is given its weights; A1GM and exact find the holes themselves, with as many threads as processors "
+        f"Mean and standard deviation of {trials} trials, each with a matrix of its own, uniform in (0, 1]. All three "
+        "start from an array with NaN; A1GM and exact have as many threads as processors "
         f"({os.cpu_count()}). BLAS had one thread. The paper prints no numbers for this figure."
     )
     return Table(_title(name), COLUMNS, [_row(size, made) for size, made in by_size.items()], [footnote], name)
@@ -171,7 +171,7 @@ def draw(name: str, by_size: Mapping[int, Trials], figure: Figure) -> None:
     axes.set(xscale="log", yscale="log", title=_title(name), xlabel="number of rows and of columns, N",
              ylabel="run time in seconds")  # fmt: skip
     axes.set_xticks(list(by_size), [f"{size:,}" for size in by_size])
-    axes.minorticks_off()
+    axes.xaxis.minorticks_off()
     axes.legend()
 
 

@@ -9,8 +9,7 @@ from scipy import sparse
 from halfseen import geometry
 from halfseen.errors import DataError, ParameterError
 from halfseen.rank_one.nmmf import rank_one_nmmf
-
-from .rank_one import oracle
+from tests.rank_one import oracle
 
 NAN = np.nan
 

@@ -102,12 +102,6 @@ def _folder(output: str) -> Path:
     if folder.exists() and not folder.is_dir():
         raise DataError(f"The output must be a folder. Found a file at {output!r}. Name another.")
     accounts.check_folder(str(folder / "anything" if folder.is_dir() else folder))
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"The output folder must be made. {output!r} can't be: {error.strerror}. Name another."
-        ) from None
     return folder
 
 

@@ -186,7 +186,8 @@ class RankOneNMF(FactorModel):
         self.inner_shape_ = inner_shape
         self.row_labels_, self.column_labels_ = read.labels
         self.likelihood_ = self._make_likelihood()
-        self._marginals, self._fitted = read.table.condensed, parts.marginals
+        self._marginals = read.table.condensed if self.method == "exact" else read.table.marginals
+        self._fitted = parts.marginals
         self._seen, self._signature = read.seen, None
         self._take_factors()
 

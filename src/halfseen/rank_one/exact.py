@@ -39,8 +39,8 @@ _NEAR = 0.1
 #: Changes from this on, as a part of what was, tell no rate: they may be those of a giant that has found its place.
 _FAR = 0.5
 _ROUNDING = 1e-15
-#: Sums that span more than this, 10^100, may do so by rows or by columns, and want a careful start.
-_WIDE = 230.0
+#: Sums that differ by more than this may do so by rows or by columns, and want a careful start.
+_WIDE = 1e100
 #: Both factors have a part in what the product is off by, and rates are only measured.
 _CAUTION = 4.0
 #: Changes below this are rounding, and have no rate.
@@ -115,7 +115,8 @@ def start(marginals: Marginals, threads: Threads) -> Factors:
         sums / np.maximum(counts, 1) for sums, counts in zip(marginals.sums[1:], marginals.counts[1:], strict=True)
     ]
     alike = (np.empty(0), *map(_centred, means))
-    if all(_span(sums) < _WIDE for sums in (marginals.every_sum, *means)):
+    lowest, highest = marginals.bounds_of_rows
+    if highest <= lowest * _WIDE and all(_is_narrow(mean) for mean in means):
         return alike
     flat = (np.empty(0), *((mean > 0).astype(np.float64) for mean in means))
     tried = [_begun(factors, marginals, threads) for factors in (alike, flat)]
@@ -140,10 +141,9 @@ def _centred(means: Array) -> Array:
     return means * half * half
 
 
-def _span(means: Array) -> float:
-    """Over how many powers of e numbers spread."""
+def _is_narrow(means: Array) -> bool:
     lives = means[means > 0]
-    return float(np.log(lives.max()) - np.log(lives.min())) if lives.size else 0.0
+    return bool(lives.size == 0 or lives.max() <= lives.min() * _WIDE)
 
 
 def sweep(factors: Factors, marginals: Marginals, threads: Threads) -> tuple[Factors, float]:

@@ -50,6 +50,14 @@ class Marginals:
         return self.sums[0] if self.merged is None else self.merged.sums
 
     @property
+    def bounds_of_rows(self) -> tuple[float, float]:
+        """The lowest and the highest sum of a row that is above 0; (inf, 0) if none is."""
+        if self.merged is not None:
+            return self.merged.lowest, self.merged.highest
+        above = self.sums[0][self.sums[0] > 0]
+        return float(above.min(initial=np.inf)), float(above.max(initial=0.0))
+
+    @property
     def inner_shape(self) -> tuple[int, ...]:
         """The lengths of all axes but the first."""
         return tuple(sums.size for sums in self.sums[1:])

@@ -127,12 +127,13 @@ class DenseTable(Table):
         if 2 * self._holes.size > n * m:
             exposure = self._exposure_by_cells
         else:
-            group = np.full(n, firsts.size)
-            group[self._rows] = kinds
             exposure = self._exposure_by_holes(firsts)
+            group = np.full(n, firsts.size, np.int32)
+            group[self._rows] = kinds
             merged = Merged(group, self._row_sums, *self._bounds)
-            sums = np.bincount(group, self._row_sums, minlength=exposure.shape[0]).astype(np.float64, copy=False)
-            heights = np.bincount(group, minlength=exposure.shape[0]).astype(np.float64)
+            whole = exposure.shape[0] - firsts.size  # 1 if there are whole rows, else 0
+            sums = np.append(np.bincount(kinds, self._row_sums[self._rows], firsts.size), [self._whole] * whole)
+            heights = np.append(np.bincount(kinds, minlength=firsts.size), [float(n - self._rows.size)] * whole)
         seen_in_rows = exposure.of_rows(np.ones(m), self._threads) * heights
         seen_in_columns = exposure.of_columns(heights, self._threads)
         return Marginals(

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from halfseen import data, errors, geometry, metrics
     from halfseen.data import Observed, datasets, observe
     from halfseen.estimators import (
+        BernoulliPoisson,
+        CompoundPoisson,
         OrdNMF,
         PoissonFactorization,
         Quantizer,
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from halfseen.result import Status
 
 _ROOMS = {
+    "BernoulliPoisson": "estimators",
+    "CompoundPoisson": "estimators",
     "Observed": "data",
     "OrdNMF": "estimators",
     "PoissonFactorization": "estimators",
@@ -39,6 +43,8 @@ _ROOMS = {
 }
 
 __all__ = [
+    "BernoulliPoisson",
+    "CompoundPoisson",
     "Observed",
     "OrdNMF",
     "PoissonFactorization",

@@ -86,11 +86,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def between(low: float, high: float) -> Rule:
+def between(low: float, high: float, *, or_none: bool = False) -> Rule:
     def rule(value: Any) -> tuple[str, str] | None:
-        if _is_number(value) and low < value < high:
+        if (value is None and or_none) or (_is_number(value) and low < value < high):
             return None
-        return f"a number between {low:g} and {high:g}, both excluded", "Choose such a number."
+        none = " or None" if or_none else ""
+        return f"a number between {low:g} and {high:g}, both excluded{none}", "Choose such a number."
 
     return rule
 

@@ -36,6 +36,18 @@ def matrix(model):
     return (model.W_ @ model.H_.T)[np.ix_(rows, columns)]
 
 
+# Methods.
+
+
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [("ordnmf", halfseen.OrdNMF), ("bernoulli", halfseen.BernoulliPoisson), ("compound", halfseen.CompoundPoisson)],
+)
+def test_relatives_of_poisson_are_those_of_the_library(method, kind, ratings, tmp_path):
+    model = fitted(tmp_path, ratings.path, "--method", method, "-k", 2, "--max-iter", 2000)
+    assert_same(model, kind(2, random_state=0, max_iter=2000).fit(halfseen.observe(ratings.path, unseen="zero")))
+
+
 # One component.
 
 
@@ -421,7 +433,10 @@ def test_a_word_that_means_nothing(ratings, tmp_path):
     [
         (["-o", "model.hs"], "Missing argument 'DATA'."),
         (["data.csv"], "Missing option '-o' / '--output'."),
-        (["data.csv", "-o", "model.hs", "--method", "svd"], "'svd' is not one of 'nmf', 'poisson', 'rank-one'."),
+        (
+            ["data.csv", "-o", "model.hs", "--method", "svd"],
+            "'svd' is not one of 'nmf', 'rank-one', 'poisson', 'ordnmf', 'bernoulli', 'compound'.",
+        ),
         (["data.csv", "-o", "model.hs", "-k", "few"], "'few' is not a valid integer."),
     ],
 )

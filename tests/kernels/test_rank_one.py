@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.kernels import column_changes, column_exposures, row_exposures, survey
+from halfseen.kernels import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
 
 NAN = np.nan
 indices = pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -205,6 +205,56 @@ def test_a_little_that_is_left_is_exact_from_both_sides_of_the_threshold():
         out = np.empty(1)
         row_exposures(np.array([0, 1]), np.array([20]), np.array([-1.0]), far, 1.0, float(far.sum()), out)
         assert_allclose(out[0], math.fsum(np.delete(far, 20)), rtol=2e-14)
+
+
+# Rows that are alike, and sums beside a block
+
+
+def groups_of(lists, room, index=np.int32):
+    indptr = np.append(0, np.cumsum([len(one) for one in lists])).astype(np.int64)
+    indices = np.array([cell for one in lists for cell in one], index)
+    group, firsts = np.full(len(lists), -7), np.full(room, -7)
+    count = alike(indptr, indices, group, firsts)
+    return count, group, firsts
+
+
+@indices
+def test_rows_with_the_same_list_are_of_one_group(index):
+    lists = [(1, 3), (2,), (1, 3), (1,), (1, 2, 3), (2,), (), (1, 3), (3, 1), (), (1, 4)]
+    count, group, firsts = groups_of(lists, 20, index)
+    assert count == len(set(lists))
+    assert_array_equal(group, [list(dict.fromkeys(lists)).index(one) for one in lists])
+    assert_array_equal(firsts[:count], [lists.index(one) for one in dict.fromkeys(lists)])
+    assert_array_equal(firsts[count:], -7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_of_random_lists(seed):
+    rng = np.random.default_rng(seed)
+    lists = [tuple(np.flatnonzero(rng.random(4) < 0.5)) for _ in range(60)]
+    kinds = list(dict.fromkeys(lists))
+    for room in (len(kinds), len(kinds) + 1, 60):
+        count, group, _ = groups_of(lists, room)
+        assert count == len(kinds)
+        assert_array_equal(group, [kinds.index(one) for one in lists])
+    for room in range(len(kinds)):
+        assert groups_of(lists, room)[0] == -1
+
+
+def test_no_rows_are_of_no_group():
+    assert groups_of([], 0)[0] == groups_of([], 3)[0] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_beside_a_block(dtype):
+    X = half_seen(9, 13, 0.3, dtype=dtype)
+    free = np.arange(13) % 3 == 0
+    for rows in (np.array([1, 4, 8]), np.arange(9), np.array([5]), np.empty(0, np.int64)):
+        beside, below = np.full(rows.size, -7.0), np.full(13, 2.0)
+        sums_beside(X, rows, free, beside, below)
+        part = X[rows].astype(np.float64)
+        assert_allclose(beside, np.nansum(part[:, free], 1), rtol=1e-14)
+        assert_allclose(below, np.nansum(part, 0) + 2.0, rtol=1e-14)
 
 
 def test_no_rows_and_no_columns():

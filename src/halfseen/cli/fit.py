@@ -8,7 +8,14 @@ import click
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 
-METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization", "rank-one": "RankOneNMF"}
+METHODS = {
+    "nmf": "WeightedNMF",
+    "rank-one": "RankOneNMF",
+    "poisson": "PoissonFactorization",
+    "ordnmf": "OrdNMF",
+    "bernoulli": "BernoulliPoisson",
+    "compound": "CompoundPoisson",
+}
 
 
 @click.command(cls=Command)
@@ -18,8 +25,8 @@ METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization", "rank-one": 
     type=click.Choice(list(METHODS)),
     default="poisson",
     show_default=True,
-    help="nmf: any non-negative values, with holes; poisson: counts and clicks, Bayesian; rank-one: one component, "
-    "exactly.",
+    help="nmf: any non-negative values, with holes; rank-one: one component, exactly; Bayesian ones: poisson: counts "
+    "and clicks; ordnmf: stars and other levels; bernoulli: there or not; compound: counts with a few large ones.",
 )
 @click.option("-k", "--n-components", type=int, default=None, help="The number of components; 10 by default.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Where the model goes.")
@@ -28,7 +35,7 @@ METHODS = {"nmf": "WeightedNMF", "poisson": "PoissonFactorization", "rank-one": 
     "--unseen",
     type=click.Choice(["missing", "zero"]),
     default=None,
-    help="What an unseen cell means; by default zero for poisson, missing for the others.",
+    help="What an unseen cell means; by default missing for nmf and rank-one, zero for the others.",
 )
 @options.READING
 @options.FITTING

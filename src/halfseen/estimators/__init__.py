@@ -1,5 +1,7 @@
 """Thin scikit-learn estimators: a likelihood, a solver, and the paper's defaults."""
 
+from halfseen.estimators.bernoulli_poisson import BernoulliPoisson
+from halfseen.estimators.compound_poisson import CompoundPoisson
 from halfseen.estimators.filing import load
 from halfseen.estimators.ordnmf import OrdNMF
 from halfseen.estimators.poisson_factorization import PoissonFactorization
@@ -8,4 +10,14 @@ from halfseen.estimators.rank_one_nmf import RankOneNMF
 from halfseen.estimators.recommending import Recommendations
 from halfseen.estimators.weighted_nmf import WeightedNMF
 
-__all__ = ["OrdNMF", "PoissonFactorization", "Quantizer", "RankOneNMF", "Recommendations", "WeightedNMF", "load"]
+__all__ = [
+    "BernoulliPoisson",
+    "CompoundPoisson",
+    "OrdNMF",
+    "PoissonFactorization",
+    "Quantizer",
+    "RankOneNMF",
+    "Recommendations",
+    "WeightedNMF",
+    "load",
+]

@@ -2,9 +2,20 @@
 
 from halfseen.likelihoods.base import Likelihood, UnseenPush
 from halfseen.likelihoods.beta import BetaDivergence
+from halfseen.likelihoods.compound import CompoundPoisson
 from halfseen.likelihoods.gaussian import Gaussian
 from halfseen.likelihoods.named import LOSSES, likelihood_for
 from halfseen.likelihoods.ordinal import Ordinal
 from halfseen.likelihoods.poisson import Poisson
 
-__all__ = ["LOSSES", "BetaDivergence", "Gaussian", "Likelihood", "Ordinal", "Poisson", "UnseenPush", "likelihood_for"]
+__all__ = [
+    "LOSSES",
+    "BetaDivergence",
+    "CompoundPoisson",
+    "Gaussian",
+    "Likelihood",
+    "Ordinal",
+    "Poisson",
+    "UnseenPush",
+    "likelihood_for",
+]

@@ -109,6 +109,8 @@ class Likelihood(ABC):
 
     def _refuse_illegal(self, observed: Observed, whose: str) -> None:
         bad = np.flatnonzero(~self.legal(observed.values))
+        negative = bad[observed.values[bad] < 0]
+        bad = negative if negative.size else bad
         if bad.size:
             value = observed.values[bad[0]]
             others = f" ({bad.size} such cells)" if bad.size > 1 else ""

@@ -1,0 +1,102 @@
+"""Counts as sums of a Poisson number of draws from a logarithmic distribution: over-dispersed, negative binomial."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln
+
+from halfseen.arrays import Array, floored
+from halfseen.likelihoods.base import Likelihood, UnseenPush
+
+#: From here on the differences of log-gamma and digamma are taken term by term of Stirling's series.
+_LARGE = 100.0
+#: Where s is kept: p between nearly 0 (Poisson on the counts) and nearly 1 (Poisson on whether there is any).
+_BOUNDS = (1e-12, 700.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CompoundPoisson(Likelihood):
+    """y = sum of n draws of P(k) = p^k / (k s),  n ~ Poisson(x),  s = -log(1 - p)   (dcPF, Gouvert et al. 2019).
+
+    With r = x / s the count is negative binomial:
+
+        log p(y|x) = sum over j < y of log(p (r + j)) - log y! - x
+        pull = E[n] / x = (digamma(y + r) - digamma(r)) / s,    push = 1
+
+    p -> 0 is Poisson on the counts, p -> 1 Poisson on whether there is any. s is kept rather than p, which would round.
+    """
+
+    s: float
+    learned: bool = True
+
+    name = "compound Poisson"
+    unseen = UnseenPush(power=0)
+    pushes_as_unseen = True
+    push_is_constant = True
+    powers = (0.0, 1.0)
+    domain = "Counts must be whole numbers, 0 or larger."
+    remedy = "Round the values, or use PoissonFactorization."
+
+    @property
+    def learns(self) -> bool:
+        return self.learned
+
+    @property
+    def p(self) -> float:
+        return -float(np.expm1(-self.s))
+
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        return _digamma_rise(y, floored(x, self.root) / self.s) / self.s, 1.0
+
+    def divergence(self, y: Any, x: Any) -> Any:
+        """-log p(y|x), which is 0 or larger: the best that an x can do has no closed form, and is not taken off."""
+        return -self._log_prob(y, x)
+
+    def _log_prob(self, y: Any, x: Any) -> Any:
+        rise = _log_gamma_rise(y, floored(x, self.root) / self.s)
+        return rise + y * np.log(self.p) - gammaln(y + 1.0) - x
+
+    def saturated(self, y: Array) -> Array:
+        return np.zeros_like(y)
+
+    def mean(self, x: Any) -> Any:
+        """E[y] = x p / ((1 - p) s)."""
+        return x * (np.expm1(self.s) / self.s)
+
+    def legal(self, y: Array) -> Array:
+        return (y >= 0) & (y == np.floor(y))
+
+    def tally(self, y: Any, counts: Any, means: Any) -> Array:
+        return np.array([np.sum(counts, dtype=np.float64), np.sum(y, dtype=np.float64)])
+
+    def refit(self, sums: Array, unseen_mean: float) -> Self:
+        """The s with s / (e^s - 1) = sum of E[n] / sum of y."""
+        low, high = _BOUNDS
+        ratio = float(sums[0] / sums[1])
+
+        def excess(s: float) -> float:
+            return float(np.log(s) - np.log(np.expm1(s)) - np.log(ratio))
+
+        if excess(low) <= 0:
+            return replace(self, s=low)
+        return replace(self, s=high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=1e-15)))
+
+
+def _digamma_rise(y: Any, r: Any) -> Any:
+    """digamma(y + r) - digamma(r) = sum over j < y of 1 / (r + j)."""
+    large = r > _LARGE
+    safe, z = np.where(large, 1.0, r), np.where(large, r, 1.0) + 0.0
+    a, b = 1.0 / z, 1.0 / (z + y)
+    series = np.log1p(y / z) + (a - b) * (1 / 2 + (a + b) / 12 - (a**3 + a * a * b + a * b * b + b**3) / 120)
+    return np.where(large, series, digamma(safe + y) - digamma(safe))
+
+
+def _log_gamma_rise(y: Any, r: Any) -> Any:
+    """log(gamma(y + r) / gamma(r)) = sum over j < y of log(r + j)."""
+    large = r > _LARGE
+    safe, z = np.where(large, 1.0, r), np.where(large, r, 1.0) + 0.0
+    a, b = 1.0 / z, 1.0 / (z + y)
+    series = (z + y - 0.5) * np.log1p(y / z) + y * np.log(z) - y - (a - b) / 12 + (a**3 - b**3) / 360
+    return np.where(large, series, gammaln(safe + y) - gammaln(safe))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Quantizer,
         RankOneNMF,
         Recommendations,
+        SquaredOrdNMF,
         WeightedNMF,
         load,
     )
@@ -34,6 +35,7 @@ _ROOMS = {
     "Quantizer": "estimators",
     "RankOneNMF": "estimators",
     "Recommendations": "estimators",
+    "SquaredOrdNMF": "estimators",
     "Status": "result",
     "WeightedNMF": "estimators",
     "datasets": "data",
@@ -51,6 +53,7 @@ __all__ = [
     "Quantizer",
     "RankOneNMF",
     "Recommendations",
+    "SquaredOrdNMF",
     "Status",
     "WeightedNMF",
     "data",

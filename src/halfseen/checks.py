@@ -96,12 +96,16 @@ def between(low: float, high: float, *, or_none: bool = False) -> Rule:
     return rule
 
 
-def one_of(*names: str) -> Rule:
+def one_of(*names: str, or_none: bool = False) -> Rule:
     def rule(value: Any) -> tuple[str, str] | None:
-        if isinstance(value, str) and value in names:
+        if (isinstance(value, str) and value in names) or (value is None and or_none):
             return None
         near = did_you_mean(str(value), names)
-        return f"one of {', '.join(map(repr, names))}", f"Did you mean {near!r}?" if near else "Choose one of these."
+        none = " or None" if or_none else ""
+        return (
+            f"one of {', '.join(map(repr, names))}{none}",
+            f"Did you mean {near!r}?" if near else "Choose one of these.",
+        )
 
     return rule
 

@@ -8,6 +8,7 @@ from halfseen.estimators.poisson_factorization import PoissonFactorization
 from halfseen.estimators.quantizer import Quantizer
 from halfseen.estimators.rank_one_nmf import RankOneNMF
 from halfseen.estimators.recommending import Recommendations
+from halfseen.estimators.squared_ordnmf import SquaredOrdNMF
 from halfseen.estimators.weighted_nmf import WeightedNMF
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Quantizer",
     "RankOneNMF",
     "Recommendations",
+    "SquaredOrdNMF",
     "WeightedNMF",
     "load",
 ]

@@ -55,9 +55,9 @@ class Factorization(CallbackSupportMixin, FactorModel):
             a list in the order of the cells, or the name of a column of a long frame.
         """
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        solver = self._make_solver()
         observed = observe_for_fit(self, X, cell_weight)
         coded, likelihood = self._begun(observed)
+        solver = self._make_solver()
         likelihood.check(coded, type(self).__name__)
         solver.check(likelihood)
         _warn_of_blanks(observed)

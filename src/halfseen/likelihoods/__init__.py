@@ -7,6 +7,7 @@ from halfseen.likelihoods.gaussian import Gaussian
 from halfseen.likelihoods.named import LOSSES, likelihood_for
 from halfseen.likelihoods.ordinal import Ordinal
 from halfseen.likelihoods.poisson import Poisson
+from halfseen.likelihoods.squared import Squared
 
 __all__ = [
     "LOSSES",
@@ -16,6 +17,7 @@ __all__ = [
     "Likelihood",
     "Ordinal",
     "Poisson",
+    "Squared",
     "UnseenPush",
     "likelihood_for",
 ]

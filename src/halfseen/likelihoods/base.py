@@ -51,8 +51,8 @@ class Likelihood(ABC):
         """Whether it has parameters of its own that follow the factors; then it has `tally` and `refit`."""
         return False
 
-    def tally(self, y: Any, counts: Any, means: Any) -> Array:
-        """What `refit` asks of the cells, as a vector of sums: of E[n] = pull * x, and of E[x]."""
+    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
+        """What `refit` asks of the cells, as a vector of sums: of E[n] = pull * x and E[x], each times its weight."""
         raise NotImplementedError
 
     def refit(self, sums: Array, unseen_mean: float) -> "Likelihood":

@@ -68,8 +68,8 @@ class CompoundPoisson(Likelihood):
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y == np.floor(y))
 
-    def tally(self, y: Any, counts: Any, means: Any) -> Array:
-        return np.array([np.sum(counts, dtype=np.float64), np.sum(y, dtype=np.float64)])
+    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
+        return np.array([np.sum(part if weight is None else part * weight, dtype=np.float64) for part in (counts, y)])
 
     def refit(self, sums: Array, unseen_mean: float) -> Self:
         """The s with s / (e^s - 1) = sum of E[n] / sum of y."""

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.optimize import brentq
 
 from halfseen.arrays import Array, floored, namespace
 from halfseen.data import Observed
@@ -27,6 +28,8 @@ class Ordinal(Likelihood):
     decrements: Array
     learned: bool = True
     values: Array | None = None
+    #: Whether theta_0 stays 1, where the scale of x is held by a penalty; else thresholds and factors share a free one.
+    pinned: bool = False
 
     name = "ordinal"
     push_is_constant = True
@@ -71,8 +74,8 @@ class Ordinal(Likelihood):
         return decrement, theta, push
 
     def divergence(self, y: Any, x: Any) -> Any:
-        xp = namespace(x)
-        return xp.take(xp.asarray(self._best, dtype=x.dtype), xp.astype(y, xp.int64)) - self._log_prob(y, x)
+        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds, and is not taken off."""
+        return -self._log_prob(y, x)
 
     def _log_prob(self, y: Any, x: Any) -> Any:
         xp = namespace(x)
@@ -81,16 +84,8 @@ class Ordinal(Likelihood):
         z = xp.where(seen, decrement, 1.0) * floored(x, self.root)
         return xp.where(seen, xp.log(-xp.expm1(-z)), 0.0) - theta * x
 
-    @cached_property
-    def _best(self) -> Array:
-        """The largest log p of each level: 0 at both ends; between them where x = log(theta_{v-1} / theta_v) / D_v."""
-        above, below, step = self.theta[1:-1], self.theta[:-2], self.decrements[:-1]
-        x = np.log(below / above) / step
-        return np.concatenate([[0.0], -above * x + np.log(-np.expm1(-step * x)), [0.0]])
-
     def saturated(self, y: Array) -> Array:
-        best: Array = self._best[y.astype(np.int64)]
-        return best
+        return np.zeros_like(y)
 
     def mean(self, x: Any) -> Any:
         """E[y] = sum of (value of level v + 1 - value of level v) P(y > v), plus the lowest value  (Eq. 27)."""
@@ -112,18 +107,26 @@ class Ordinal(Likelihood):
     def start(self, observed: Observed) -> float:
         return 1.0
 
-    def tally(self, y: Any, counts: Any, means: Any) -> Array:
+    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
         """Sums over cells by level, 0..V: first of E[n], then of E[x]."""
         level, size = np.asarray(y).astype(np.int64), self.theta.size
-        return np.concatenate([np.bincount(level, np.asarray(part), minlength=size) for part in (counts, means)])
+        parts = (np.asarray(part if weight is None else part * weight) for part in (counts, means))
+        return np.concatenate([np.bincount(level, part, minlength=size) for part in parts])
 
     def refit(self, sums: Array, unseen_mean: float) -> Self:
         """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""
         counts, means = np.split(sums, 2)
-        below = np.cumsum(means)[1:] + unseen_mean
-        return replace(self, decrements=counts[1:] / below)
+        counts, below = counts[1:], np.cumsum(means)[1:] + unseen_mean
+        more = _pin(counts, below) if self.pinned else 0.0
+        return replace(self, decrements=counts / (below + more))
 
     @classmethod
     def from_histogram(cls, counts: Array, zeros: float) -> Self:
         """The paper's start: D_l = N_l / (N_0 + ... + N_l), with N_0 := `zeros`."""
         return cls(counts / (zeros + np.cumsum(counts)))
+
+
+def _pin(counts: Array, below: Array) -> float:
+    """The mu at which the sum of counts / (below + mu) is 1: the decrements then add up to theta_0 = 1."""
+    lowest = -float(below[counts > 0].min())
+    return float(brentq(lambda mu: np.log((counts / (below + mu)).sum()), lowest * (1 - 1e-12), float(counts.sum())))

@@ -7,6 +7,7 @@ is the largest exponent for which the loss is known never to rise (Févotte & Id
 from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 penalty raises the highest power.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +36,10 @@ class Multiplicative(Solver[PointFactor]):
     name = "multiplicative"
     falls = True
 
-    def __init__(self, penalty: Penalty | None = None) -> None:
+    def __init__(self, penalty: Penalty | None = None, eager: float | None = None) -> None:
+        """`eager` is an exponent to try first; an epoch that raises the loss is done again with the safe one."""
         self.penalty = penalty or Penalty()
+        self.eager = eager
 
     def exponent(self, likelihood: Likelihood) -> float:
         """The largest exponent under which the loss never rises."""
@@ -55,17 +58,36 @@ class Multiplicative(Solver[PointFactor]):
         return PointFactor(factor)
 
     def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
-        rows = self.half_step(task, state.rows, state.columns, Side.ROWS, state.x)
+        task = task.under(state.likelihood)
+        safe = self.exponent(task.likelihood)
+        if self.eager is None:
+            return self._epoch(task, state, safe)
+        new = self._epoch(task, state, self.eager)
+        if new.objective <= state.objective:
+            return new
+        x = task.engine.dots(task.cells, state.rows.mean, state.columns.mean, into=new.x)
+        return self._epoch(task, replace(state, x=x), safe)
+
+    def _epoch(self, task: Task, state: State[PointFactor], exponent: float) -> State[PointFactor]:
+        rows = self._moved(task, state.rows, state.columns, Side.ROWS, state.x, exponent)
         x = task.engine.dots(task.cells, rows.mean, state.columns.mean, into=state.x)
-        columns = self.half_step(task, state.columns, rows, Side.COLUMNS, x)
+        columns = self._moved(task, state.columns, rows, Side.COLUMNS, x, exponent)
+        if task.likelihood.learns:
+            x = task.engine.dots(task.cells, rows.mean, columns.mean, into=x)
+            task = task.refitted(task.counts(x), x, rows.mean, columns.mean)
         return self._state(task, rows, columns, x)
 
     def half_step(self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
+        return self._moved(task, near, far, side, x, self.exponent(task.likelihood))
+
+    def _moved(
+        self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any, exponent: float
+    ) -> PointFactor:
         F, G = near.mean, far.mean
         pull, push = task.pull_push(x)
         P = task.engine.spread(task.cells, pull, G, side)
         Q = task.pushes(push, F, G, side)
-        penalty, exponent = self.penalty, self.exponent(task.likelihood)
+        penalty = self.penalty
 
         def move(F: Any, P: Any, Q: Any) -> Any:
             xp = namespace(F)

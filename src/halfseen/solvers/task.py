@@ -85,14 +85,15 @@ class Task:
 
         def tally(y: Any, n: Any, x: Any, *counts: Any) -> Any:
             weight, _ = self._weight_and_first(counts)
-            return likelihood.tally(y, n, x) if weight is None else likelihood.tally(y, n * weight, x * weight)
+            return likelihood.tally(y, n, x, weight)
 
         sums = engine.tally(tally, self.cells.y, counts, means, *self._counts)
         unseen_mean = 0.0
         if self.zeros is not None:
             firsts = (means,) if self.cells.firsts is None else (means, self.cells.firsts)
-            seen = engine.total(lambda x, *first: x * first[0] if first else x, *firsts)
-            unseen_mean = float(engine.column_sums(W) @ engine.column_sums(H)) - seen
+            rate = _itself if self.zeros.power == 0 else _squared
+            seen = engine.total(lambda x, *first: rate(x) * first[0] if first else rate(x), *firsts)
+            unseen_mean = self._grid_sum(W, H) - seen
         return self.under(likelihood.refit(sums, unseen_mean))
 
     def unseen_push(self, near: Any, far: Any) -> Any:
@@ -172,9 +173,13 @@ class Task:
         """What the whole grid would cost if every cell were an unseen zero."""
         if self.zeros is None:
             return 0.0
-        if self.zeros.power == 0:
-            return float(self.zeros.scale * (self.engine.column_sums(W) @ self.engine.column_sums(H)))
-        return float(0.5 * self.zeros.scale * namespace(W).sum((W.T @ W) * (H.T @ H)))
+        return self.zeros.scale * self._grid_sum(W, H) * (1.0 if self.zeros.power == 0 else 0.5)
+
+    def _grid_sum(self, W: Any, H: Any) -> float:
+        """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x."""
+        if self.zeros is None or self.zeros.power == 0:
+            return float(self.engine.column_sums(W) @ self.engine.column_sums(H))
+        return float(namespace(W).sum((W.T @ W) * (H.T @ H)))
 
     @property
     def _counts(self) -> tuple[Any, ...]:
@@ -185,3 +190,11 @@ class Task:
         """A rule's share of `_counts`: the weight or None; how often the cell stands for its place in the grid."""
         weight = None if self.cells.weights is None else counts[0]
         return weight, 1.0 if self.cells.firsts is None else counts[-1]
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _squared(x: Any) -> Any:
+    return x * x

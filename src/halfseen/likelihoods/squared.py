@@ -1,0 +1,71 @@
+"""Any likelihood of a rate, through a square link: the rate is x^2."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.likelihoods.base import Likelihood, UnseenPush
+
+
+@dataclass(frozen=True, eq=False)
+class Squared(Likelihood):
+    """p(y | x) = inner(y | x^2): pull and push are those of the inner likelihood times 2 x.
+
+    An unseen zero, which pushes a rate by a constant b, pushes x by 2 b x: high scores of unseen cells harder than low
+    ones, and its sum over the whole grid is W (H^T H), as for the Gaussian. The majorising function has log x where it
+    pulls and x^2 where it pushes.
+    """
+
+    inner: Likelihood
+
+    name = "squared"
+    powers = (0.0, 2.0)
+
+    @property
+    def learns(self) -> bool:
+        return self.inner.learns
+
+    @property
+    def unseen(self) -> UnseenPush | None:  # type: ignore[override]
+        unseen = self.inner.unseen
+        return None if unseen is None or unseen.power != 0 else UnseenPush(power=1, scale=2.0 * unseen.scale)
+
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        pull, push = self.inner.pull_push(y, x * x)
+        return 2.0 * x * pull, 2.0 * x * push
+
+    def divergence(self, y: Any, x: Any) -> Any:
+        return self.inner.divergence(y, x * x)
+
+    def saturated(self, y: Array) -> Array:
+        return self.inner.saturated(y)
+
+    def mean(self, x: Any) -> Any:
+        return self.inner.mean(x * x)
+
+    def probabilities(self, x: Array) -> Array:
+        """p(v | x) for every level v, along a last axis, where the inner likelihood has levels."""
+        probabilities: Array = self.inner.probabilities(x * x)  # type: ignore[attr-defined]
+        return probabilities
+
+    def legal(self, y: Array) -> Array:
+        return self.inner.legal(y)
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        return self.inner.domain
+
+    @property
+    def remedy(self) -> str:  # type: ignore[override]
+        return self.inner.remedy
+
+    def start(self, observed: Observed) -> float:
+        return self.inner.start(observed) ** 0.5
+
+    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
+        """Of E[n] = pull * x / 2, and of the rates x^2."""
+        return self.inner.tally(y, counts / 2.0, means * means, weight)
+
+    def refit(self, sums: Array, unseen_mean: float) -> Self:
+        return replace(self, inner=self.inner.refit(sums, unseen_mean))

@@ -74,7 +74,7 @@ def test_parameters_that_can_not_be():
 
 @pytest.mark.skipif(not U1.exists(), reason="MovieLens 100K is not in the data folder")
 def test_it_ranks_as_was_found_on_movielens_100k():
-    """Found with another program on these cells: .588 / .587 / .561 / .482, where OrdNMF has .535 / .527 / .492 / .413."""
+    """Found with another program there: .588 / .587 / .561 / .482, where OrdNMF has .535 / .527 / .492 / .413."""
     cells = {name: np.loadtxt(U1 / f"u1.{name}", dtype=int) for name in ("base", "test")}
     train, test = (
         Observed.from_cells(one[:, 0] - 1, one[:, 1] - 1, one[:, 2].astype(float), (943, 1682), unseen="zero")

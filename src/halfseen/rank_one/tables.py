@@ -134,7 +134,8 @@ class DenseTable(Table):
             whole = exposure.shape[0] - firsts.size  # 1 if there are whole rows, else 0
             sums = np.append(np.bincount(kinds, self._row_sums[self._rows], firsts.size), [self._whole] * whole)
             heights = np.append(np.bincount(kinds, minlength=firsts.size), [float(n - self._rows.size)] * whole)
-        seen_in_rows = exposure.of_rows(np.ones(m), self._threads) * heights
+        listed = np.diff(exposure.indptr)
+        seen_in_rows = (m - listed if exposure.base > 0 else listed) * heights
         seen_in_columns = exposure.of_columns(heights, self._threads)
         return Marginals(
             (sums, *along_axes(self._column_sums.reshape(self._inner))),

@@ -84,6 +84,10 @@ class Engine(ABC):
     def column_sums(self, factor: Any) -> Any:
         """The sum over all rows of a factor, one number a component."""
 
+    def gram(self, factor: Any) -> Any:
+        """F^T F: one row and one column a component."""
+        return factor.T @ factor
+
     @staticmethod
     @abstractmethod
     def digamma_and_log_gamma(a: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ so the numbers are the same, to the last bit, whatever the number of threads.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +22,8 @@ from halfseen.engines.threads import Threads, quietly
 CELLS_PER_BLOCK = 1 << 16
 #: Entries a chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
 ENTRIES_PER_CHUNK = 1 << 16
+#: Entries of a factor whose products are taken at a time: large enough for BLAS to be at its best.
+ENTRIES_PER_PRODUCT = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,10 @@ class CpuEngine(Engine):
         vectors = self._threads.all(lambda part: rule(*(array[part] for array in arrays)), _chunks(arrays[0]))
         return np.asarray(np.sum(vectors, axis=0, dtype=np.float64))
 
+    def gram(self, factor: Array) -> Array:
+        grams = self._threads.all(lambda part: factor[part].T @ factor[part], _chunks(factor, ENTRIES_PER_PRODUCT))
+        return reduce(np.add, grams)
+
     def column_sums(self, factor: Array) -> Array:
         return factor.sum(axis=0, dtype=np.float64).astype(factor.dtype)
 
@@ -152,9 +158,9 @@ def _cut(c: Any, order: Order, seen: slice, dtype: np.dtype[Any]) -> Array:
     return c[seen] if order.from_row_order is None else c.take(order.from_row_order[seen])
 
 
-def _chunks(array: Array) -> list[slice]:
-    """Slices of the first axis with about `ENTRIES_PER_CHUNK` entries each, and at least one slice."""
-    step = max(1, ENTRIES_PER_CHUNK // max(1, int(np.prod(array.shape[1:]))))
+def _chunks(array: Array, entries: int | None = None) -> list[slice]:
+    """Slices of the first axis with about `ENTRIES_PER_CHUNK` (or so many) entries each, and at least one slice."""
+    step = max(1, (entries or ENTRIES_PER_CHUNK) // max(1, int(np.prod(array.shape[1:]))))
     return [slice(start, start + step) for start in range(0, max(1, len(array)), step)]
 
 

@@ -52,7 +52,7 @@ class Multiplicative(Solver[PointFactor]):
         return random.uniform(size=size) * (scale or 1.0)
 
     def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
-        return self._state(task, self.begin_factor(W), self.begin_factor(H))
+        return self._state(task, self.begin_factor(W), self.begin_factor(H), task.engine.dots(task.cells, W, H))
 
     def begin_factor(self, factor: Array) -> PointFactor:
         return PointFactor(factor)
@@ -72,8 +72,8 @@ class Multiplicative(Solver[PointFactor]):
         rows = self._moved(task, state.rows, state.columns, Side.ROWS, state.x, exponent)
         x = task.engine.dots(task.cells, rows.mean, state.columns.mean, into=state.x)
         columns = self._moved(task, state.columns, rows, Side.COLUMNS, x, exponent)
+        x = task.engine.dots(task.cells, rows.mean, columns.mean, into=x)
         if task.likelihood.learns:
-            x = task.engine.dots(task.cells, rows.mean, columns.mean, into=x)
             task = task.refitted(task.counts(x), x, rows.mean, columns.mean)
         return self._state(task, rows, columns, x)
 
@@ -107,8 +107,7 @@ class Multiplicative(Solver[PointFactor]):
     def blank(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 
-    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, x: Any = None) -> State[PointFactor]:
-        x = task.engine.dots(task.cells, rows.mean, columns.mean, into=x)
+    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, x: Any) -> State[PointFactor]:
         loss = task.divergence(x, rows.mean, columns.mean)
         if self.penalty:
             loss += sum(task.engine.total(self.penalty.cost, factor.mean) for factor in (rows, columns))

@@ -102,7 +102,8 @@ class Task:
             return 0.0
         if self.zeros.power == 0:
             return self.zeros.scale * self.engine.column_sums(far)
-        return near @ (self.zeros.scale * (far.T @ far))
+        gram = self.zeros.scale * self.engine.gram(far)
+        return self.engine.each(lambda rows: rows @ gram, near)
 
     def pushes(self, push: Any, near: Any, far: Any, side: Side) -> Any:
         """Q of the half-step: the pushes of all cells along each row of `near`, or one row that serves them all."""
@@ -179,7 +180,7 @@ class Task:
         """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x."""
         if self.zeros is None or self.zeros.power == 0:
             return float(self.engine.column_sums(W) @ self.engine.column_sums(H))
-        return float(namespace(W).sum((W.T @ W) * (H.T @ H)))
+        return float(namespace(W).sum(self.engine.gram(W) * self.engine.gram(H)))
 
     @property
     def _counts(self) -> tuple[Any, ...]:

@@ -1,6 +1,6 @@
 """The entry rules: how hard a seen value pulls x up and pushes it down, and how likely it is."""
 
-from halfseen.likelihoods.base import Likelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
 from halfseen.likelihoods.beta import BetaDivergence
 from halfseen.likelihoods.compound import CompoundPoisson
 from halfseen.likelihoods.gaussian import Gaussian
@@ -14,6 +14,7 @@ __all__ = [
     "BetaDivergence",
     "CompoundPoisson",
     "Gaussian",
+    "LearningLikelihood",
     "Likelihood",
     "Ordinal",
     "Poisson",

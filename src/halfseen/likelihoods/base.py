@@ -48,16 +48,8 @@ class Likelihood(ABC):
 
     @property
     def learns(self) -> bool:
-        """Whether it has parameters of its own that follow the factors; then it has `tally` and `refit`."""
+        """Whether it has parameters of its own that follow the factors: then it is a `LearningLikelihood`."""
         return False
-
-    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
-        """What `refit` asks of the cells, as a vector of sums: of E[n] = pull * x and E[x], each times its weight."""
-        raise NotImplementedError
-
-    def refit(self, sums: Array, unseen_mean: float) -> "Likelihood":
-        """The likelihood with the parameters that are best for the sums; `unseen_mean` is E[x] over unseen zeros."""
-        raise NotImplementedError
 
     @property
     def root(self) -> float:
@@ -136,3 +128,15 @@ class Likelihood(ABC):
         if observed.unseen == "zero":
             weight += observed.unseen_places
         return float(seen.sum(dtype=np.float64) / max(weight, 1e-300))
+
+
+class LearningLikelihood(Likelihood):
+    """A likelihood with parameters of its own, which are refitted to the factors on the way."""
+
+    @abstractmethod
+    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
+        """What `refit` asks of the cells, as a vector of sums: of E[n] = pull * x and E[x], each times its weight."""
+
+    @abstractmethod
+    def refit(self, sums: Array, unseen_mean: float) -> Likelihood:
+        """The likelihood with the parameters that are best for the sums; `unseen_mean` is E[x] over unseen zeros."""

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
 from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import Likelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
 
 #: From here on the differences of log-gamma and digamma are taken term by term of Stirling's series.
 _LARGE = 100.0
@@ -17,7 +17,7 @@ _BOUNDS = (1e-12, 700.0)
 
 
 @dataclass(frozen=True, eq=False)
-class CompoundPoisson(Likelihood):
+class CompoundPoisson(LearningLikelihood):
     """y = sum of n draws of P(k) = p^k / (k s),  n ~ Poisson(x),  s = -log(1 - p)   (dcPF, Gouvert et al. 2019).
 
     With r = x / s the count is negative binomial:

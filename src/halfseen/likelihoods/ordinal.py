@@ -9,11 +9,11 @@ from scipy.optimize import brentq
 
 from halfseen.arrays import Array, floored, namespace
 from halfseen.data import Observed
-from halfseen.likelihoods.base import Likelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
 
 
 @dataclass(frozen=True, eq=False)
-class Ordinal(Likelihood):
+class Ordinal(LearningLikelihood):
     """P(y <= v | x) = exp(-theta_v x)  (Eq. 23 of `ordnmf-2020`), theta_v = D_{v+1} + ... + D_V, theta_V = 0.
 
     Level v is what x times inverse-gamma noise gives between the thresholds b_{v-1} and b_v = 1 / theta_v. Hence

@@ -5,11 +5,11 @@ from typing import Any, Self
 
 from halfseen.arrays import Array
 from halfseen.data import Observed
-from halfseen.likelihoods.base import Likelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
 
 
 @dataclass(frozen=True, eq=False)
-class Squared(Likelihood):
+class Squared(LearningLikelihood):
     """p(y | x) = inner(y | x^2): pull and push are those of the inner likelihood times 2 x.
 
     An unseen zero, which pushes a rate by a constant b, pushes x by 2 b x: high scores of unseen cells harder than low
@@ -65,7 +65,8 @@ class Squared(Likelihood):
 
     def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
         """Of E[n] = pull * x / 2, and of the rates x^2."""
-        return self.inner.tally(y, counts / 2.0, means * means, weight)
+        tally: Array = self.inner.tally(y, counts / 2.0, means * means, weight)  # type: ignore[attr-defined]
+        return tally
 
     def refit(self, sums: Array, unseen_mean: float) -> Self:
-        return replace(self, inner=self.inner.refit(sums, unseen_mean))
+        return replace(self, inner=self.inner.refit(sums, unseen_mean))  # type: ignore[attr-defined]

@@ -81,7 +81,8 @@ class Task:
 
     def refitted(self, counts: Any, means: Any, W: Any, H: Any) -> "Task":
         """The task under the likelihood that is best for E[n] and E[x] at the seen cells."""
-        likelihood, engine = self.likelihood, self.engine
+        likelihood: Any = self.likelihood  # a `LearningLikelihood`
+        engine = self.engine
 
         def tally(y: Any, n: Any, x: Any, *counts: Any) -> Any:
             weight, _ = self._weight_and_first(counts)

@@ -14,7 +14,7 @@ from halfseen.checks import did_you_mean
 from halfseen.errors import HalfseenError
 
 #: Commands in the order of the help, each imported only when it is run.
-COMMANDS = ("fit", "predict", "recommend", "impute", "reproduce", "doctor", "demo")
+COMMANDS = ("fit", "predict", "recommend", "evaluate", "impute", "reproduce", "doctor", "demo")
 
 
 class Command(click.Command):

@@ -1,0 +1,59 @@
+"""halfseen evaluate: how well a model ranks cells that it has not seen."""
+
+from typing import Any
+
+import click
+
+from halfseen.cli import accounts, options
+from halfseen.cli.app import Command
+
+
+@click.command(cls=Command)
+@options.MODEL
+@click.option("--test", required=True, type=click.Path(), help="A file of cells that were held out.")
+@click.option(
+    "--train",
+    type=click.Path(),
+    default=None,
+    help="A file of cells that are known, and not ranked; by default those of the fit.",
+)
+@click.option("-k", "length", type=int, default=100, show_default=True, help="The length of the lists.")
+@click.option(
+    "--relevant",
+    type=float,
+    multiple=True,
+    help="Cells from this value on are relevant; may be given several times. By default 1.",
+)
+@options.READING
+@click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default.")
+def command(
+    model: str, test: str, train: str | None, length: int, relevant: tuple[float, ...], layout: str, columns: Any,
+    header: bool | None, duplicates: str, n_jobs: int | None,
+) -> None:  # fmt: skip
+    """Rank, for each row of MODEL, the columns that it does not know, and see where the relevant ones stand.
+
+    Means over all rows that have a relevant column among the cells held out.
+
+    \b
+    halfseen evaluate model.hs --test held_out.csv
+    halfseen evaluate model.hs --test held_out.csv -k 10 --relevant 4 --relevant 5
+    """
+    import numpy as np
+
+    import halfseen
+
+    fitted = halfseen.load(model)
+    reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
+    held = halfseen.observe(test, unseen=fitted.unseen, **reading)
+    known = None if train is None else halfseen.observe(train, unseen=fitted.unseen, **reading)
+    wanted = list(relevant) or [1.0]
+    scores = halfseen.metrics.ranking_scores(fitted, known, held, k=length, relevant=wanted, n_jobs=n_jobs)
+    accounts.tell(accounts.of_data(test, held), f"{'relevant from':>13}  {'rows':>7}  {_heads(length)}")
+    for place, threshold in enumerate(wanted):
+        rows = np.count_nonzero(~np.isnan(scores.ndcg[place]))
+        means = "  ".join(f"{np.nanmean(metric[place]):>13.4f}" for metric in scores)
+        accounts.tell(f"{threshold:>13g}  {rows:>7,}  {means}")
+
+
+def _heads(length: int) -> str:
+    return "  ".join(f"{f'{name}@{length}':>13}" for name in ("NDCG", "precision", "recall", "MAP"))

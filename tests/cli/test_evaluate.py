@@ -1,0 +1,67 @@
+"""halfseen evaluate: how well a model ranks cells that it has not seen."""
+
+import numpy as np
+import pytest
+
+import halfseen
+from tests.cli.program import done, misused, refused, remarked
+from tests.cli.program import halfseen as run
+
+
+@pytest.fixture(scope="module")
+def held_out(tmp_path_factory):
+    """A model of film ratings, beside files of what it was fitted on and of what was held out."""
+    folder = tmp_path_factory.mktemp("held")
+    films = halfseen.data.load_movietweetings().select_rows(np.arange(300))
+    train, test = halfseen.data.split_cells(films, test_size=0.2, random_state=0)
+    for name, cells in (("train", train), ("test", test)):
+        rows = cells.row_labels[cells.row_of_cell()]
+        columns = cells.column_labels[cells.indices]
+        halfseen.data.write_table(
+            folder / f"{name}.csv", ["user", "item", "rating"], [rows.tolist(), columns.tolist(), cells.values]
+        )
+    model = halfseen.PoissonFactorization(4, random_state=0, max_iter=30, tol=0).fit(folder / "train.csv")
+    model.save(folder / "model.hs")
+    return folder, model
+
+
+def numbers(line):
+    return [float(field.replace(",", "")) for field in line.split()]
+
+
+@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
+def test_the_means_are_those_of_the_library(held_out):
+    folder, model = held_out
+    result = [*map(str, ("evaluate", folder / "model.hs", "--test", folder / "test.csv", "-k", 20))]
+    note = remarked(*result, "--relevant", 1, "--relevant", 8)
+    assert "test" in note  # films that nobody rated in training
+    lines = run(*result, "--relevant", 1, "--relevant", 8).stdout.splitlines()
+    assert lines[1].split() == ["relevant", "from", "rows", "NDCG@20", "precision@20", "recall@20", "MAP@20"]
+    test = halfseen.observe(folder / "test.csv", unseen="zero")
+    scores = halfseen.metrics.ranking_scores(model, None, test, k=20, relevant=[1, 8])
+    for place, (line, threshold) in enumerate(zip(lines[2:], (1, 8), strict=True)):
+        means = [np.nanmean(metric[place]) for metric in scores]
+        expected = [threshold, np.sum(~np.isnan(scores.ndcg[place])), *means]
+        np.testing.assert_allclose(numbers(line), expected, atol=5.1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
+def test_what_is_known_may_be_said(held_out):
+    folder, _ = held_out
+    ask = ("evaluate", folder / "model.hs", "--test", folder / "test.csv")
+    assert run(*ask, "--train", folder / "train.csv").stdout == run(*ask).stdout
+
+
+def test_bad_files_get_a_sentence(held_out, tmp_path):
+    folder, _ = held_out
+    assert "nowhere.csv" in refused("evaluate", folder / "model.hs", "--test", tmp_path / "nowhere.csv")
+    assert "Missing option '--test'" in misused("evaluate", folder / "model.hs")
+    (tmp_path / "other.csv").write_text("user,item,rating\n99999999,nothing,3\n")
+    result = run("evaluate", folder / "model.hs", "--test", tmp_path / "other.csv")
+    assert result.exit_code == 2
+    assert "1 of 1" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_the_help_has_examples():
+    assert any("halfseen evaluate model.hs --test held_out.csv" in line for line in done("evaluate", "--help"))

@@ -65,6 +65,10 @@ class Likelihood(ABC):
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
         """How hard y pulls x up, and how hard it pushes x down."""
 
+    def push(self, y: Any, x: Any) -> Any:
+        """The push alone, for those who need no pull."""
+        return self.pull_push(y, x)[1]
+
     @abstractmethod
     def divergence(self, y: Any, x: Any) -> Any:
         """log p(y|y) - log p(y|x): zero at x = y, positive elsewhere."""

@@ -50,6 +50,9 @@ class CompoundPoisson(LearningLikelihood):
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
         return _digamma_rise(y, floored(x, self.root) / self.s) / self.s, 1.0
 
+    def push(self, y: Any, x: Any) -> Any:
+        return 1.0
+
     def divergence(self, y: Any, x: Any) -> Any:
         """-log p(y|x), which is 0 or larger: the best that an x can do has no closed form, and is not taken off."""
         return -self._log_prob(y, x)

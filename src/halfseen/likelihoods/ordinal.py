@@ -59,6 +59,9 @@ class Ordinal(LearningLikelihood):
         decrement, _, push = self._at(y, x)
         return self._pull(decrement, x), push
 
+    def push(self, y: Any, x: Any) -> Any:
+        return self._at(y, x)[2]
+
     def _pull(self, decrement: Any, x: Any) -> Any:
         xp = namespace(x)
         x = floored(x, self.root)

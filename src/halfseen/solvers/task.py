@@ -73,7 +73,7 @@ class Task:
 
         def rule(y: Any, *counts: Any) -> Any:
             weight, first = self._weight_and_first(counts)
-            push = likelihood.pull_push(y, namespace(y).ones_like(y))[1]
+            push = likelihood.push(y, y)  # whatever x is
             push = push if weight is None else push * weight
             return push if zeros is None else push - first * zeros.scale
 
@@ -148,7 +148,7 @@ class Task:
 
         def rule(y: Any, x: Any, *counts: Any) -> Any:
             weight, _ = self._weight_and_first(counts)
-            gain = likelihood.pull_push(y, x)[1] * x - likelihood.divergence(y, x)
+            gain = likelihood.push(y, x) * x - likelihood.divergence(y, x)
             return gain if weight is None else gain * weight
 
         return self.engine.total(rule, self.cells.y, x, *self._counts) + self.saturated

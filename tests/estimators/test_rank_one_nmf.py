@@ -18,8 +18,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import halfseen
-from halfseen import RankOneNMF, Status, observe
+from halfseen import RankOneNMF, Status, observe, rank_one
 from halfseen.errors import DataError, ParameterError
+from halfseen.rank_one import Step
 from tests.rank_one import oracle
 from tests.rank_one.cases import (
     NAN,
@@ -331,6 +332,15 @@ def test_other_holes_with_the_same_sums_are_another_table(weighted):
     assert np.abs(expected[0, 1] / product(model)[0, 1] - 1) > 0.1
 
 
+@every_method
+def test_nearly_the_same_table_is_another_one(method):
+    X = table()
+    model = fitted(X, method)
+    other = X * (1 + 1e-6)
+    expected = np.where(np.isnan(X), model.transform(other) @ model.H_.T, other)
+    assert_allclose(model.complete(other), expected, rtol=1e-12)
+
+
 def test_long_tables_are_completed_with_a_line_for_every_pair():
     X = table()
     for frame in (pd.DataFrame(long_lines(X)), pl.DataFrame(long_lines(X))):
@@ -395,6 +405,17 @@ def test_what_was_seen_is_not_recommended(share, order, tmp_path):
         assert_array_equal(ids[0], np.argsort(-model.H_[:, 0], kind="stable"))
 
 
+def test_a_zero_that_holds_no_parts_together_was_seen_all_the_same():
+    """The fit leaves it out, for it is met in a limit only."""
+    X = np.array([[1.0, 0.0, NAN], [NAN, 1.0, 2.0]])
+    for data in (X, np.asfortranarray(X), stored(X)):
+        model = fitted(data)
+        assert model.n_parts_ == 2
+        assert_array_equal(model.recommend([0], n=3).ids, [[2]])
+        assert_array_equal(model.recommend([1], n=3).ids, [[0]])
+        assert_allclose(model.complete(data), np.where(np.isnan(X), product(model), X), rtol=1e-12)
+
+
 def test_recommendations_for_new_rows():
     model = fitted(table())
     new = np.full((1, 7), NAN)
@@ -449,6 +470,30 @@ def test_ctrl_c_keeps_the_fit_so_far(monkeypatch):
     four = fitted(X, max_iter=4)
     assert_array_equal(model.W_, four.W_)
     assert_allclose(model.complete(X), np.where(np.isnan(X), product(four), X), rtol=1e-12)
+
+
+def test_a_run_that_leaves_all_numbers_keeps_its_last_good_step(monkeypatch):
+    X = holed(gammas((9, 7)), 0.2)
+
+    def steps(parts, *_):
+        good = tuple(np.ones(sums.size) for sums in parts.marginals.sums)
+        yield Step(good, 5.0, 1.0)
+        yield Step((good[0] * NAN, good[1]), NAN, 1.0)
+        pytest.fail("it went on")
+
+    monkeypatch.setattr(rank_one, "exact", steps)
+    with pytest.warns(ConvergenceWarning, match="RankOneNMF: ") as told:
+        model = RankOneNMF().fit(X)
+    assert told[0].filename == __file__
+    assert (model.status_, model.n_iter_) == (Status.NOT_FINITE, 1)
+    assert np.isfinite(product(model)).all()
+    assert model.W_.sum() == pytest.approx(model.H_.sum())
+
+
+def test_factors_that_are_no_numbers_are_told_of(monkeypatch):
+    monkeypatch.setattr(rank_one, "scaled", lambda *_: (np.full(3, np.inf), np.ones(2)))
+    with pytest.warns(ConvergenceWarning):
+        assert RankOneNMF().fit(gammas((3, 2))).status_ is Status.NOT_FINITE
 
 
 def test_the_trace_has_seconds_that_grow():

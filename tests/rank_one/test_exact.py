@@ -1,5 +1,7 @@
 """The exact method: it meets the oracle on every kind of table, and nothing lies below it."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -183,6 +185,54 @@ def test_the_objective_is_the_cost_but_for_what_no_factor_changes_and_never_rise
         rounding = 1e-12 * (abs(objectives[0]) + abs(constant(X)) + np.nansum(X))
         assert trace[-1] + constant(X) == pytest.approx(oracle.cost(X, *factors(model)), rel=0, abs=rounding)
     assert np.all(np.diff(objectives) <= rounding)
+
+
+exact = import_module("halfseen.rank_one.exact")  # the package has a function of this name
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5, 0.9, 0.999])
+def test_the_distance_is_the_sum_of_the_changes_to_come(rate):
+    """A geometric series of small changes; large ones that came before tell no rate."""
+    after = exact.settling()
+    for change in (40.0, 3.0):
+        assert after(change) == (np.inf, 1.0)
+    for sweep in range(4):
+        distance, believed = after(1e-5 * rate**sweep)
+    assert believed == pytest.approx(rate, rel=1e-9)
+    assert distance == pytest.approx(sum(1e-5 * rate**sweep for sweep in range(4, 40_000)), rel=1e-6)
+
+
+def test_of_two_rates_the_slower_is_believed_unless_a_bound_forbids_it():
+    after = exact.settling()
+    for change in (1e-2, 1e-3, 1e-6):
+        _, rate = after(change)
+    assert rate == pytest.approx(0.1)
+    _, rate = after(1e-7, slowest=1e-3)
+    assert rate == pytest.approx(1.5e-3)
+    far = exact.settling()
+    far(0.4)
+    assert far(0.3, slowest=1e-9)[1] == 1.0  # not near enough for a bound to hold
+
+
+def test_factors_that_stand_still_have_arrived():
+    after = exact.settling()
+    after(1e-3)
+    assert after(0.0)[0] == 0.0
+    assert exact.settling()(0.0)[0] == 0.0
+
+
+def test_a_bound_on_the_rate():
+    """By the second singular value of the fit over the roots of its sums, near the end of any table."""
+    for seed in range(20):
+        X = holed(gammas((9, 7), seed), 0.15, seed)
+        w, h = oracle.best(X)
+        fit = np.where(np.isnan(X), 0.0, np.outer(w, h))
+        values = np.linalg.svd(fit / np.sqrt(np.outer(fit.sum(1), fit.sum(0))), compute_uv=False)
+        seen = ~np.isnan(X)
+        assert values[1] ** 2 <= exact._slowest_rate(seen @ h / h.sum(), w @ seen / w.sum()) * (1 + 1e-12)
+    assert exact._slowest_rate(np.ones(3), np.ones(2)) < 1e-20
+    # What hides in the rounding of a share of 1 weighs as much as a giant does.
+    assert exact._slowest_rate(np.ones(3), np.array([1.0, 1e-30])) == 1.0
 
 
 def test_a_tighter_tolerance_comes_nearer():

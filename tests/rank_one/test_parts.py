@@ -167,6 +167,24 @@ def test_chains_of_limits(n, dtype):
     assert oracle.cost(X, w, h) <= 1.1 * n * max(1e-10, nearest) + (1e-9 if dtype == np.float64 else 1e-6 * n)
 
 
+def test_a_heavy_zero_is_met_as_well_as_a_light_one():
+    X, C = LIMITS["two"], np.array([[1.0, 1e6], [1.0, 1.0]])
+    for data, unseen in ((X, "missing"), (np.nan_to_num(X, nan=5.0), "zero")):
+        C[1, 0] = 1.0 if unseen == "missing" else 0.0
+        w, h = factors(fitted(data, cell_weight=C, unseen=unseen))
+        assert 1e6 * w[0] * h[1] <= 1.1e-10 * 2
+        assert_allclose(w * h, 1.0, rtol=1e-9)
+
+
+def test_whole_rows_of_zeros_do_not_take_others_with_them():
+    """Rows without a hole are one, some of them zeros, in a table whose counts prove nothing."""
+    X = np.array([[0, 0, 1, 0], [0, 0, 0, 0], [NAN, 1, NAN, 0], [1, NAN, NAN, NAN], [0, 0, 0, 0], [0, 0, 0, 2.0]])
+    for data in (X, np.asfortranarray(X), listed(X)):
+        model = fitted(data)
+        assert_parts(model, X)
+        assert oracle.cost(X, *factors(model)) == pytest.approx(infimum(X), abs=1e-9)
+
+
 def test_a_limit_is_told_of():
     with pytest.warns(DataWarning) as told:
         RankOneNMF().fit(LIMITS["two"])

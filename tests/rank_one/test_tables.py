@@ -216,6 +216,19 @@ def test_cells_of_tiny_weight_among_zeros_keep_their_digits():
     assert_allclose(product(fitted(X, cell_weight=C, unseen="zero")), np.outer(*oracle.best(X, C)), rtol=1e-9)
 
 
+def test_a_cell_of_tiny_weight_seen_twice_among_zeros():
+    """Of both its weights, none may drown in the 1 that is taken away once."""
+    rows, columns = np.array([0, 0, 0, 1, 2]), np.array([0, 0, 1, 0, 2])
+    values, weights = np.array([1.0, 3.0, 2.0, 1.0, 4.0]), np.array([2e-9, 1e-9, 1e-8, 1.0, 0.5])
+    observed = Observed.from_cells(rows, columns, values, (3, 3), weights=weights, duplicates="keep", unseen="zero")
+    marginals = ListedTable(observed).marginals
+    C = np.array([[3e-9, 1e-8, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.5]])
+    assert_allclose(marginals.exposure.of_rows(np.array([1.0, 1.0, 0.0]), THREADS), [1.3e-8, 2.0, 2.0], rtol=1e-13)
+    assert_allclose(marginals.exposure.of_columns(np.array([1.0, 0.0, 0.0]), THREADS), C[0], rtol=1e-13)
+    X = np.array([[5 / 3, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
+    assert_allclose(product(fitted(observed, unseen="zero")), np.outer(*oracle.best(X, C)), rtol=1e-9)
+
+
 # Soundness
 
 

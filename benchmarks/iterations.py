@@ -29,8 +29,8 @@ def run(n: int = 6_000, m: int = 3_700, nnz: int = 1_000_000, k: int = 100) -> l
     ours = {"tol": 0.0, "n_jobs": 2, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        poisson = _ours(PoissonFactorization(k, max_iter=25, **ours), observed)
-        poisson_single = _ours(PoissonFactorization(k, max_iter=25, **ours), single)
+        poisson = _ours(PoissonFactorization(k, accelerate=False, max_iter=25, **ours), observed)
+        poisson_single = _ours(PoissonFactorization(k, accelerate=False, max_iter=25, **ours), single)
         weighted = _ours(WeightedNMF(k, unseen="zero", max_iter=25, **ours), observed)
         holes = _ours(WeightedNMF(k, max_iter=25, **ours), missing)
         hpfrec = _between(lambda length: _hpfrec(rows, columns, stars, k, length), 2, 8)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from halfseen import data, errors, geometry, metrics
+    from halfseen import data, errors, geometry, metrics, plots
     from halfseen.data import Observed, datasets, observe
     from halfseen.estimators import (
         BernoulliPoisson,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         RankOneNMF,
         Recommendations,
         SquaredOrdNMF,
+        SquaredPoisson,
         WeightedNMF,
         load,
     )
@@ -36,6 +37,7 @@ _ROOMS = {
     "RankOneNMF": "estimators",
     "Recommendations": "estimators",
     "SquaredOrdNMF": "estimators",
+    "SquaredPoisson": "estimators",
     "Status": "result",
     "WeightedNMF": "estimators",
     "datasets": "data",
@@ -54,6 +56,7 @@ __all__ = [
     "RankOneNMF",
     "Recommendations",
     "SquaredOrdNMF",
+    "SquaredPoisson",
     "Status",
     "WeightedNMF",
     "data",
@@ -63,6 +66,7 @@ __all__ = [
     "load",
     "metrics",
     "observe",
+    "plots",
     "rank_one_nmmf",
 ]
 

@@ -24,6 +24,7 @@ OTHER_WORDS = {
     "n_epochs": "max_iter",
     "n_iter": "max_iter",
     "maxiter": "max_iter",
+    "tolerance": "tol",
     "iterations": "max_iter",
     "seed": "random_state",
     "random_seed": "random_state",
@@ -106,6 +107,13 @@ def one_of(*names: str, or_none: bool = False) -> Rule:
             f"one of {', '.join(map(repr, names))}{none}",
             f"Did you mean {near!r}?" if near else "Choose one of these.",
         )
+
+    return rule
+
+
+def flag() -> Rule:
+    def rule(value: Any) -> tuple[str, str] | None:
+        return None if isinstance(value, bool | np.bool_) else ("True or False", "Choose one of the two.")
 
     return rule
 

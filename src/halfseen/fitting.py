@@ -10,7 +10,7 @@ from halfseen.arrays import Array
 from halfseen.engines import Side
 from halfseen.folding import heard_of, where
 from halfseen.result import Fit, Status
-from halfseen.solvers import Solver, State, Task
+from halfseen.solvers import Momentum, Solver, State, Task
 
 #: Gives the factors (W, H) to start from; a function, so that nobody else holds on to these arrays.
 Start = Callable[[], tuple[Array, Array]]
@@ -18,9 +18,19 @@ Start = Callable[[], tuple[Array, Array]]
 Watch = Callable[[int, State[Any]], bool | None]
 
 
-def run(task: Task, solver: Solver[Any], start: Start, *, max_iter: int, tol: float, watch: Watch | None = None) -> Fit:
+def run(
+    task: Task,
+    solver: Solver[Any],
+    start: Start,
+    *,
+    max_iter: int,
+    tol: float,
+    accelerate: bool = False,
+    watch: Watch | None = None,
+) -> Fit:
     """Move both factors from where `start` puts them until the objective settles, and say how it ended."""
     started = perf_counter()
+    mover = Momentum(solver) if accelerate else solver
     state = _begun(task, solver, start)
     first = state.objective
     objectives: list[float] = []
@@ -30,7 +40,7 @@ def run(task: Task, solver: Solver[Any], start: Start, *, max_iter: int, tol: fl
         status, max_iter = Status.NOT_FINITE, 0
     try:
         while len(objectives) < max_iter:
-            new = solver.epoch(task, state)
+            new = mover.epoch(task, state)
             if bad := _trouble(task, solver, state, new, first):
                 status = bad
                 break

@@ -18,7 +18,7 @@ class Penalty:
         return self.l1 + self.l2 * factor
 
     def cost(self, factor: Any) -> Any:
-        return self.l1 * factor + 0.5 * self.l2 * factor * factor
+        return factor * (self.l1 + 0.5 * self.l2 * factor)
 
     @property
     def power(self) -> float:

@@ -39,10 +39,48 @@ def test_the_means_are_those_of_the_library(held_out):
     assert lines[1].split() == ["relevant", "from", "rows", "NDCG@20", "precision@20", "recall@20", "MAP@20"]
     test = halfseen.observe(folder / "test.csv", unseen="zero")
     scores = halfseen.metrics.ranking_scores(model, None, test, k=20, relevant=[1, 8])
-    for place, (line, threshold) in enumerate(zip(lines[2:], (1, 8), strict=True)):
+    for place, (line, threshold) in enumerate(zip(lines[2:4], (1, 8), strict=True)):
         means = [np.nanmean(metric[place]) for metric in scores]
         expected = [threshold, np.sum(~np.isnan(scores.ndcg[place])), *means]
         np.testing.assert_allclose(numbers(line), expected, atol=5.1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
+def test_the_likelihood_is_that_of_the_library(held_out):
+    folder, model = held_out
+    lines = run("evaluate", folder / "model.hs", "--test", folder / "test.csv").stdout.splitlines()
+    logs = model.log_likelihood(folder / "test.csv", each=True)
+    assert lines[-1] == (
+        f"Log-likelihood of {logs.size:,} cells, given that they are above 0: {logs.sum():,.6g} "
+        f"({logs.mean():.4f} a cell)."
+    )
+    halfseen.WeightedNMF(2, unseen="zero", random_state=0, max_iter=5, tol=0).fit(folder / "train.csv").save(
+        folder / "nmf.hs"
+    )
+    assert "ikelihood" not in run("evaluate", folder / "nmf.hs", "--test", folder / "test.csv").stdout
+
+
+def test_a_level_that_training_did_not_have_leaves_the_ranking(tmp_path):
+    (tmp_path / "train.csv").write_text("user,item,rating\nann,x,1\nann,y,2\nbob,x,2\nbob,z,1\n")
+    (tmp_path / "test.csv").write_text("user,item,rating\nann,z,5\nbob,y,1\n")
+    halfseen.OrdNMF(1, random_state=0).fit(tmp_path / "train.csv").save(tmp_path / "model.hs")
+    result = run("evaluate", tmp_path / "model.hs", "--test", tmp_path / "test.csv")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].split() == ["1", "2", *["1.0000", "0.0100", "1.0000", "1.0000"]]
+    assert result.stderr == (
+        "note: Values must be among the levels that were fitted: 0, 1, 2. Found 5 at row 'ann', column 'z' (1 such "
+        "cell). Fit with data that have this level, or round the value.\n"
+    )
+
+
+def test_words_are_ranked_by_their_place(tmp_path):
+    (tmp_path / "train.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,good\nbob,z,bad\n")
+    (tmp_path / "test.csv").write_text("user,item,rating\nann,z,good\nbob,y,bad\n")
+    model = halfseen.OrdNMF(1, levels=["bad", "good"], random_state=0).fit(tmp_path / "train.csv")
+    model.save(tmp_path / "model.hs")
+    lines = done("evaluate", tmp_path / "model.hs", "--test", tmp_path / "test.csv", "--relevant", 2)
+    assert numbers(lines[2])[:3] == [2, 1, 1.0]
+    assert lines[3].startswith("Log-likelihood of 2 cells, given that they are above 0: ")
 
 
 @pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")

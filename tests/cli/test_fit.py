@@ -48,6 +48,45 @@ def test_relatives_of_poisson_are_those_of_the_library(method, kind, ratings, tm
     assert_same(model, kind(2, random_state=0, max_iter=2000).fit(halfseen.observe(ratings.path, unseen="zero")))
 
 
+@pytest.mark.parametrize(
+    ("method", "kind"), [("squared-ordnmf", halfseen.SquaredOrdNMF), ("squared-poisson", halfseen.SquaredPoisson)]
+)
+def test_squared_methods_have_their_own_number_of_components(method, kind, ratings, tmp_path):
+    model = fitted(tmp_path, ratings.path, "--method", method, "--max-iter", 5000)
+    assert model.W_.shape == (len(USERS), 50)
+    assert_same(model, kind(random_state=0, max_iter=5000).fit(halfseen.observe(ratings.path, unseen="zero")))
+
+
+def test_every_model_can_be_fitted(ratings, tmp_path):
+    from halfseen.cli.fit import METHODS
+
+    kinds = {name for name in halfseen.__all__ if hasattr(getattr(halfseen, name), "fit")} - {"Quantizer"}
+    assert set(METHODS.values()) == kinds
+    for method in METHODS:
+        assert type(fitted(tmp_path, ratings.path, "--method", method, "--max-iter", 5000)).__name__ == METHODS[method]
+
+
+def test_levels_may_be_words(tmp_path):
+    (tmp_path / "t.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,fair\nbob,y,bad\ncid,y,good\n")
+    words = ("--method", "ordnmf", "-k", 2, "--max-iter", 2000)
+    model = fitted(tmp_path, tmp_path / "t.csv", *words, "--levels", "bad, fair,good")
+    assert model.levels_.tolist() == [None, "bad", "fair", "good"]
+    same = halfseen.OrdNMF(2, levels=["bad", "fair", "good"], max_iter=2000, random_state=0).fit(tmp_path / "t.csv")
+    np.testing.assert_array_equal(model.W_, same.W_)
+    sentence = refused("fit", tmp_path / "t.csv", *words, "-o", tmp_path / "model.hs")
+    assert "Values must be numbers, or texts whose order is told. Found 'bad' on line 2 of t.csv" in sentence
+
+
+def test_levels_may_be_numbers(ratings, tmp_path):
+    found = np.unique(ratings.values[~np.isnan(ratings.values)])
+    words = (ratings.path, "--method", "ordnmf", "-k", 2, "--max-iter", 2000)
+    model = fitted(tmp_path, *words, "--levels", ",".join(f"{level:g}" for level in found))
+    assert_same(model, fitted(tmp_path, *words))
+    assert "--levels belongs to --method ordnmf and squared-ordnmf; poisson has no levels." in misused(
+        "fit", ratings.path, "--levels", "1,2", "-o", tmp_path / "model.hs"
+    )
+
+
 # One component.
 
 
@@ -435,7 +474,8 @@ def test_a_word_that_means_nothing(ratings, tmp_path):
         (["data.csv"], "Missing option '-o' / '--output'."),
         (
             ["data.csv", "-o", "model.hs", "--method", "svd"],
-            "'svd' is not one of 'nmf', 'rank-one', 'poisson', 'ordnmf', 'bernoulli', 'compound'.",
+            "'svd' is not one of 'nmf', 'rank-one', 'poisson', 'ordnmf', 'bernoulli', 'compound', 'squared-ordnmf', "
+            "'squared-poisson'.",
         ),
         (["data.csv", "-o", "model.hs", "-k", "few"], "'few' is not a valid integer."),
     ],

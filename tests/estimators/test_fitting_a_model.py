@@ -29,7 +29,7 @@ both = pytest.mark.parametrize("kind", BOTH)
         ("seed", "random_state"),
         ("n_epochs", "max_iter"),
         ("n_component", "n_components"),
-        ("tolerance", None),
+        ("tolerance", "tol"),
     ],
 )
 @both

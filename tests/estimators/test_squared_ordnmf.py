@@ -1,4 +1,4 @@
-"""SquaredOrdNMF against the model written densely, and what is its own."""
+"""SquaredOrdNMF and SquaredPoisson against the models written densely, and what is their own."""
 
 import numpy as np
 import pytest
@@ -6,25 +6,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import halfseen
-from halfseen import Observed, SquaredOrdNMF, metrics
+from halfseen import Observed, SquaredOrdNMF, SquaredPoisson, metrics
 from halfseen.errors import ParameterError
+from halfseen.estimators import squared_factorization
 from tests.estimators.test_ordnmf import U1, levels_matrix
 from tests.ordinal import oracle, squared
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([SquaredOrdNMF(max_iter=30)])
+@parametrize_with_checks([SquaredOrdNMF(max_iter=30), SquaredPoisson(max_iter=30)])
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
 
 
 @pytest.mark.parametrize("level_weight", ["levels", None])
 def test_iterations_with_the_safe_exponent_are_those_of_the_oracle(level_weight, monkeypatch):
-    monkeypatch.setattr("halfseen.estimators.squared_ordnmf.EAGER", 0.5)
+    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
     Y = levels_matrix()
     W, H, D = squared.start(Y, 4, np.random.RandomState(0))
     S = squared.level_weights(Y) if level_weight else np.ones(Y.shape)
-    model = SquaredOrdNMF(4, l2=1.5, level_weight=level_weight, init=(W, H), max_iter=50, tol=0).fit(Y)
+    ask = {"l2": 1.5, "init": (W, H), "accelerate": False, "max_iter": 50, "tol": 0}
+    model = SquaredOrdNMF(4, level_weight=level_weight, **ask).fit(Y)
     W, H, D, best = squared.squared_ordnmf(Y, S, W, H, D, 1.5, 50)[-1]
     assert_allclose(model.W_, W, rtol=1e-8, atol=1e-12)
     assert_allclose(model.H_, H, rtol=1e-8, atol=1e-12)
@@ -63,10 +65,119 @@ def test_probabilities_and_files(tmp_path):
     assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
 
 
+def test_weights_of_levels_may_be_given(tmp_path, monkeypatch):
+    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
+    Y = levels_matrix()
+    W, H, D = squared.start(Y, 4, np.random.RandomState(0))
+    weights = [0.5, 1.0, 0.25, 2.0, 3.0]
+    S = np.append(1.0, weights)[Y]
+    ask = {"l2": 1.5, "init": (W, H), "accelerate": False, "max_iter": 20, "tol": 0}
+    model = SquaredOrdNMF(4, level_weight=weights, **ask).fit(Y)
+    W, H, D, best = squared.squared_ordnmf(Y, S, W, H, D, 1.5, 20)[-1]
+    assert_allclose(model.W_, W, rtol=1e-8, atol=1e-12)
+    assert model.trace_["objective"][-1] == pytest.approx(-best, rel=1e-10)
+    assert_array_equal(model.level_weights_, [1.0, *weights])
+    same = SquaredOrdNMF(4, level_weight=dict(enumerate(weights, start=1)), **ask).fit(Y)
+    assert_array_equal(same.W_, model.W_)
+    for given in (same, SquaredOrdNMF(4, level_weight=np.array(weights), **ask).fit(Y)):
+        given.save(tmp_path / "model.hs")
+        again = halfseen.load(tmp_path / "model.hs")
+        assert again.level_weight == weights
+        assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
+    # Held-out cells are asked how likely they are, not how much they count.
+    plain = SquaredOrdNMF(4, level_weight=None, **ask).fit(Y)
+    plain.W_, plain.H_, plain.likelihood_ = model.W_, model.H_, model.likelihood_
+    assert plain.log_likelihood(Y) == model.log_likelihood(Y)
+
+
+def test_where_unseen_cells_say_nothing_every_level_has_a_weight():
+    Y = levels_matrix() + 1.0
+    thresholds = [1, 2, 3, 4, 5]  # where they are learned, their start counts cells by their own weights alone
+    ask = {"thresholds": thresholds, "l2": 1.0, "unseen": "missing", "random_state": 0, "max_iter": 10, "tol": 0}
+    weights = np.arange(1.0, 7.0)
+    by_level = SquaredOrdNMF(3, level_weight=weights, **ask).fit(Y)
+    by_cell = SquaredOrdNMF(3, level_weight=None, **ask).fit(Y, cell_weight=weights[levels_matrix()])
+    assert_allclose(by_level.W_, by_cell.W_, rtol=1e-9)
+
+
+# With Poisson in the place of levels.
+
+
+def squared_poisson_loss(Y, W, H, l2):
+    x = W @ H.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.where(Y > 0, Y * np.log(Y / x**2) - Y, 0.0) + x**2
+    return cost.sum() + l2 / 2 * (np.sum(W**2) + np.sum(H**2))
+
+
+def squared_poisson_step(Y, F, G, l2):
+    """F (P / Q)^(1/2): P = sum of 2 (y / x) G, Q = sum of 2 x G + l2 F, over the whole grid."""
+    x = F @ G.T
+    pull = np.divide(2.0 * Y, x, out=np.zeros(x.shape), where=Y > 0)
+    return F * np.sqrt(pull @ G / (2 * x @ G + l2 * F))
+
+
+def test_squared_poisson_is_the_model_written_densely(monkeypatch):
+    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
+    rng = np.random.default_rng(0)
+    Y = (rng.poisson(3.0, (12, 9)) * (rng.random((12, 9)) < 0.5)).astype(float)
+    W, H = rng.random((12, 3)), rng.random((9, 3))
+    model = SquaredPoisson(3, l2=0.7, init=(W, H), accelerate=False, max_iter=20, tol=0).fit(Y)
+    for _ in range(20):
+        W = squared_poisson_step(Y, W, H, 0.7)
+        H = squared_poisson_step(Y.T, H, W, 0.7)
+    assert_allclose(model.W_, W, rtol=1e-9)
+    assert_allclose(model.H_, H, rtol=1e-9)
+    assert model.trace_["objective"][-1] == pytest.approx(squared_poisson_loss(Y, W, H, 0.7), rel=1e-11)
+    assert_allclose(model.predict(0, [1, 2]), (W[0] @ H[[1, 2]].T) ** 2, rtol=1e-9)
+
+
+def test_squared_poisson_is_squared_ordnmf_of_rare_events():
+    """Where x is small, 1 - exp(-x^2) is x^2: presence has the likelihood of a count of 1."""
+    Y = np.minimum(levels_matrix(60, 50, share=0.02), 1)
+    ask = {"l2": 3.0, "random_state": 0, "max_iter": 200, "tol": 0}
+    poisson = SquaredPoisson(2, **ask).fit(Y)
+    levels = SquaredOrdNMF(2, level_weight=None, **ask).fit(Y)
+    x, other = poisson.W_ @ poisson.H_.T, levels.W_ @ levels.H_.T
+    assert x.max() < 0.6
+    assert_allclose(other, x, atol=0.1 * x.max())
+
+
+def test_squared_poisson_files_and_defaults(tmp_path):
+    Y = levels_matrix(40, 90)
+    model = SquaredPoisson(5, random_state=3, max_iter=30, tol=0).fit(Y)
+    assert model.l2_ == pytest.approx(0.72 * (np.sqrt(40) + np.sqrt(90)))
+    assert np.all(np.diff(model.trace_["objective"]) <= 1e-10 * model.trace_["objective"][0])
+    model.save(tmp_path / "model.hs")
+    again = halfseen.load(tmp_path / "model.hs")
+    assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
+    assert again.l2_ == model.l2_
+    # Its folded-in rows are those of a full fit whose columns are fixed: a step of it does not move what is above 0,
+    # and what is on its way to 0, which takes for ever, does not turn back.
+    folded = model.set_params(max_iter=5000, tol=1e-13).transform(Y[5:9].astype(float))
+    moved, there = squared_poisson_step(Y[5:9], folded, model.H_, model.l2_), folded > 1e-3
+    assert_allclose(moved[there], folded[there], rtol=1e-6)
+    assert np.all(moved[~there] <= folded[~there] * (1 + 1e-6))
+
+
 def test_parameters_that_can_not_be():
     for ask, sentence in (
         ({"l2": -1.0}, "l2 must be a finite number of at least 0 or None"),
-        ({"level_weight": "level"}, "level_weight must be one of 'levels' or None. .*Did you mean 'levels'"),
+        (
+            {"level_weight": "level"},
+            r"^level_weight must be 'levels', None, or a finite weight above 0 for each level\. Found 'level'\. "
+            r"Did you mean 'levels'\?$",
+        ),
+        ({"level_weight": [1, 1, 0, 1, 1]}, r"a finite weight above 0 for each level\. Found \[1, 1, 0, 1, 1\]\. Pass"),
+        (
+            {"level_weight": [1, 2]},
+            r"^level_weight must hold a weight for each of the 5 levels 1, 2, 3, 4, 5\. Found 2\. List them from the "
+            r"lowest level to the highest, or pass a dict\.$",
+        ),
+        (
+            {"level_weight": {1: 1, 2: 1, 3: 1, 5: 1}},
+            r"^level_weight must hold a weight for each of the 5 levels 1, 2, 3, 4, 5\. Found none for 4\. Add it\.$",
+        ),
     ):
         with pytest.raises(ParameterError, match=sentence):
             SquaredOrdNMF(2, **ask).fit(levels_matrix())

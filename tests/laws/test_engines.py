@@ -30,7 +30,7 @@ def pieces(request, monkeypatch):
     """Everything in one piece, or in very many."""
     if request.param:
         monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 5)
-        monkeypatch.setattr(cpu, "ENTRIES_PER_CHUNK", 7)
+        monkeypatch.setattr(cpu, "BYTES_PER_CHUNK", 8 * 7)
 
 
 def none_seen():
@@ -116,6 +116,21 @@ def test_spread_of_one_number_for_all_cells(engine, case, dtype, side, c):
     assert_array_equal(sums, engine.fetch(everywhere))
 
 
+@every_case
+@each_float
+@each_index
+@every_side
+@pytest.mark.usefixtures("pieces")
+def test_spread_of_two_at_once(engine, case, dtype, index, side):
+    observed = cast(CASES[case](), dtype, index)
+    cells = engine.place(observed, *Side)
+    c, d = np.random.default_rng(3).uniform(0.5, 2, (2, observed.nnz)).astype(dtype)
+    far = engine.place_factor(factors(observed, dtype, 9)[1 if side is Side.ROWS else 0])
+    for pair in ((c, d), (c, 2.0), (c, 0.0), (1.0, d)):
+        for one, found in zip(pair, engine.spread_both(cells, *pair, far, side), strict=True):
+            assert_allclose(engine.fetch(found), engine.fetch(engine.spread(cells, one, far, side)), rtol=RTOL[dtype])
+
+
 def test_spread_of_nothing_is_the_number_zero(engine):
     observed = one_seen()
     assert engine.spread(engine.place(observed, *Side), 0.0, factors(observed, np.float64)[1], Side.ROWS) == 0
@@ -164,6 +179,20 @@ def test_each_may_write_over_what_it_reads(engine):
         assert_array_equal(found, wanted)
 
 
+@each_float
+@pytest.mark.parametrize("size", [0, 1, 23, 1000])
+@pytest.mark.usefixtures("pieces")
+def test_tally(engine, dtype, size):
+    """The vectors of all pieces are added up, the other results are put together."""
+    a, b = np.random.default_rng(0).uniform(1, 2, (2, size)).astype(dtype)
+    sums, product = engine.tally(lambda a, b: (np.array([a.sum(), b.sum(), a.size]), a * b), a, b, into=(None,))
+    assert_allclose(sums, [a.sum(dtype=float), b.sum(dtype=float), size], rtol=RTOL[dtype])
+    assert sums.dtype == np.float64
+    assert_array_equal(product, a * b)
+    (alone,) = engine.tally(lambda a: (np.array([a.sum()]),), a)
+    assert_allclose(alone, [a.sum(dtype=float)], rtol=RTOL[dtype])
+
+
 @pytest.mark.usefixtures("pieces")
 def test_each_may_turn_rows_into_numbers(engine):
     a = np.random.default_rng(0).normal(size=(31, 3))
@@ -200,7 +229,7 @@ def test_special_functions(engine, dtype):
 @pytest.mark.parametrize("name", ENGINES)
 def test_the_same_bits_on_any_number_of_threads(name, dtype, monkeypatch):
     monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 11)
-    monkeypatch.setattr(cpu, "ENTRIES_PER_CHUNK", 13)
+    monkeypatch.setattr(cpu, "BYTES_PER_CHUNK", 8 * 13)
     observed = cast(crowded(), dtype, np.int32)
     W, H = factors(observed, dtype)
     results = []

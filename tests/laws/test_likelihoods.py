@@ -8,11 +8,12 @@ from scipy import integrate, stats
 
 from halfseen.data import observe
 from halfseen.errors import DataError
-from halfseen.likelihoods import Gaussian, Poisson
+from halfseen.likelihoods import GammaNoise, Gaussian, Poisson
 from tests import oracle
-from tests.laws.cases import LIKELIHOODS, beta_of, half_seen, names, weights_for
+from tests.laws.cases import DIVERGENCES, LIKELIHOODS, beta_of, half_seen, names, weights_for
 
 every_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=names)
+every_divergence = pytest.mark.parametrize("likelihood", DIVERGENCES, ids=names)
 with_closed_unseen = pytest.mark.parametrize("likelihood", [one for one in LIKELIHOODS if one.unseen], ids=names)
 each_float = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -29,6 +30,11 @@ def all_pairs(likelihood):
     return y.ravel(), x.ravel()
 
 
+def pulls(likelihood, y):
+    """Whether a value pulls: a zero does only where noise may have brought it down from a larger x."""
+    return (y > 0) | isinstance(likelihood, GammaNoise)
+
+
 @every_likelihood
 def test_pull_minus_push_is_the_slope_of_log_prob(likelihood):
     y, x = all_pairs(likelihood)
@@ -42,28 +48,37 @@ def test_pull_minus_push_is_the_slope_of_log_prob(likelihood):
 def test_pull_and_push_are_never_negative_and_only_values_pull(likelihood):
     y, x = all_pairs(likelihood)
     pull, push = np.broadcast_arrays(*likelihood.pull_push(y, x), x)[:2]
-    assert_array_equal(pull > 0, y > 0)
+    assert_array_equal(pull > 0, pulls(likelihood, y))
     assert np.all(push > 0)
 
 
-@every_likelihood
+@every_divergence
 def test_the_divergence_is_the_textbook_one(likelihood):
     y, x = all_pairs(likelihood)
     assert_allclose(likelihood.divergence(y, x), oracle.divergence(y, x, beta_of(likelihood)), rtol=1e-12, atol=1e-12)
 
 
-@every_likelihood
+@every_divergence
 def test_the_divergence_vanishes_only_where_x_is_y(likelihood):
     y, x = all_pairs(likelihood)
     assert_allclose(likelihood.divergence(y, y.copy()), 0, atol=1e-14)
     assert np.all(likelihood.divergence(y, x)[y != x] > 0)
 
 
-@every_likelihood
+@every_divergence
 def test_log_prob_is_the_best_there_is_minus_the_divergence(likelihood):
     y, x = all_pairs(likelihood)
     assert_allclose(likelihood.log_prob(y, y.copy()), likelihood.saturated(y), atol=1e-13)
     assert_allclose(likelihood.saturated(y) - likelihood.log_prob(y, x), likelihood.divergence(y, x), atol=1e-12)
+
+
+@every_likelihood
+def test_log_prob_falls_as_the_divergence_rises(likelihood):
+    y, x = all_pairs(likelihood)
+    assert_allclose(likelihood.log_prob(y, x) + likelihood.divergence(y, x), likelihood.saturated(y), atol=1e-12)
+    for one, other in zip(likelihood.pull_push_cost(y, x), [*likelihood.pull_push(y, x), likelihood.divergence(y, x)],
+                          strict=True):  # fmt: skip
+        assert_allclose(one, other, rtol=1e-14)
 
 
 def test_poisson_is_scipys():
@@ -84,7 +99,7 @@ def test_means_are_expectations():
         assert_allclose(mean[0], Gaussian().mean(x), rtol=1e-8)
 
 
-@every_likelihood
+@every_divergence
 def test_pull_and_push_balance_where_the_mean_is_the_value(likelihood):
     y = legal_values(likelihood)[1:]
     pull, push = likelihood.pull_push(y, y.copy())
@@ -111,7 +126,10 @@ def test_the_push_of_an_unseen_zero_is_the_slope_of_its_cost(likelihood):
 def test_what_it_declares_of_its_push_is_true(likelihood):
     y, x = all_pairs(likelihood)
     push = np.broadcast_to(likelihood.pull_push(y, x)[1], x.shape)
-    assert likelihood.push_is_constant == bool(np.ptp(push) == 0)
+    by_x = push.reshape(X.size, -1)
+    assert likelihood.push_is_constant == bool(np.all(np.ptp(by_x, axis=0) == 0))
+    is_inverse = np.ptp(push * x) < 1e-12 * np.max(push * x)
+    assert is_inverse or not likelihood.push_is_inverse
     as_unseen = likelihood.unseen is not None and np.array_equal(
         push, np.broadcast_to(likelihood.unseen.at(x), x.shape)
     )
@@ -125,7 +143,7 @@ def test_at_zero_nothing_breaks_and_a_product_with_zero_stays_zero(likelihood, d
     pull, push = likelihood.pull_push(y, x)
     assert_array_equal(pull * dtype(0), 0)
     assert_array_equal(np.broadcast_to(push, x.shape) * dtype(0), 0)
-    assert_array_equal(pull > 0, y > 0)
+    assert_array_equal(pull > 0, pulls(likelihood, y))
     near = likelihood.divergence(y, np.full_like(x, 1e-2) * np.where(y > 0, y, 0))
     assert np.all((likelihood.divergence(y, x) > near)[y > 0])
     assert_allclose(likelihood.divergence(y, x)[y == 0], 0, atol=1e-4)
@@ -150,7 +168,7 @@ def test_a_negative_value_is_refused_with_its_place(likelihood):
 @every_likelihood
 def test_zeros_are_refused_only_where_they_are_infinitely_unlikely(likelihood):
     frame = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"], "rating": [1.0, 0.0]})
-    if beta_of(likelihood) > 0:
+    if beta_of(likelihood) is None or beta_of(likelihood) > 0:
         likelihood.check(observe(frame), "Model")
         return
     with pytest.raises(DataError, match=r"must be above 0 .*Found 0 at row 'bob', column 'y'"):
@@ -167,7 +185,7 @@ def test_unseen_zeros_are_refused_where_they_have_no_closed_form(likelihood):
         likelihood.check(observed, "Model")
 
 
-@every_likelihood
+@every_divergence
 @pytest.mark.parametrize("unseen", ["missing", "zero"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_start_is_the_mean_of_what_counts(likelihood, unseen, weighted):

@@ -46,8 +46,8 @@ class StrictEngine(Engine):
     def total(self, rule, *arrays):
         return float(xp.sum(rule(*arrays)))
 
-    def tally(self, rule, *arrays):
-        return np.asarray(rule(*arrays))
+    def tally(self, rule, *arrays, into=()):
+        return rule(*arrays)
 
     def spread(self, cells, c, far, side):
         if isinstance(c, float) and c == 0:

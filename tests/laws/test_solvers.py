@@ -10,16 +10,20 @@ from scipy import integrate, sparse, special, stats
 from halfseen.data import observe
 from halfseen.engines import Side, cpu
 from halfseen.errors import ParameterError
-from halfseen.likelihoods import Poisson
+from halfseen.likelihoods import CompoundPoisson, GammaNoise, Ordinal, Poisson
 from halfseen.priors import GammaPrior, Penalty
-from halfseen.solvers import Gamma, Multiplicative
+from halfseen.solvers import Gamma, InverseGaussian, Multiplicative
 from tests import oracle
 from tests.laws.cases import (
+    DECREMENTS,
+    DIVERGENCES,
     LIKELIHOODS,
+    OTHERS,
     a_task,
     beta_of,
     counts,
     half_seen,
+    made_legal,
     names,
     observed_cases,
     start,
@@ -32,6 +36,7 @@ RATES = [None, 0.8]
 K = 3
 
 every_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=names)
+every_divergence = pytest.mark.parametrize("likelihood", DIVERGENCES, ids=names)
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=["plain", "l1", "l2", "l1 l2"])
 both_rates = pytest.mark.parametrize("rate", RATES, ids=["learned", "fixed"])
 with_and_without_weights = pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
@@ -42,10 +47,14 @@ def meanings(likelihood):
     return ["missing"] if likelihood.unseen is None else ["missing", "zero"]
 
 
-every_meaning = pytest.mark.parametrize(
-    ("likelihood", "unseen"),
-    [pytest.param(one, unseen, id=f"{one.name} {unseen}") for one in LIKELIHOODS for unseen in meanings(one)],
-)
+def with_meanings(likelihoods):
+    return pytest.mark.parametrize(
+        ("likelihood", "unseen"),
+        [pytest.param(one, unseen, id=f"{one.name} {unseen}") for one in likelihoods for unseen in meanings(one)],
+    )
+
+
+every_meaning, every_other_meaning = with_meanings(DIVERGENCES), with_meanings(OTHERS)
 
 
 @every_meaning
@@ -76,6 +85,17 @@ def test_the_loss_never_rises(likelihood, penalty, weighted, unseen, seed):
     assert_allclose([state.objective for state in run], truth, rtol=1e-10)
     assert np.all(np.diff(truth) <= 1e-12 * truth[0])
     assert truth[-1] < 0.999 * truth[0]
+
+
+@every_other_meaning
+@every_penalty
+@with_and_without_weights
+def test_the_loss_of_levels_and_compound_counts_never_rises(likelihood, penalty, weighted, unseen):
+    observed = observed_cases(likelihood, unseen, weighted)
+    run = list(states(Multiplicative(Penalty(*penalty)), likelihood, observed, *start(*observed.shape, K), steps=60))
+    losses = np.array([state.objective for state in run])
+    assert np.all(np.diff(losses) <= 1e-12 * losses[0])
+    assert losses[-1] < 0.999 * losses[0]
 
 
 @both_rates
@@ -135,7 +155,7 @@ def test_the_bound_is_below_the_evidence_and_near_it(y):
     assert evidence - 0.5 < last.objective < evidence
 
 
-@every_likelihood
+@every_divergence
 def test_exact_factors_are_a_fixed_point(likelihood):
     W, H = start(9, 8, K)
     X = W @ H.T
@@ -146,7 +166,7 @@ def test_exact_factors_are_a_fixed_point(likelihood):
     assert_allclose(last.objective, 0, atol=1e-12)
 
 
-@every_likelihood
+@every_divergence
 @every_penalty
 def test_where_it_comes_to_rest_the_penalised_loss_is_flat(likelihood, penalty):
     """The oracle's slope along every entry is zero there."""
@@ -178,6 +198,10 @@ PAIRS = {
     **{likelihood.name: (Multiplicative(), likelihood) for likelihood in LIKELIHOODS},
     "penalised": (Multiplicative(Penalty(0.2, 0.4)), Poisson()),
     "gamma": (Gamma(), Poisson()),
+    "gamma of levels": (Gamma(), Ordinal(DECREMENTS)),
+    "gamma of compound counts": (Gamma(), CompoundPoisson(0.7)),
+    "inverse-Gaussian": (InverseGaussian(), GammaNoise(np.array([0.7, 1.5, 2.5, 4.0, 7.0]))),
+    "inverse-Gaussian of gamma noise": (InverseGaussian(), GammaNoise(np.array([0.7, 1.5, 2.5, 4.0, 7.0]), 2.5)),
 }
 
 
@@ -210,7 +234,7 @@ def assert_same_state(one, other, rtol=1e-10):
 @every_pair
 def test_a_masked_cell_equals_a_deleted_one(solver, likelihood):
     """Weight 0, NaN, a mask, and a cell that isn't stored."""
-    X = half_seen(zeros=False, holes=0, blanks=False)
+    X = made_legal(likelihood, half_seen(zeros=False, holes=0, blanks=False))
     masked = np.random.default_rng(4).random(X.shape) < 0.4
     rows, columns = np.nonzero(~masked)
     nan = last_factors(solver, likelihood, observe(np.where(masked, np.nan, X)))
@@ -224,7 +248,7 @@ def test_a_masked_cell_equals_a_deleted_one(solver, likelihood):
 
 @every_pair_with_zeros
 def test_a_masked_cell_says_nothing_even_where_unseen_cells_are_zeros(solver, likelihood, unseen):
-    X = half_seen(zeros=False, blanks=False)
+    X = made_legal(likelihood, half_seen(zeros=False, blanks=False))
     weight = np.where(np.random.default_rng(4).random(X.shape) < 0.3, 0.0, 1.0)
     filled = np.nan_to_num(X)
     as_zero = last_factors(solver, likelihood, observe(X, unseen=unseen, cell_weight=np.where(np.isnan(X), 1, weight)))
@@ -235,7 +259,7 @@ def test_a_masked_cell_says_nothing_even_where_unseen_cells_are_zeros(solver, li
 @every_pair_with_zeros
 def test_rows_and_columns_of_which_nothing_counts_are_not_moved_by_rounding(solver, likelihood, unseen):
     """Where all cells of a row weigh 0, pushes cancel; what rounding leaves of them must not be taken for a push."""
-    X = np.random.default_rng(0).gamma(1.5, 2.0, (30, 25))
+    X = made_legal(likelihood, np.random.default_rng(0).gamma(1.5, 2.0, (30, 25)))
     weight = np.ones_like(X)
     weight[[3, 4, 6, 8]], weight[:, [2, 9]] = 0, 0
     masked = observe(X, unseen=unseen, cell_weight=weight)
@@ -247,7 +271,7 @@ def test_rows_and_columns_of_which_nothing_counts_are_not_moved_by_rounding(solv
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_small_weights_on_the_whole_grid_are_heard(solver, likelihood, unseen, dtype):
     """What rounding leaves must not be taken for a push, nor a small push for what rounding leaves."""
-    X = np.random.default_rng(0).gamma(1.5, 2.0, (30, 25)) + 1
+    X = made_legal(likelihood, np.random.default_rng(0).gamma(1.5, 2.0, (30, 25)) + 1)
     weight = np.full(X.shape, 1e-4)
     *_, rounded = states(
         solver, likelihood, observe(X.astype(dtype), unseen=unseen, cell_weight=weight),
@@ -259,7 +283,7 @@ def test_small_weights_on_the_whole_grid_are_heard(solver, likelihood, unseen, d
 
 @every_pair_and_meaning
 def test_a_cell_of_weight_two_equals_the_same_cell_twice(solver, likelihood, unseen):
-    X = half_seen(zeros=False, blanks=False)
+    X = made_legal(likelihood, half_seen(zeros=False, blanks=False))
     rows, columns = np.nonzero(~np.isnan(X))
     twice = np.random.default_rng(4).random(rows.size) < 0.4
     heavy = sparse.coo_array((X[rows, columns], (rows, columns)), X.shape)
@@ -275,7 +299,7 @@ def test_a_cell_of_weight_two_equals_the_same_cell_twice(solver, likelihood, uns
 @every_likelihood
 def test_all_weights_doubled_doubles_the_loss_but_not_the_way(likelihood):
     solver = Multiplicative()
-    X = half_seen(zeros=False, blanks=False)
+    X = made_legal(likelihood, half_seen(zeros=False, blanks=False))
     once = last_factors(solver, likelihood, observe(X))
     twice = last_factors(solver, likelihood, observe(X, cell_weight=np.full(X.shape, 2.0)))
     assert_allclose(twice.rows.mean, once.rows.mean, rtol=1e-10)
@@ -285,7 +309,7 @@ def test_all_weights_doubled_doubles_the_loss_but_not_the_way(likelihood):
 @every_pair_and_meaning
 def test_rows_and_columns_are_treated_alike(solver, likelihood, unseen):
     """One half-step serves both sides: from the same place, the columns of X move as the rows of its transpose."""
-    X = half_seen(zeros=False, blanks=False)
+    X = made_legal(likelihood, half_seen(zeros=False, blanks=False))
     weight = weights_for(X)
     W, H = start(*X.shape, K)
     moved = []
@@ -300,7 +324,7 @@ def test_rows_and_columns_are_treated_alike(solver, likelihood, unseen):
 
 @every_pair
 def test_an_epoch_leaves_the_state_before_it_as_it_was(solver, likelihood):
-    observed = observe(half_seen(zeros=False))
+    observed = observe(made_legal(likelihood, half_seen(zeros=False)))
     run = states(solver, likelihood, observed, *start(*observed.shape, K), steps=3)
     before = next(run), next(run)
     kept = [np.array(array) for array in (*before[1].rows, *before[1].columns)]
@@ -313,8 +337,8 @@ def test_an_epoch_leaves_the_state_before_it_as_it_was(solver, likelihood):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_same_bits_on_one_thread_and_on_two(solver, likelihood, unseen, dtype, monkeypatch):
     monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 17)
-    monkeypatch.setattr(cpu, "ENTRIES_PER_CHUNK", 19)
-    X = half_seen(40, 30, zeros=False).astype(dtype)
+    monkeypatch.setattr(cpu, "BYTES_PER_CHUNK", 8 * 19)
+    X = made_legal(likelihood, half_seen(40, 30, zeros=False)).astype(dtype)
     observed = observe(X, unseen=unseen, cell_weight=weights_for(X))
     lasts = []
     for n_jobs in (1, 2):
@@ -328,7 +352,7 @@ def test_the_same_bits_on_one_thread_and_on_two(solver, likelihood, unseen, dtyp
 
 @every_pair_and_meaning
 def test_float32_follows_float64(solver, likelihood, unseen):
-    observed = observe(half_seen(zeros=False), unseen=unseen)
+    observed = observe(made_legal(likelihood, half_seen(zeros=False)), unseen=unseen)
     single = replace(observed, values=observed.values.astype(np.float32))
     *_, wide = states(solver, likelihood, observed, *start(*observed.shape, K), steps=5)
     *_, narrow = states(solver, likelihood, single, *start(*observed.shape, K, dtype=np.float32), steps=5)

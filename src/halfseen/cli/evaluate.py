@@ -1,11 +1,13 @@
 """halfseen evaluate: how well a model ranks cells that it has not seen."""
 
+import warnings
 from typing import Any
 
 import click
 
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
+from halfseen.errors import DataError, DataWarning
 
 
 @click.command(cls=Command)
@@ -32,7 +34,8 @@ def command(
 ) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and see where the relevant ones stand.
 
-    Means over all rows that have a relevant column among the cells held out.
+    Means over all rows that have a relevant column among the cells held out. Models with probabilities also tell how
+    likely these cells are.
 
     \b
     halfseen evaluate model.hs --test held_out.csv
@@ -44,8 +47,9 @@ def command(
 
     fitted = halfseen.load(model)
     reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
-    held = halfseen.observe(test, unseen=fitted.unseen, **reading)
-    known = None if train is None else halfseen.observe(train, unseen=fitted.unseen, **reading)
+    reading |= {"unseen": fitted.unseen, "levels": fitted._fitted_names()}
+    held = halfseen.observe(test, **reading)
+    known = None if train is None else halfseen.observe(train, **reading)
     wanted = list(relevant) or [1.0]
     scores = halfseen.metrics.ranking_scores(fitted, known, held, k=length, relevant=wanted, n_jobs=n_jobs)
     accounts.tell(accounts.of_data(test, held), f"{'relevant from':>13}  {'rows':>7}  {_heads(length)}")
@@ -53,6 +57,23 @@ def command(
         rows = np.count_nonzero(~np.isnan(scores.ndcg[place]))
         means = "  ".join(f"{np.nanmean(metric[place]):>13.4f}" for metric in scores)
         accounts.tell(f"{threshold:>13g}  {rows:>7,}  {means}")
+    if hasattr(fitted, "log_likelihood"):
+        _tell_likelihood(fitted, held)
+
+
+def _tell_likelihood(fitted: Any, held: Any) -> None:
+    """How likely the cells are that the ranking was judged by; what was said of unknown ones is not said again."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            logs = fitted.log_likelihood(held, each=True)
+    except DataError as error:  # a level that training did not have: the ranking is good all the same
+        click.echo(f"note: {error}", err=True)
+        return
+    given = ", given that they are above 0" if fitted.unseen == "zero" else ""
+    accounts.tell(
+        f"Log-likelihood of {accounts.count(logs.size, 'cell')}{given}: {logs.sum():,.6g} ({logs.mean():.4f} a cell)."
+    )
 
 
 def _heads(length: int) -> str:

@@ -15,7 +15,22 @@ METHODS = {
     "ordnmf": "OrdNMF",
     "bernoulli": "BernoulliPoisson",
     "compound": "CompoundPoisson",
+    "squared-ordnmf": "SquaredOrdNMF",
+    "squared-poisson": "SquaredPoisson",
 }
+#: The methods that know ordered levels.
+OF_LEVELS = ("ordnmf", "squared-ordnmf")
+
+
+def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[Any] | None:
+    """Levels as numbers if all of them are, else as words."""
+    if value is None:
+        return None
+    words = [word.strip() for word in value.split(",")]
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return words
 
 
 @click.command(cls=Command)
@@ -26,9 +41,16 @@ METHODS = {
     default="poisson",
     show_default=True,
     help="nmf: any non-negative values, with holes; rank-one: one component, exactly; Bayesian ones: poisson: counts "
-    "and clicks; ordnmf: stars and other levels; bernoulli: there or not; compound: counts with a few large ones.",
+    "and clicks; ordnmf: stars and other levels; bernoulli: there or not; compound: counts with a few large ones; for "
+    "the best ranking: squared-ordnmf: levels; squared-poisson: counts and clicks.",
 )
-@click.option("-k", "--n-components", type=int, default=None, help="The number of components; 10 by default.")
+@click.option(
+    "-k",
+    "--n-components",
+    type=int,
+    default=None,
+    help="The number of components; by default 10, for the squared methods 50.",
+)
 @click.option("-o", "--output", required=True, type=click.Path(), help="Where the model goes.")
 @options.LOSS
 @click.option(
@@ -37,11 +59,18 @@ METHODS = {
     default=None,
     help="What an unseen cell means; by default missing for nmf and rank-one, zero for the others.",
 )
+@click.option(
+    "--levels",
+    callback=_listed,
+    default=None,
+    metavar="LOWEST,...,HIGHEST",
+    help="For the methods of levels: the levels in their order, needed if they are words.",
+)
 @options.READING
 @options.FITTING
 def command(data: str, method: str, n_components: int | None, output: str, loss: str | float | None, unseen: str | None,
-            layout: str, columns: Any, header: bool | None, duplicates: str, max_iter: int | None, tol: float | None,
-            seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
+            levels: list[Any] | None, layout: str, columns: Any, header: bool | None, duplicates: str,
+            max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a CSV, TSV or Parquet file, also gzipped: lines of row, column, value (such as user, item, rating) or a
@@ -49,6 +78,8 @@ def command(data: str, method: str, n_components: int | None, output: str, loss:
 
     \b
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
+    halfseen fit ratings.csv --method squared-ordnmf -k 200 -o model.hs
+    halfseen fit answers.csv --method ordnmf --levels bad,fair,good -o model.hs
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
     """
     import halfseen
@@ -56,15 +87,17 @@ def command(data: str, method: str, n_components: int | None, output: str, loss:
     accounts.check_output(output)
     if loss is not None and method != "nmf":
         raise click.UsageError(f"--loss belongs to --method nmf; {method} has a likelihood of its own.")
-    wishes = options.given(loss=loss, unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    if levels is not None and method not in OF_LEVELS:
+        raise click.UsageError(f"--levels belongs to --method {' and '.join(OF_LEVELS)}; {method} has no levels.")
+    wishes = options.given(loss=loss, unseen=unseen, levels=levels, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     if method != "rank-one":
-        wishes |= {"n_components": 10 if n_components is None else n_components, "random_state": seed}
+        wishes |= {**options.given(n_components=n_components), "random_state": seed}
     elif n_components not in (None, 1):
         raise click.UsageError(f"--method rank-one has 1 component, not {n_components}. Use --method nmf.")
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **wishes)
     try:
         reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
-        observed = halfseen.observe(data, unseen=model.unseen, **reading)
+        observed = halfseen.observe(data, unseen=model.unseen, levels=model._levels_to_read(), **reading)
         model.fit(observed)
     except KeyboardInterrupt:
         _keep_what_there_is(model, output)

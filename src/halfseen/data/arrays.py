@@ -8,8 +8,10 @@ import numpy as np
 
 from halfseen.data.cells import Cells, as_values, index_dtype
 from halfseen.data.labels import NULL_TYPES, Places, quoted
+from halfseen.data.numerals import NotANumber
 from halfseen.data.observed import Observed
 from halfseen.data.reading import Reading, weights_of
+from halfseen.data.scales import NUMBERS, Scale
 from halfseen.errors import DataError
 
 CELLS_PER_BLOCK = 1 << 22
@@ -18,13 +20,13 @@ CELLS_PER_BLOCK = 1 << 22
 def read_dense(X: Any, how: Reading) -> Observed:
     """A dense array-like: NaN, None and masked cells are unseen; 0 is a value, unless unseen cells are 0 as well."""
     how.refuse_frame_words()
-    array = with_holes(X, well_formed(X))
+    array = with_holes(X, well_formed(X), how.scale)
     return how.observed(dense_cells(array, how.cell_weight), array.shape, zeros="drop")
 
 
-def with_holes(X: Any, array: np.ndarray) -> np.ndarray:
+def with_holes(X: Any, array: np.ndarray, scale: Scale = NUMBERS) -> np.ndarray:
     """What was made an array of X as floats, NaN where X is masked."""
-    array = as_numbers(array)
+    array = as_numbers(array, scale)
     return np.where(np.ma.getmaskarray(X), np.nan, array) if isinstance(X, np.ma.MaskedArray) else array
 
 
@@ -67,28 +69,42 @@ def well_formed(X: Any, accept_sparse: bool = False) -> Any:
         raise DataError(str(error)) from None
 
 
-def as_numbers(array: np.ndarray) -> np.ndarray:
-    """An array of numbers, number-like text, None and NaN as floats; one that holds floats already is not copied."""
+def as_numbers(array: np.ndarray, scale: Scale = NUMBERS) -> np.ndarray:
+    """An array of numbers, number-like text, None and NaN as floats; one that holds floats already is not copied.
+
+    Where the scale has names, text must be one of these.
+    """
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind not in "OUS":
         return as_values(array)
+    if scale.names:
+        return _levels(array, scale)
     try:
         return array.astype(np.float64)
     except (ValueError, TypeError):
         columns = array.shape[-1]
-        converted = [_number(one, *divmod(cell, columns)) for cell, one in enumerate(array.flat)]
+        converted = [_number(scale, one, *divmod(cell, columns)) for cell, one in enumerate(array.flat)]
         return np.array(converted).reshape(array.shape)
 
 
-def _number(one: Any, row: int, column: int) -> float:
+def _levels(array: np.ndarray, scale: Scale) -> np.ndarray:
+    try:
+        return scale.numbers(array.reshape(-1).tolist()).reshape(array.shape)
+    except NotANumber as error:
+        raise _no_number(scale, error.field, *divmod(error.position, array.shape[-1])) from None
+
+
+def _number(scale: Scale, one: Any, row: int, column: int) -> float:
     try:
         return np.nan if type(one).__name__ in NULL_TYPES else float(one)
     except ValueError:
-        raise DataError(
-            f"Values must be numbers. Found {quoted(one)} at {Places().of(row, column)}. "
-            "Turn it into a number, or into NaN if it is unknown."
-        ) from None
+        raise _no_number(scale, one, row, column) from None
+
+
+def _no_number(scale: Scale, one: Any, row: int, column: int) -> DataError:
+    remedy = f"{scale.hint}Turn it into {'' if scale.names else 'a number, or into '}NaN if it is unknown."
+    return DataError(f"{scale.must} Found {quoted(one)} at {Places().of(row, column)}. {remedy}")
 
 
 def read_sparse(X: Any, how: Reading) -> Observed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -13,9 +14,10 @@ from halfseen.data.cells import Cells, index_dtype
 from halfseen.data.grids import Grid
 from halfseen.data.headers import LongHeader, check_present, heads_row_ids, long_header
 from halfseen.data.labels import IDS_PER_CHUNK, coded, missing_id, numbered, quoted, text_array, uniform
-from halfseen.data.numerals import NotANumber, numbers
+from halfseen.data.numerals import NotANumber
 from halfseen.data.observed import Observed
 from halfseen.data.reading import Reading, weights_of
+from halfseen.data.scales import NUMBERS, Scale
 from halfseen.errors import DataError
 
 PANDAS_INDEX = "__index_level_"  # how the names begin under which pandas hides an index in a Parquet file
@@ -54,17 +56,25 @@ def long_header_of(frame: nw.DataFrame[Any], how: Reading | None = None) -> Long
 
 
 def _read_long(frame: nw.DataFrame[Any], header: LongHeader, how: Reading) -> Observed:
-    cells, row_labels, column_labels = _long_cells(frame, header)
+    if how.scale.ordered and header.value is not None:
+        how = replace(how, levels=ordered_names(frame.get_column(header.value)) or how.levels)
+    cells, row_labels, column_labels = _long_cells(frame, header, how.scale)
     shape = (row_labels.size, column_labels.size)
     given = how.cell_weight if how.weight_name is None else as_floats(frame.get_column(how.weight_name))
     cells.weights = weights_of(cells, shape, given)
     return how.observed(cells, shape, row_labels, column_labels)
 
 
-def _long_cells(frame: nw.DataFrame[Any], header: LongHeader) -> tuple[Cells, np.ndarray, np.ndarray]:
+def ordered_names(column: nw.Series[Any]) -> tuple[str, ...]:
+    """The texts of a column of ordered categories, from the lowest to the highest; none for other columns."""
+    categories = tuple(column.dtype.categories) if isinstance(column.dtype, nw.Enum) else ()
+    return categories if all(isinstance(one, str) for one in categories) else ()
+
+
+def _long_cells(frame: nw.DataFrame[Any], header: LongHeader, scale: Scale) -> tuple[Cells, np.ndarray, np.ndarray]:
     rows, row_labels = _numbered_ids(frame.get_column(header.row), "row")
     columns, column_labels = _numbered_ids(frame.get_column(header.column), "column")
-    values = np.ones(rows.size) if header.value is None else as_floats(frame.get_column(header.value))
+    values = np.ones(rows.size) if header.value is None else as_floats(frame.get_column(header.value), scale)
     return Cells(rows, columns, values), row_labels, column_labels
 
 
@@ -100,25 +110,25 @@ def holds_numbers(column: nw.Series[Any]) -> bool:
     return False
 
 
-def as_floats(column: nw.Series[Any]) -> np.ndarray:
+def as_floats(column: nw.Series[Any], scale: Scale = NUMBERS) -> np.ndarray:
     """A column as floats, NaN where null; float32 stays float32."""
     if column.dtype == nw.Decimal:
         column = column.cast(nw.Float64)
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return as_numbers(column.to_numpy())  # a cast would refuse integers that floats can't hold to the last digit
     try:
-        return numbers(column.to_list())
+        return scale.numbers(column.to_list())
     except NotANumber as error:
+        remedy = f"{scale.hint}Turn it into {'' if scale.names else 'a number, or into '}a null if it is unknown."
         raise DataError(
-            f"Values must be numbers. Found {error.field!r} at position {error.position} of column {column.name!r}. "
-            "Turn it into a number, or into a null if it is unknown."
+            f"{scale.must} Found {error.field!r} at position {error.position} of column {column.name!r}. {remedy}"
         ) from None
 
 
 def _read_wide(frame: nw.DataFrame[Any], how: Reading) -> Observed:
     how.refuse_weight_name()
     row_labels, names = _rows_and_columns(frame, how)
-    array = well_formed(wide_array(frame, names))
+    array = well_formed(wide_array(frame, names, how.scale))
     cells = dense_cells(array, weights_by_name(how, names, row_labels))
     return how.observed(cells, array.shape, row_labels, _column_labels(names), zeros="drop")
 
@@ -219,9 +229,9 @@ def _names_rows(column: nw.Series[Any]) -> bool:
     return bool(fields) and all(isinstance(field, str) for field in fields) and len(set(fields)) == len(fields)
 
 
-def wide_array(frame: nw.DataFrame[Any], names: list[Any]) -> np.ndarray:
+def wide_array(frame: nw.DataFrame[Any], names: list[Any], scale: Scale = NUMBERS) -> np.ndarray:
     """The named columns side by side; float32 if all of them are."""
-    columns = [_checked_floats(frame.get_column(name)) for name in names]
+    columns = [_checked_floats(frame.get_column(name), scale) for name in names]
     dtype = np.float32 if columns and all(column.dtype == np.float32 for column in columns) else np.float64
     array = np.empty((len(frame), len(names)), dtype=dtype)
     for position, column in enumerate(columns):
@@ -229,13 +239,13 @@ def wide_array(frame: nw.DataFrame[Any], names: list[Any]) -> np.ndarray:
     return array
 
 
-def _checked_floats(column: nw.Series[Any]) -> np.ndarray:
-    if not (holds_numbers(column) or column.is_null().all()):
+def _checked_floats(column: nw.Series[Any], scale: Scale) -> np.ndarray:
+    if not (scale.names or holds_numbers(column) or column.is_null().all()):
         raise DataError(
             f"The columns of a wide table must be numbers. Found column {column.name!r} of type {column.dtype}. "
             'Drop it, make it the index, or name the columns of a long table: columns=("user", "item", "rating").'
         )
-    return as_floats(column)
+    return as_floats(column, scale)
 
 
 def _column_labels(names: list[Any]) -> np.ndarray | None:

@@ -196,15 +196,8 @@ def keys(labels: np.ndarray) -> list[Any]:
 
 
 def positions_among(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each of `labels` (of columns) stands in `wanted`; an unknown one is refused.
-
-    Integers and text find each other by their plain spelling: 7 finds "7", unless "007" is there as well.
-    """
-    asked, known = keys(labels), keys(wanted)
-    if {labels.dtype.kind, wanted.dtype.kind} in ({"O", "i"}, {"O", "u"}):
-        asked, known = _spelled_out(asked), _spelled_out(known)
-    position_of = {label: position for position, label in enumerate(known)}
-    positions = np.array([position_of.get(label, -1) for label in asked], dtype=np.int64)
+    """Where each of `labels` (of columns) stands in `wanted`; an unknown one is refused."""
+    positions = positions_or_nowhere(labels, wanted)
     unknown = np.flatnonzero(positions < 0)
     if unknown.size:
         raise DataError(
@@ -212,6 +205,18 @@ def positions_among(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
             f"({unknown.size} unknown in all). Leave them out, or fit again with them."
         )
     return positions
+
+
+def positions_or_nowhere(labels: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Where each of `labels` stands in `wanted`; -1 for nowhere.
+
+    Integers and text find each other by their plain spelling: 7 finds "7", unless "007" is there as well.
+    """
+    asked, known = keys(labels), keys(wanted)
+    if {labels.dtype.kind, wanted.dtype.kind} in ({"O", "i"}, {"O", "u"}):
+        asked, known = _spelled_out(asked), _spelled_out(known)
+    position_of = {label: position for position, label in enumerate(known)}
+    return np.array([position_of.get(label, -1) for label in asked], dtype=np.int64)
 
 
 def _spelled_out(labels: list[Any]) -> list[Any]:

@@ -10,9 +10,10 @@ import numpy as np
 from halfseen.data.cells import Cells
 from halfseen.data.headers import LongHeader
 from halfseen.data.labels import coded, is_plain_integer, labels_of_text, missing_id
-from halfseen.data.numerals import NotANumber, is_missing, numbers
+from halfseen.data.numerals import NotANumber, is_missing
 from halfseen.data.observed import Observed
 from halfseen.data.reading import Reading, weights_of
+from halfseen.data.scales import NUMBERS, Scale
 from halfseen.data.textfiles import TextFile
 from halfseen.errors import DataError
 
@@ -43,13 +44,14 @@ class IdColumn:
 
 
 class NumberColumn:
-    """A column of numbers."""
+    """A column of numbers, or of the texts of a scale."""
 
-    def __init__(self) -> None:
+    def __init__(self, scale: Scale) -> None:
+        self.scale = scale
         self.chunks: list[np.ndarray] = []
 
     def add(self, fields: Sequence[str]) -> None:
-        self.chunks.append(numbers(fields))
+        self.chunks.append(self.scale.numbers(fields))
 
     def values(self) -> np.ndarray:
         return np.concatenate([np.empty(0), *self.chunks])
@@ -58,7 +60,8 @@ class NumberColumn:
 def read_long(file: TextFile, names: Sequence[Any], header: LongHeader, has_header: bool, how: Reading) -> Observed:
     """The cells of a long file; `names` are its columns', in order."""
     rows, columns = IdColumn("row"), IdColumn("column")
-    amounts = {name: NumberColumn() for name in (header.value, how.weight_name) if name is not None}
+    scales = {header.value: how.scale, how.weight_name: NUMBERS}
+    amounts = {name: NumberColumn(scale) for name, scale in scales.items() if name is not None}
     _fill(file, names, {header.row: rows, header.column: columns, **amounts}, has_header)
     for ids in (rows, columns):
         _check_ids(file, ids, has_header)
@@ -73,14 +76,15 @@ def _fill(file: TextFile, names: Sequence[Any], into: dict[Any, Any], has_header
             try:
                 column.add(fields[names.index(name)])
             except NotANumber as error:
-                raise not_a_number(file, done + error.position, error.field, name) from None
+                raise not_a_number(file, done + error.position, error.field, name, column.scale) from None
         done += len(chunk)
 
 
-def not_a_number(file: TextFile, record: int, field: str, name: Any) -> DataError:
+def not_a_number(file: TextFile, record: int, field: str, name: Any, scale: Scale) -> DataError:
+    write = "Leave" if scale.names else "Write a number, leave"
     return DataError(
-        f"Values must be numbers. Found {field!r} on line {file.line_of(record)} of {file.path.name}, "
-        f"column {name!r}. Write a number, leave the field empty if it is unknown, drop the column, "
+        f"{scale.must} Found {field!r} on line {file.line_of(record)} of {file.path.name}, "
+        f"column {name!r}. {scale.hint}{write} the field empty if it is unknown, drop the column, "
         'or say which columns to read: columns=("user", "item", "rating").'
     )
 

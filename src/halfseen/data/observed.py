@@ -35,7 +35,8 @@ class Observed:
 
     `values[indptr[i]:indptr[i + 1]]` are the values seen in row i, in the columns `indices[...]`. `weights` says how
     much each cell counts (None: each once). `unseen` says what a cell that is not stored means: "missing" (it may be
-    anything) or "zero" (it is 0, with weight 1). Make one by `observe` or `from_cells`, which check everything; the
+    anything) or "zero" (it is 0, with weight 1). `level_names` are the texts that the values 1, 2, ... stand for, where
+    values were texts. Make one by `observe` or `from_cells`, which check everything; the
     bare constructor checks nothing.
     """
 
@@ -47,6 +48,7 @@ class Observed:
     unseen: str = "missing"
     row_labels: np.ndarray | None = None
     column_labels: np.ndarray | None = None
+    level_names: np.ndarray | None = None
 
     @classmethod
     def from_cells(
@@ -193,6 +195,18 @@ class Observed:
             row_labels=None if self.row_labels is None else self.row_labels[rows],
         )
 
+    def select_cells(self, cells: Any) -> Observed:
+        """The same rows and columns, and of the cells some, by ascending number or mask."""
+        cells = np.asarray(cells)
+        cells = np.flatnonzero(cells) if cells.dtype == bool else cells
+        return replace(
+            self,
+            indptr=np.searchsorted(cells, self.indptr).astype(self.indptr.dtype),
+            indices=self.indices[cells],
+            values=self.values[cells],
+            weights=None if self.weights is None else self.weights[cells],
+        )
+
     def to_dense(self) -> np.ndarray:
         """A full array with NaN (or 0, under unseen="zero") at unseen cells; of repeated cells the last."""
         dense = np.full(self.shape, 0 if self.unseen == "zero" else np.nan, dtype=self.dtype)
@@ -208,7 +222,11 @@ class Observed:
 
     def __repr__(self) -> str:
         share = self.nnz / max(self.shape[0] * self.shape[1], 1)
-        extras = [name for name in ("weights", "row_labels", "column_labels") if getattr(self, name) is not None]
+        extras = [
+            name
+            for name in ("weights", "row_labels", "column_labels", "level_names")
+            if getattr(self, name) is not None
+        ]
         told = "".join(f", {name}" for name in extras)
         return (
             f"Observed({self.shape[0]} x {self.shape[1]}, {self.nnz} cells seen ({share:.3g} of all), "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from scipy import sparse
 from halfseen.data.cells import Cells, index_dtype
 from halfseen.data.labels import Places, positions_among, uniform
 from halfseen.data.observed import Observed
+from halfseen.data.scales import Scale
 from halfseen.errors import DataError, ParameterError
 
 LAYOUTS = ("auto", "long", "wide")
@@ -29,8 +30,10 @@ class Reading:
     column_labels: np.ndarray | None = None
     allow_empty: bool = False
     header: bool | None = None
+    levels: Any = None
 
     def __post_init__(self) -> None:
+        Scale.of(self.levels)
         if self.layout not in LAYOUTS:
             raise ParameterError(f"layout must be one of {', '.join(LAYOUTS)}. Found {self.layout!r}.")
         if self.columns is not None and not self._names_columns(self.columns):
@@ -43,6 +46,11 @@ class Reading:
         """Whether `columns` are two or three different names, the ids no weights."""
         is_tuple = isinstance(columns, (tuple, list)) and len(columns) in (2, 3)
         return is_tuple and len(set(columns)) == len(columns) and self.weight_name not in columns[:2]
+
+    @cached_property
+    def scale(self) -> Scale:
+        """How values are written."""
+        return Scale.of(self.levels)
 
     @property
     def weight_name(self) -> str | None:
@@ -100,7 +108,8 @@ class Reading:
         if self.fitted_labels is not None:
             shape, column_labels = self._among_fitted(cells, shape, column_labels, self.fitted_labels)
         labels = (row_labels, column_labels)
-        return Observed._of_cells(cells, shape, self.unseen, labels, self.duplicates, zeros, self.allow_empty)
+        observed = Observed._of_cells(cells, shape, self.unseen, labels, self.duplicates, zeros, self.allow_empty)
+        return replace(observed, level_names=self.scale.labels) if self.scale.names else observed
 
     def _among_fitted(
         self, cells: Cells, shape: tuple[int, int], labels: np.ndarray | None, fitted: np.ndarray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,15 +91,4 @@ def _test_count(test_size: Any, cells: int) -> int:
 
 
 def _parted(observed: Observed, is_test: np.ndarray) -> tuple[Observed, Observed]:
-    return _only(observed, np.flatnonzero(~is_test)), _only(observed, np.flatnonzero(is_test))
-
-
-def _only(observed: Observed, cells: np.ndarray) -> Observed:
-    """The same rows and columns, and of the cells those numbered, in their order."""
-    return replace(
-        observed,
-        indptr=np.searchsorted(cells, observed.indptr).astype(observed.indptr.dtype),
-        indices=observed.indices[cells],
-        values=observed.values[cells],
-        weights=None if observed.weights is None else observed.weights[cells],
-    )
+    return observed.select_cells(~is_test), observed.select_cells(is_test)

@@ -70,8 +70,9 @@ class Engine(ABC):
         """The sum of `rule(*arrays)` in double precision, for a rule as in `each`."""
 
     @abstractmethod
-    def tally(self, rule: Callable[..., Any], *arrays: Any) -> Array:
-        """The sum over chunks of all entries of the vectors that `rule` makes of them, in double precision."""
+    def tally(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> tuple[Any, ...]:
+        """As `each`, for a rule that returns a tuple: first a vector of sums over the entries that it was given, which
+        are added up in double precision and come back as a NumPy array; then results as those of `each`."""
 
     @abstractmethod
     def spread(self, cells: Placed, c: Any, far: Any, side: Side) -> Any:
@@ -79,6 +80,10 @@ class Engine(ABC):
 
         `c` is a cell array or one number for all cells; for 0 the sum is the number 0, not an array.
         """
+
+    def spread_both(self, cells: Placed, c: Any, d: Any, far: Any, side: Side) -> tuple[Any, Any]:
+        """`spread` of two coefficients, which an engine may do in one go."""
+        return self.spread(cells, c, far, side), self.spread(cells, d, far, side)
 
     @abstractmethod
     def column_sums(self, factor: Any) -> Any:

@@ -4,9 +4,10 @@ The blocks depend on the data alone, every block writes rows of its own, and sum
 so the numbers are the same, to the last bit, whatever the number of threads.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +17,12 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines import blas
 from halfseen.engines.base import Engine, Placed, Side
-from halfseen.engines.threads import Threads, quietly
+from halfseen.engines.threads import Threads
 
 #: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16
-#: Entries a chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
-ENTRIES_PER_CHUNK = 1 << 16
+#: Bytes a chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
+BYTES_PER_CHUNK = 1 << 19
 #: Entries of a factor whose products are taken at a time: large enough for BLAS to be at its best.
 ENTRIES_PER_PRODUCT = 1 << 18
 
@@ -118,30 +119,53 @@ class CpuEngine(Engine):
         self._threads.all(block, order.blocks)
         return out
 
+    def spread_both(self, cells: Placed, c: Any, d: Any, far: Array, side: Side) -> tuple[Any, Any]:
+        if np.isscalar(c) or np.isscalar(d):
+            return super().spread_both(cells, c, d, far, side)
+        order: Order = cells.orders[side]  # type: ignore[attr-defined]
+        of_c, of_d = (np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(2))
+
+        def block(part: tuple[slice, slice, slice]) -> None:
+            rows, pointers, seen = part
+            both = (_cut(array, order, seen, far.dtype) for array in (c, d))
+            kernels.spread_both(order.indptr[pointers], order.indices[seen], *both, far, of_c[rows], of_d[rows])
+
+        self._threads.all(block, order.blocks)
+        return of_c, of_d
+
     def each(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> Any:
-        chunks = _chunks(arrays[0])
-        first = quietly(lambda part: rule(*(array[part] for array in arrays)), chunks[0])
-        results = first if isinstance(first, tuple) else (first,)
-        into = into + (None,) * (len(results) - len(into))
-        outs = [_room_for(result, arrays[0], out) for result, out in zip(results, into, strict=True)]
-        _write(results, outs, chunks[0])
+        alone = False
 
-        def chunk(part: slice) -> None:
-            answer = rule(*(array[part] for array in arrays))
-            _write(answer if isinstance(answer, tuple) else (answer,), outs, part)
+        def without_sums(*parts: Array) -> tuple[Any, ...]:
+            nonlocal alone
+            results = rule(*parts)
+            alone = not isinstance(results, tuple)
+            return (0.0, results) if alone else (0.0, *results)
 
-        self._threads.all(chunk, chunks[1:])
-        return tuple(outs) if isinstance(first, tuple) else outs[0]
+        _, *results = self.tally(without_sums, *arrays, into=into)
+        return results[0] if alone else tuple(results)
+
+    def tally(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> tuple[Any, ...]:
+        outs: list[Any] = []
+        whose_turn = Lock()
+
+        def chunk(part: slice) -> Any:
+            sums, *results = rule(*(array[part] for array in arrays))
+            with whose_turn:
+                if not outs:  # who is ready first makes room for all
+                    wishes = into + (None,) * (len(results) - len(into))
+                    outs.extend(_room_for(result, arrays[0], out) for result, out in zip(results, wishes, strict=True))
+            _write(results, outs, part)
+            return sums
+
+        sums = self._threads.all(chunk, _chunks(arrays[0]))
+        return np.sum(sums, axis=0, dtype=np.float64), *outs
 
     def total(self, rule: Callable[..., Any], *arrays: Array) -> float:
         def chunk(part: slice) -> float:
             return float(np.sum(rule(*(array[part] for array in arrays)), dtype=np.float64))
 
         return float(sum(self._threads.all(chunk, _chunks(arrays[0]))))
-
-    def tally(self, rule: Callable[..., Any], *arrays: Array) -> Array:
-        vectors = self._threads.all(lambda part: rule(*(array[part] for array in arrays)), _chunks(arrays[0]))
-        return np.asarray(np.sum(vectors, axis=0, dtype=np.float64))
 
     def gram(self, factor: Array) -> Array:
         grams = self._threads.all(lambda part: factor[part].T @ factor[part], _chunks(factor, ENTRIES_PER_PRODUCT))
@@ -155,12 +179,17 @@ def _cut(c: Any, order: Order, seen: slice, dtype: np.dtype[Any]) -> Array:
     """The block's part of a cell array, brought from row order into the order that is walked."""
     if np.isscalar(c):
         return np.full(seen.stop - seen.start, c, dtype)
-    return c[seen] if order.from_row_order is None else c.take(order.from_row_order[seen])
+    if order.from_row_order is None:
+        part: Array = c[seen]
+        return part
+    part = np.empty(seen.stop - seen.start, c.dtype)
+    kernels.gather(c, order.from_row_order[seen], part)
+    return part
 
 
 def _chunks(array: Array, entries: int | None = None) -> list[slice]:
-    """Slices of the first axis with about `ENTRIES_PER_CHUNK` (or so many) entries each, and at least one slice."""
-    step = max(1, (entries or ENTRIES_PER_CHUNK) // max(1, int(np.prod(array.shape[1:]))))
+    """Slices of the first axis with about `BYTES_PER_CHUNK` (or so many entries) each, and at least one slice."""
+    step = max(1, (entries or BYTES_PER_CHUNK // array.itemsize) // max(1, int(np.prod(array.shape[1:]))))
     return [slice(start, start + step) for start in range(0, max(1, len(array)), step)]
 
 
@@ -171,7 +200,7 @@ def _room_for(result: Any, like: Array, out: Array | None) -> Any:
     return np.empty((len(like), *result.shape[1:]), result.dtype) if out is None else out
 
 
-def _write(results: tuple[Any, ...], outs: list[Any], part: slice) -> None:
+def _write(results: Sequence[Any], outs: list[Any], part: slice) -> None:
     for result, out in zip(results, outs, strict=True):
         if not np.isscalar(out) and result is not out:
             out[part] = result

@@ -9,6 +9,7 @@ from halfseen.estimators.quantizer import Quantizer
 from halfseen.estimators.rank_one_nmf import RankOneNMF
 from halfseen.estimators.recommending import Recommendations
 from halfseen.estimators.squared_ordnmf import SquaredOrdNMF
+from halfseen.estimators.squared_poisson import SquaredPoisson
 from halfseen.estimators.weighted_nmf import WeightedNMF
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "RankOneNMF",
     "Recommendations",
     "SquaredOrdNMF",
+    "SquaredPoisson",
     "WeightedNMF",
     "load",
 ]

@@ -29,12 +29,14 @@ class Factorization(CallbackSupportMixin, FactorModel):
     """A half-seen matrix as W H^T. Subclasses say by which likelihood and which solver."""
 
     n_components: int
+    accelerate: bool
     init: Any
     random_state: Any
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         "n_components": checks.whole(1),
         **FactorModel.parameter_rules,
+        "accelerate": checks.flag(),
         "init": checks.start("random"),
         "random_state": checks.seed(),
     }
@@ -65,7 +67,13 @@ class Factorization(CallbackSupportMixin, FactorModel):
             task = Task(engine, engine.place(coded, Side.ROWS, Side.COLUMNS), likelihood)
             with watching.watch(self, X, y, cell_weight, observed, task) as watch:
                 fit = run(
-                    task, solver, lambda: self._start(task, solver), max_iter=self.max_iter, tol=self.tol, watch=watch
+                    task,
+                    solver,
+                    lambda: self._start(task, solver),
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    accelerate=self.accelerate,
+                    watch=watch,
                 )
                 for name, value in self._attributes(fit, observed).items():
                     setattr(self, name, value)

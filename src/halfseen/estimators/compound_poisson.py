@@ -7,6 +7,7 @@ import numpy as np
 
 from halfseen import checks, likelihoods
 from halfseen.arrays import Array
+from halfseen.estimators.drawing import draw_compound
 from halfseen.estimators.gamma_factorization import GammaFactorization
 from halfseen.likelihoods import Likelihood
 
@@ -26,6 +27,8 @@ class CompoundPoisson(GammaFactorization):
     prior_shape : shape a of the gamma priors; below 1 it makes factors sparse.
     prior_rate : rate b of the gamma priors; None learns one for every row and every column.
     max_iter, tol : stop after max_iter iterations, or when one raises the bound by less than tol times its size.
+    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations, and
+        most often a better end.
     init : "random" (means from Gamma(1, 1)) or a pair of arrays (W0, H0) of means.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.
@@ -60,6 +63,7 @@ class CompoundPoisson(GammaFactorization):
         prior_rate: float | None = None,
         max_iter: int = 500,
         tol: float = 1e-5,
+        accelerate: bool = True,
         init: Any = "random",
         random_state: Any = None,
         verbose: int = 0,
@@ -73,6 +77,7 @@ class CompoundPoisson(GammaFactorization):
         self.prior_rate = prior_rate
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.init = init
         self.random_state = random_state
         self.verbose = verbose
@@ -83,6 +88,9 @@ class CompoundPoisson(GammaFactorization):
     def _make_likelihood(self) -> Likelihood:
         """A p that is learned starts at 1/2."""
         return likelihoods.CompoundPoisson(-float(np.log1p(-(0.5 if self.p is None else self.p))), self.p is None)
+
+    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+        return draw_compound(x, self.p_, random)
 
     @property
     def p_(self) -> float:

@@ -11,6 +11,9 @@ from halfseen.arrays import Array
 from halfseen.data import Observed, observe
 from halfseen.data.arrays import as_numbers
 from halfseen.data.frames import as_frame, holds_nothing_but_columns, long_header_of
+from halfseen.data.reading import Reading
+from halfseen.data.scales import Scale
+from halfseen.data.triples import are_triples
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.labelling import positions
 
@@ -18,7 +21,7 @@ from halfseen.estimators.labelling import positions
 def observe_for_fit(model: Any, X: Any, cell_weight: Any) -> Observed:
     """What was seen, as the model's `unseen` reads it; the columns' number and names are remembered."""
     _refuse_lost_zeros(model, X)
-    observed = observe(X, unseen=model.unseen, cell_weight=cell_weight)
+    observed = observe(X, unseen=model.unseen, cell_weight=cell_weight, levels=model._levels_to_read())
     remember_columns(model, X, observed.shape[1])
     return observed
 
@@ -39,14 +42,16 @@ def observe_rows(
     """New rows over the columns of the fit: matched by label where X has labels, else by position."""
     _refuse_lost_zeros(model, X)
     how: dict[str, Any] = {"unseen": unseen or model.unseen, "allow_empty": allow_empty}
+    how["levels"] = model._fitted_names()
     if is_list_of_histories(X):
         return _observe_histories(model, X, **how)
     how["cell_weight"] = cell_weight
     if _has_columns_as_features(X) and (hasattr(model, "feature_names_in_") or model.column_labels_ is None):
         _check_feature_names(model, X, reset=False)
-    if _names_its_columns(X) and model.column_labels_ is not None:
+    is_triples = are_triples(X, Reading(levels=how["levels"]))
+    if (is_triples or _names_its_columns(X)) and model.column_labels_ is not None:
         return observe(X, column_labels=model.column_labels_, **how)
-    if _is_long(X):  # a fit without labels counts its columns
+    if is_triples or _is_long(X):  # a fit without labels counts its columns
         return observe(X, column_labels=np.arange(model.n_features_in_), **how)
     observed = observe(X, **how)
     if observed.shape[1] != model.n_features_in_:
@@ -56,6 +61,16 @@ def observe_rows(
         except ValueError as error:
             raise DataError(f"{error} Pass rows with the columns of the fit; NaN where a cell is unseen.") from None
     return observed
+
+
+def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -> Observed:
+    """What was seen in cells that a model is asked about, in rows and columns of their own, which may be new ones.
+
+    An `Observed` says itself what unseen means.
+    """
+    if X is None:
+        raise DataError(f"{name} must be data, as for fit. Found None. Pass the cells of {name}.")
+    return observe(X, unseen=None if isinstance(X, Observed) else unseen, levels=levels, allow_empty=True)
 
 
 def _refuse_lost_zeros(model: Any, X: Any) -> None:
@@ -83,10 +98,11 @@ def is_list_of_histories(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(history, dict) for history in X)
 
 
-def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool) -> Observed:
+def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool, levels: Any) -> Observed:
     rows = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
     labels = [label for history in histories for label in history]
-    values = as_numbers(np.array([[value for history in histories for value in history.values()]], dtype=object))[0]
+    fields = np.array([[value for history in histories for value in history.values()]], dtype=object)
+    values = as_numbers(fields, Scale.of(levels))[0]
     columns = positions(model, labels, "column") if labels else np.empty(0, np.int64)
     shape = (len(histories), model.n_features_in_)
     return Observed.from_cells(

@@ -1,19 +1,22 @@
 """What all models with gamma priors and posteriors share."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 from scipy.stats import gamma
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.estimators.base import Factorization
+from halfseen.estimators.drawing import generator
+from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.priors import GammaPrior
 from halfseen.solvers import Gamma, GammaFactor
 
 
-class GammaFactorization(Factorization):
+class GammaFactorization(PredictiveMixin, Factorization):
     """Gamma priors on both factors, variational inference, a gamma posterior for every entry."""
 
     prior_shape: float
@@ -21,6 +24,7 @@ class GammaFactorization(Factorization):
 
     factor_type = GammaFactor
     score_is_log_likelihood = True
+    has_posterior = True
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         **Factorization.parameter_rules,
         "prior_shape": checks.number(0.0, above=True),
@@ -47,6 +51,23 @@ class GammaFactorization(Factorization):
     def H_rate_(self) -> Array:
         return self.factors_[1].rate
 
+    def sample_factors(self, n: int = 1, random_state: Any = None) -> list[tuple[Array, Array]]:
+        """n draws of the factors (W, H) from their posteriors, every entry on its own.
+
+        random_state : None, a whole number or a RandomState; the same number gives the same draws.
+        """
+        check_is_fitted(self)
+        wishes = {"n": n, "random_state": random_state}
+        checks.check_parameters(wishes, {"n": checks.whole(1), "random_state": checks.seed()})
+        random = generator(random_state)
+        return [self._drawn_factors(random, None, None) for _ in range(n)]
+
+    def _drawn_factors(
+        self, random: np.random.Generator, rows: Array | None, columns: Array | None
+    ) -> tuple[Array, Array]:
+        W, H = (_drawn(factor, chosen, random) for factor, chosen in zip(self.factors_, (rows, columns), strict=True))
+        return W, H
+
     def factor_intervals(self, level: float = 0.9) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """Central credible intervals of every entry: ((W low, W high), (H low, H high))."""
         check_is_fitted(self)
@@ -58,3 +79,11 @@ class GammaFactorization(Factorization):
             for factor in self.factors_
         )
         return rows, columns
+
+
+def _drawn(factor: GammaFactor, rows: Array | None, random: np.random.Generator) -> Array:
+    """A draw of a factor, or of some of its rows; an entry that no iteration has given a spread is its mean."""
+    shape, rate, mean = (part if rows is None else part[rows] for part in (factor.shape, factor.rate, factor.mean))
+    spread = np.isfinite(shape)
+    drawn: Array = random.standard_gamma(np.where(spread, shape, 1.0)) / np.where(spread, rate, 1.0)
+    return np.where(spread, drawn, mean)

@@ -19,12 +19,10 @@ from halfseen.estimators.completing import completed
 from halfseen.estimators.features import observe_rows, with_row_labels
 from halfseen.estimators.filing import save
 from halfseen.estimators.labelling import pair_positions
+from halfseen.estimators.pairs import products_at
 from halfseen.estimators.recommending import RecommendingMixin
 from halfseen.likelihoods import Likelihood
 from halfseen.solvers import Task
-
-#: Pairs whose two factor rows are gathered at a time.
-_PAIRS_AT_A_TIME = 1 << 14
 
 
 class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -62,6 +60,14 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     def _coded(self, observed: Observed) -> Observed:
         """New cells as the fitted likelihood counts them."""
         return observed
+
+    def _levels_to_read(self) -> Any:
+        """For `observe`, in a fit: which texts may stand for values."""
+        return None
+
+    def _fitted_names(self) -> Any:
+        """For `observe`, after a fit: the texts that stand for the values 1, 2, ..., if any do."""
+        return None
 
     @abstractmethod
     def _folded_in(self, observed: Observed) -> Array:
@@ -131,13 +137,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
 
     def _x_at(self, rows: Any, cols: Any) -> Array:
         """<w_u, h_i> at pairs of rows and columns."""
-        u, i = pair_positions(self, rows, cols)
-        x = np.empty(np.broadcast_shapes(u.shape, i.shape), self.W_.dtype)
-        u, i = (np.broadcast_to(places, x.shape).reshape(-1) for places in (u, i))
-        for start in range(0, x.size, _PAIRS_AT_A_TIME):
-            part = slice(start, start + _PAIRS_AT_A_TIME)
-            x.reshape(-1)[part] = np.einsum("pk,pk->p", self.W_[u[part]], self.H_[i[part]])
-        return x
+        return products_at(self.W_, self.H_, *pair_positions(self, rows, cols))
 
     def complete(self, X: Any) -> Any:
         """X with its holes filled by the model and the rest as given.

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.estimators.drawing import draw_counts
 from halfseen.estimators.gamma_factorization import GammaFactorization
 from halfseen.likelihoods import Likelihood, Poisson
 
@@ -21,6 +25,8 @@ class PoissonFactorization(GammaFactorization):
     prior_rate : rate b of the gamma priors; None learns one for every row and every column. With `unseen="missing"` and
         rows of few cells a fixed rate, such as 1.0, keeps them from running away.
     max_iter, tol : stop after max_iter iterations, or when one raises the bound by less than tol times its size.
+    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations, and
+        most often a better end.
     init : "random" (means from Gamma(1, 1)) or a pair of arrays (W0, H0) of means.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.
@@ -46,6 +52,7 @@ class PoissonFactorization(GammaFactorization):
         prior_rate: float | None = None,
         max_iter: int = 500,
         tol: float = 1e-5,
+        accelerate: bool = True,
         init: Any = "random",
         random_state: Any = None,
         verbose: int = 0,
@@ -58,6 +65,7 @@ class PoissonFactorization(GammaFactorization):
         self.prior_rate = prior_rate
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.init = init
         self.random_state = random_state
         self.verbose = verbose
@@ -67,3 +75,6 @@ class PoissonFactorization(GammaFactorization):
 
     def _make_likelihood(self) -> Likelihood:
         return Poisson()
+
+    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+        return draw_counts(x, random)

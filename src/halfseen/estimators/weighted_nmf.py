@@ -31,6 +31,7 @@ class WeightedNMF(Factorization):
     l1, l2 : penalties l1 * sum(F) + l2 / 2 * sum(F**2) on both factors.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
+    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations.
     init : "random" (uniform, scaled to the mean of the data), "rank-one" (around the best rank-one factors of what was
         seen, as `RankOneNMF` finds them: rows and columns start at their sizes) or a pair of arrays (W0, H0).
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
@@ -66,6 +67,7 @@ class WeightedNMF(Factorization):
         l2: float = 0.0,
         max_iter: int = 200,
         tol: float = 1e-4,
+        accelerate: bool = False,
         init: Any = "random",
         random_state: Any = None,
         verbose: int = 0,
@@ -79,6 +81,7 @@ class WeightedNMF(Factorization):
         self.l2 = l2
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.init = init
         self.random_state = random_state
         self.verbose = verbose

@@ -3,7 +3,7 @@
 Importing this room imports numba, so only `engines/` and `rank_one/` do, and only when a fit begins.
 """
 
-from halfseen.kernels.cells import dots, spread
+from halfseen.kernels.cells import dots, gather, spread, spread_both
 from halfseen.kernels.rank_one import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
 from halfseen.kernels.special import digamma_and_log_gamma
 
@@ -13,8 +13,10 @@ __all__ = [
     "column_exposures",
     "digamma_and_log_gamma",
     "dots",
+    "gather",
     "row_exposures",
     "spread",
+    "spread_both",
     "sums_beside",
     "survey",
 ]

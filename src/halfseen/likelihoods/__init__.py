@@ -3,6 +3,7 @@
 from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
 from halfseen.likelihoods.beta import BetaDivergence
 from halfseen.likelihoods.compound import CompoundPoisson
+from halfseen.likelihoods.gamma_noise import GammaNoise
 from halfseen.likelihoods.gaussian import Gaussian
 from halfseen.likelihoods.named import LOSSES, likelihood_for
 from halfseen.likelihoods.ordinal import Ordinal
@@ -13,6 +14,7 @@ __all__ = [
     "LOSSES",
     "BetaDivergence",
     "CompoundPoisson",
+    "GammaNoise",
     "Gaussian",
     "LearningLikelihood",
     "Likelihood",

@@ -45,6 +45,8 @@ class Likelihood(ABC):
     pushes_as_unseen: ClassVar[bool] = False
     #: Whether the push does not depend on x, which makes the gamma distribution conjugate.
     push_is_constant: ClassVar[bool] = False
+    #: Whether the push is a constant / x, and log p of a convex kind in 1 / x: as generalised inverse-Gaussians need.
+    push_is_inverse: ClassVar[bool] = False
 
     @property
     def learns(self) -> bool:
@@ -68,6 +70,10 @@ class Likelihood(ABC):
     def push(self, y: Any, x: Any) -> Any:
         """The push alone, for those who need no pull."""
         return self.pull_push(y, x)[1]
+
+    def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
+        """Pull, push and divergence, for those who need all three."""
+        return *self.pull_push(y, x), self.divergence(y, x)
 
     @abstractmethod
     def divergence(self, y: Any, x: Any) -> Any:
@@ -137,10 +143,19 @@ class Likelihood(ABC):
 class LearningLikelihood(Likelihood):
     """A likelihood with parameters of its own, which are refitted to the factors on the way."""
 
-    @abstractmethod
-    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
-        """What `refit` asks of the cells, as a vector of sums: of E[n] = pull * x and E[x], each times its weight."""
+    @property
+    def learns_from_means(self) -> bool:
+        """Whether `refit` asks for E[x] at the cells."""
+        return True
 
     @abstractmethod
-    def refit(self, sums: Array, unseen_mean: float) -> Likelihood:
+    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
+        """What `refit` asks of E[n] = pull * x at the cells, each times its weight: a vector of sums."""
+
+    @abstractmethod
+    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
+        """What `refit` asks of E[x] at the cells, each times its weight: a vector of sums."""
+
+    @abstractmethod
+    def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Likelihood:
         """The likelihood with the parameters that are best for the sums; `unseen_mean` is E[x] over unseen zeros."""

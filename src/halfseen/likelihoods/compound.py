@@ -44,6 +44,10 @@ class CompoundPoisson(LearningLikelihood):
         return self.learned
 
     @property
+    def learns_from_means(self) -> bool:
+        return False
+
+    @property
     def p(self) -> float:
         return -float(np.expm1(-self.s))
 
@@ -59,25 +63,30 @@ class CompoundPoisson(LearningLikelihood):
 
     def _log_prob(self, y: Any, x: Any) -> Any:
         rise = _log_gamma_rise(y, floored(x, self.root) / self.s)
-        return rise + y * np.log(self.p) - gammaln(y + 1.0) - x
+        return rise + y * float(np.log(self.p)) - gammaln(y + 1.0) - x
 
     def saturated(self, y: Array) -> Array:
         return np.zeros_like(y)
 
     def mean(self, x: Any) -> Any:
         """E[y] = x p / ((1 - p) s)."""
-        return x * (np.expm1(self.s) / self.s)
+        return x * float(np.expm1(self.s) / self.s)
 
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y == np.floor(y))
 
-    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
+    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
+        """The sums of E[n] and of y."""
         return np.array([np.sum(part if weight is None else part * weight, dtype=np.float64) for part in (counts, y)])
 
-    def refit(self, sums: Array, unseen_mean: float) -> Self:
+    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
+        """None: E[y] is linear in x."""
+        return np.empty(0)
+
+    def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """The s with s / (e^s - 1) = sum of E[n] / sum of y."""
         low, high = _BOUNDS
-        ratio = float(sums[0] / sums[1])
+        ratio = float(of_counts[0] / of_counts[1])
 
         def excess(s: float) -> float:
             return float(np.log(s) - np.log(np.expm1(s)) - np.log(ratio))

@@ -51,41 +51,41 @@ class Ordinal(LearningLikelihood):
         return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
 
     @cached_property
-    def _by_level(self) -> tuple[Array, Array, Array]:
-        """For each level 0..V: its decrement (0 for level 0), its theta, its push."""
-        return np.append(0.0, self.decrements), self.theta, np.append(self.theta[0], self.theta[:-1])
+    def _by_level(self) -> tuple[Array, Array, Array, Array]:
+        """For each level 0..V: its decrement (0 for level 0), the same but endless for level 0, its theta, its push.
+
+        With the second, 1 - exp(-D x) is 1 at level 0, which neither pulls nor adds to the logarithm.
+        """
+        decrement = np.append(0.0, self.decrements)
+        steep = np.append(np.inf, self.decrements)
+        return decrement, steep, self.theta, np.append(self.theta[0], self.theta[:-1])
 
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
-        decrement, _, push = self._at(y, x)
-        return self._pull(decrement, x), push
+        decrement, steep, push = self._at(y, x, 0, 1, 3)
+        return decrement / self._risen(steep, x), push
 
     def push(self, y: Any, x: Any) -> Any:
-        return self._at(y, x)[2]
+        return self._at(y, x, 3)[0]
 
-    def _pull(self, decrement: Any, x: Any) -> Any:
-        xp = namespace(x)
-        x = floored(x, self.root)
-        seen = decrement > 0
-        # -expm1(-z) is z where z is small: the pull is 1 / x there, as Poisson's for a single count.
-        return xp.where(seen, decrement / -xp.expm1(-xp.where(seen, decrement, 1.0) * x), 0.0)
-
-    def _at(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
-        """Decrement, theta and push of each cell's level, as arrays of the kind of x."""
-        xp = namespace(x)
-        level = xp.astype(y, xp.int64)
-        decrement, theta, push = (xp.take(xp.asarray(table, dtype=x.dtype), level) for table in self._by_level)
-        return decrement, theta, push
+    def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
+        decrement, steep, theta, push = self._at(y, x, 0, 1, 2, 3)
+        risen = self._risen(steep, x)
+        return decrement / risen, push, theta * x - namespace(x).log(risen)
 
     def divergence(self, y: Any, x: Any) -> Any:
         """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds, and is not taken off."""
-        return -self._log_prob(y, x)
+        steep, theta = self._at(y, x, 1, 2)
+        return theta * x - namespace(x).log(self._risen(steep, x))
 
-    def _log_prob(self, y: Any, x: Any) -> Any:
+    def _risen(self, steep: Any, x: Any) -> Any:
+        """1 - exp(-D x), which is D x where that is small: the pull is 1 / x there, as Poisson's for a single count."""
+        return -namespace(x).expm1(-steep * floored(x, self.root))
+
+    def _at(self, y: Any, x: Any, *which: int) -> list[Any]:
+        """These tables of `_by_level` at each cell's level, as arrays of the kind of x."""
         xp = namespace(x)
-        decrement, theta, _ = self._at(y, x)
-        seen = decrement > 0
-        z = xp.where(seen, decrement, 1.0) * floored(x, self.root)
-        return xp.where(seen, xp.log(-xp.expm1(-z)), 0.0) - theta * x
+        level = xp.astype(y, xp.int64)
+        return [xp.take(xp.asarray(self._by_level[table], dtype=x.dtype), level) for table in which]
 
     def saturated(self, y: Array) -> Array:
         return np.zeros_like(y)
@@ -110,16 +110,21 @@ class Ordinal(LearningLikelihood):
     def start(self, observed: Observed) -> float:
         return 1.0
 
-    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
-        """Sums over cells by level, 0..V: first of E[n], then of E[x]."""
-        level, size = np.asarray(y).astype(np.int64), self.theta.size
-        parts = (np.asarray(part if weight is None else part * weight) for part in (counts, means))
-        return np.concatenate([np.bincount(level, part, minlength=size) for part in parts])
+    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
+        """By level, 0..V."""
+        return self._sums_by_level(y, counts, weight)
 
-    def refit(self, sums: Array, unseen_mean: float) -> Self:
+    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
+        """By level, 0..V."""
+        return self._sums_by_level(y, means, weight)
+
+    def _sums_by_level(self, y: Any, what: Any, weight: Any) -> Array:
+        levels = np.asarray(y).astype(np.int64)
+        return np.bincount(levels, np.asarray(what if weight is None else what * weight), minlength=self.theta.size)
+
+    def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""
-        counts, means = np.split(sums, 2)
-        counts, below = counts[1:], np.cumsum(means)[1:] + unseen_mean
+        counts, below = of_counts[1:], np.cumsum(of_means)[1:] + unseen_mean
         more = _pin(counts, below) if self.pinned else 0.0
         return replace(self, decrements=counts / (below + more))
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from halfseen.arrays import Array
+from halfseen.arrays import Array, floored
 from halfseen.data import Observed
 from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
 
@@ -27,13 +27,26 @@ class Squared(LearningLikelihood):
         return self.inner.learns
 
     @property
+    def learns_from_means(self) -> bool:
+        learns: bool = self.inner.learns_from_means  # type: ignore[attr-defined]
+        return learns
+
+    @property
     def unseen(self) -> UnseenPush | None:  # type: ignore[override]
         unseen = self.inner.unseen
         return None if unseen is None or unseen.power != 0 else UnseenPush(power=1, scale=2.0 * unseen.scale)
 
+    @property
+    def root(self) -> float:
+        return 2.0 * self.inner.root
+
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
         pull, push = self.inner.pull_push(y, x * x)
-        return 2.0 * x * pull, 2.0 * x * push
+        return 2.0 * floored(x, self.root) * pull, 2.0 * x * push
+
+    def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
+        pull, push, cost = self.inner.pull_push_cost(y, x * x)
+        return 2.0 * floored(x, self.root) * pull, 2.0 * x * push, cost
 
     def divergence(self, y: Any, x: Any) -> Any:
         return self.inner.divergence(y, x * x)
@@ -63,10 +76,15 @@ class Squared(LearningLikelihood):
     def start(self, observed: Observed) -> float:
         return self.inner.start(observed) ** 0.5
 
-    def tally(self, y: Any, counts: Any, means: Any, weight: Any) -> Array:
-        """Of E[n] = pull * x / 2, and of the rates x^2."""
-        tally: Array = self.inner.tally(y, counts / 2.0, means * means, weight)  # type: ignore[attr-defined]
-        return tally
+    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
+        """Of E[n] = pull * x / 2."""
+        sums: Array = self.inner.sums_of_counts(y, counts / 2.0, weight)  # type: ignore[attr-defined]
+        return sums
 
-    def refit(self, sums: Array, unseen_mean: float) -> Self:
-        return replace(self, inner=self.inner.refit(sums, unseen_mean))  # type: ignore[attr-defined]
+    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
+        """Of the rates x^2."""
+        sums: Array = self.inner.sums_of_means(y, means * means, weight)  # type: ignore[attr-defined]
+        return sums
+
+    def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
+        return replace(self, inner=self.inner.refit(of_counts, of_means, unseen_mean))  # type: ignore[attr-defined]

@@ -24,12 +24,12 @@ import numpy as np
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
+from halfseen.data.matching import matched
 from halfseen.engines.ranking import best_columns
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.seen import Seen
 from halfseen.metrics.hits import Held, metrics_of_rows
-from halfseen.metrics.matching import matched
-from halfseen.metrics.scorers import read, scorer_of
+from halfseen.metrics.scorers import scorer_of
 
 
 class RankingScores(NamedTuple):
@@ -105,9 +105,9 @@ def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_
     thresholds = _thresholds(relevant)
     scorer, seen = scorer_of(model, train)
     if isinstance(seen, Observed):
-        cells = matched(seen, scorer, "train", duplicates="keep")
+        cells = matched(seen, scorer.shape, scorer.labels, "train", duplicates="keep")
         seen = Seen(cells.indptr, cells.indices, cells.shape[1])
-    asked = matched(read(test, "test", scorer.unseen), scorer, "test", duplicates="max")
+    asked = matched(scorer.read(test, "test"), scorer.shape, scorer.labels, "test", duplicates="max")
     scores = np.full((4, thresholds.size, scorer.shape[0]), np.nan)
     repeated = 0
     for rows in _blocks(asked, thresholds.min(), scorer.rows_at_a_time):

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
-from halfseen.data import Observed, observe
+from halfseen.data import Observed
 from halfseen.data.labels import Places
 from halfseen.engines.ranking import Given, Products, Scores
 from halfseen.errors import DataError, ParameterError
+from halfseen.estimators.features import read_cells
 from halfseen.estimators.model import FactorModel
 from halfseen.estimators.seen import Seen
 
@@ -31,15 +32,13 @@ class Scorer:
     rows_at_a_time: int
     labels: Places
     unseen: str = "missing"
-    """How data that are not yet observed are to be read."""
+    """How data that are not yet observed are to be read: what unseen means, and the texts that stand for 1, 2, ..."""
+    level_names: Any = None
     n_jobs: int | None = None
 
-
-def read(X: Any, name: str, unseen: str = "missing") -> Observed:
-    """What was seen in `train` or `test`; an `Observed` says itself what unseen means."""
-    if X is None:
-        raise DataError(f"{name} must be data, as for fit. Found None. Pass the cells of {name}.")
-    return observe(X, unseen=None if isinstance(X, Observed) else unseen, allow_empty=True)
+    def read(self, X: Any, name: str) -> Observed:
+        """The cells of train or test."""
+        return read_cells(X, name, self.unseen, self.level_names)
 
 
 def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
@@ -51,10 +50,11 @@ def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
             model.H_,
             Places(model.row_labels_, model.column_labels_),
             unseen=model.unseen,
+            level_names=model._fitted_names(),
             n_jobs=model.n_jobs,
         )
-        return scorer, model.seen_ if train is None else read(train, "train", model.unseen)
-    seen = read(train, "train")
+        return scorer, model.seen_ if train is None else scorer.read(train, "train")
+    seen = read_cells(train, "train")
     labels = Places(seen.row_labels, seen.column_labels)
     scorer = _scorer(model, seen.shape, labels)
     if scorer.shape != seen.shape:

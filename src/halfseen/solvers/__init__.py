@@ -2,7 +2,21 @@
 
 from halfseen.solvers.base import Factor, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
+from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
+from halfseen.solvers.momentum import Momentum
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
 from halfseen.solvers.task import Task
 
-__all__ = ["Factor", "Gamma", "GammaFactor", "Multiplicative", "PointFactor", "Solver", "State", "Task"]
+__all__ = [
+    "Factor",
+    "Gamma",
+    "GammaFactor",
+    "InverseGaussian",
+    "InverseGaussianFactor",
+    "Momentum",
+    "Multiplicative",
+    "PointFactor",
+    "Solver",
+    "State",
+    "Task",
+]

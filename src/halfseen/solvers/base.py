@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from halfseen.arrays import Array, smallest
+from halfseen.arrays import Array, namespace, smallest
 from halfseen.engines import Side
 from halfseen.errors import ParameterError
 from halfseen.likelihoods import Likelihood
@@ -16,6 +16,10 @@ from halfseen.solvers.task import Task
 
 class Factor(Protocol):
     """One side's factor, a named tuple of arrays of one shape: a point, or a distribution."""
+
+    @property
+    def starts_from(self) -> tuple[str, ...]:
+        """The names of the arrays that the next epoch starts from; it makes the others anew."""
 
     @property
     def mean(self) -> Any: ...
@@ -36,11 +40,12 @@ FactorT = TypeVar("FactorT")
 
 @dataclass(frozen=True)
 class State(Generic[FactorT]):
-    """Where a fit stands: both factors, x between them, the objective there, and the likelihood as it has become."""
+    """Where a fit stands: both factors, what the next epoch wants to know of the cells between them, the objective
+    there, and the likelihood as it has become."""
 
     rows: FactorT
     columns: FactorT
-    x: Any
+    cells: Any
     objective: float
     likelihood: Likelihood
 
@@ -51,6 +56,8 @@ class Solver(ABC, Generic[FactorT]):
     name: ClassVar[str]
     #: Whether the objective is to fall (a loss) or to rise (a bound on the evidence).
     falls: ClassVar[bool]
+    #: The relative gain of an epoch below which momentum may begin.
+    settling: ClassVar[float] = np.inf
     #: What `starts` asks of a start beside finite numbers of 0 or more, in words that follow these.
     start_needs: ClassVar[str] = ""
 
@@ -70,12 +77,16 @@ class Solver(ABC, Generic[FactorT]):
         """The state at given factors."""
 
     @abstractmethod
+    def at(self, task: Task, rows: FactorT, columns: FactorT) -> State[FactorT]:
+        """A state to start an epoch from, at any factors; its objective is not worked out, but the worst there is."""
+
+    @abstractmethod
     def begin_factor(self, factor: Array) -> FactorT:
         """A factor at the given means."""
 
     @abstractmethod
     def epoch(self, task: Task, state: State[FactorT]) -> State[FactorT]:
-        """Both factors moved once. Uses `state.x` up."""
+        """Both factors moved once. Uses `state.cells` up."""
 
     @abstractmethod
     def half_step(self, task: Task, near: FactorT, far: FactorT, side: Side, x: Any) -> FactorT:
@@ -98,5 +109,7 @@ class Solver(ABC, Generic[FactorT]):
 
 def positive(factor: Any) -> Any:
     """Entries whose products would leave the normal numbers become 0: arithmetic below them is very slow."""
-    factor[factor < smallest(factor) ** 0.5] = 0.0
+    dust = factor < smallest(factor) ** 0.5
+    if namespace(factor).any(dust):
+        factor[dust] = 0.0
     return factor

@@ -7,7 +7,6 @@ is the largest exponent for which the loss is known never to rise (Févotte & Id
 from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 penalty raises the highest power.
 """
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +27,10 @@ class PointFactor(NamedTuple):
     @property
     def linked(self) -> Any:
         return self.mean
+
+    @property
+    def starts_from(self) -> tuple[str, ...]:
+        return ("mean",)
 
 
 class Multiplicative(Solver[PointFactor]):
@@ -52,7 +55,12 @@ class Multiplicative(Solver[PointFactor]):
         return random.uniform(size=size) * (scale or 1.0)
 
     def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
-        return self._state(task, self.begin_factor(W), self.begin_factor(H), task.engine.dots(task.cells, W, H))
+        rows, columns = self.begin_factor(W), self.begin_factor(H)
+        return self._between(task, rows, columns, task.engine.dots(task.cells, W, H))
+
+    def at(self, task: Task, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
+        x = task.engine.dots(task.cells, rows.mean, columns.mean)
+        return State(rows, columns, task.pull_push(x), np.inf, task.likelihood)
 
     def begin_factor(self, factor: Array) -> PointFactor:
         return PointFactor(factor)
@@ -61,32 +69,32 @@ class Multiplicative(Solver[PointFactor]):
         task = task.under(state.likelihood)
         safe = self.exponent(task.likelihood)
         if self.eager is None:
-            return self._epoch(task, state, safe)
+            return self._epoch(task, state, safe, spare=state.cells)
         new = self._epoch(task, state, self.eager)
-        if new.objective <= state.objective:
-            return new
-        x = task.engine.dots(task.cells, state.rows.mean, state.columns.mean, into=new.x)
-        return self._epoch(task, replace(state, x=x), safe)
+        return new if new.objective <= state.objective else self._epoch(task, state, safe)
 
-    def _epoch(self, task: Task, state: State[PointFactor], exponent: float) -> State[PointFactor]:
-        rows = self._moved(task, state.rows, state.columns, Side.ROWS, state.x, exponent)
-        x = task.engine.dots(task.cells, rows.mean, state.columns.mean, into=state.x)
-        columns = self._moved(task, state.columns, rows, Side.COLUMNS, x, exponent)
-        x = task.engine.dots(task.cells, rows.mean, columns.mean, into=x)
+    def _epoch(
+        self, task: Task, state: State[PointFactor], exponent: float, spare: tuple[Any, Any] = (None, None)
+    ) -> State[PointFactor]:
+        """Both factors moved; `spare` are two cell arrays that may be written over once the rows have moved."""
+        dots = task.engine.dots
+        rows = self._moved(task, state.rows, state.columns, Side.ROWS, state.cells, exponent)
+        x = dots(task.cells, rows.mean, state.columns.mean, into=spare[0])
+        pull, push = task.pull_push(x, spare[1])
+        columns = self._moved(task, state.columns, rows, Side.COLUMNS, (pull, push), exponent)
+        x = dots(task.cells, rows.mean, columns.mean, into=pull)
         if task.likelihood.learns:
-            task = task.refitted(task.counts(x), x, rows.mean, columns.mean)
-        return self._state(task, rows, columns, x)
+            task = task.refitted(task.sums_of_counts(x), rows.mean, columns.mean, x)
+        return self._between(task, rows, columns, x, push)
 
     def half_step(self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
-        return self._moved(task, near, far, side, x, self.exponent(task.likelihood))
+        return self._moved(task, near, far, side, task.pull_push(x), self.exponent(task.likelihood))
 
     def _moved(
-        self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any, exponent: float
+        self, task: Task, near: PointFactor, far: PointFactor, side: Side, cells: tuple[Any, Any], exponent: float
     ) -> PointFactor:
         F, G = near.mean, far.mean
-        pull, push = task.pull_push(x)
-        P = task.engine.spread(task.cells, pull, G, side)
-        Q = task.pushes(push, F, G, side)
+        P, Q = task.pulls_and_pushes(*cells, F, G, side)
         penalty = self.penalty
 
         def move(F: Any, P: Any, Q: Any) -> Any:
@@ -94,7 +102,7 @@ class Multiplicative(Solver[PointFactor]):
             Q = Q + penalty.push(F) if penalty else Q
             pushed = Q > 0
             # Where nothing pushes nothing pulls either: the entry says nothing about a seen cell, and stays.
-            ratio = xp.where(pushed, P / xp.where(pushed, Q, 1.0), 1.0)
+            ratio = P / Q if xp.all(pushed) else xp.where(pushed, P / xp.where(pushed, Q, 1.0), 1.0)
             return positive(F * (ratio if exponent == 1.0 else ratio**exponent))
 
         xp = namespace(F)
@@ -107,8 +115,12 @@ class Multiplicative(Solver[PointFactor]):
     def blank(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 
-    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, x: Any) -> State[PointFactor]:
-        loss = task.divergence(x, rows.mean, columns.mean)
+    def _between(
+        self, task: Task, rows: PointFactor, columns: PointFactor, x: Any, spare: Any | None = None
+    ) -> State[PointFactor]:
+        """Pulls, pushes and the penalised loss at x, which is used up, as is `spare`."""
+        pull, push, cost = task.pull_push_cost(x, spare)
+        loss = cost + task.cost_of_zeros(rows.mean, columns.mean)
         if self.penalty:
             loss += sum(task.engine.total(self.penalty.cost, factor.mean) for factor in (rows, columns))
-        return State(rows, columns, x, loss, task.likelihood)
+        return State(rows, columns, (pull, push), loss, task.likelihood)

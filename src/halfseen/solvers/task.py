@@ -6,12 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.arrays import Array, floored, namespace
+from halfseen.arrays import Array, namespace
 from halfseen.engines import Engine, Placed, Side
 from halfseen.likelihoods import Likelihood, UnseenPush
 
 #: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
 _CELLS_AT_A_TIME = 1 << 17
+
+
+class Grams:
+    """F^T F of the last two factors asked for: both sides of a fit, of which each is asked for several times."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._last: list[tuple[Any, Any]] = []
+
+    def of(self, factor: Any) -> Any:
+        for known, gram in self._last:
+            if known is factor:
+                return gram
+        gram = self._engine.gram(factor)
+        self._last = [*self._last[-1:], (factor, gram)]
+        return gram
 
 
 @dataclass(frozen=True)
@@ -22,14 +38,18 @@ class Task:
     cells: Placed
     likelihood: Likelihood
 
+    @cached_property
+    def grams(self) -> Grams:
+        return Grams(self.engine)
+
     @property
     def zeros(self) -> UnseenPush | None:
         """What an unseen cell pushes as an observation of zero; None if it is missing and says nothing."""
         return self.likelihood.unseen if self.cells.observed.unseen == "zero" else None
 
-    def pull_push(self, x: Any) -> tuple[Any, Any]:
+    def pull_push(self, x: Any, spare: Any | None = None) -> tuple[Any, Any]:
         """Every seen cell's weighted pull and push. Where zeros count, the push an unseen cell would have is taken off,
-        because `unseen_push` adds it for the whole grid. `x` is used up: one of the two is written over it."""
+        because `pushes` adds it for the whole grid. `x` and `spare` are used up: the two are written over them."""
         likelihood, zeros = self.likelihood, self.zeros
         nothing_but_pull = zeros is not None and likelihood.pushes_as_unseen and not self._counts
 
@@ -42,32 +62,51 @@ class Task:
                 pull, push = pull * weight, push * weight
             return pull, push if zeros is None else push - first * zeros.at(x)
 
-        # One of the two takes the place of x; a push that knows no x is mostly a number, and needs none.
-        into = (x, None) if likelihood.push_is_constant else (None, x)
-        pull, push = self.engine.each(rule, self.cells.y, x, *self._counts, into=into)
+        pull, push = self.engine.each(rule, self.cells.y, x, *self._counts, into=self._written_over(x, spare))
         return pull, push
+
+    def pull_push_cost(self, x: Any, spare: Any | None = None) -> tuple[Any, Any, float]:
+        """As `pull_push`, and the summed divergence of the seen cells, less what they would cost as unseen zeros."""
+        likelihood, zeros = self.likelihood, self.zeros
+
+        def rule(y: Any, x: Any, *counts: Any) -> tuple[Any, Any, Any]:
+            pull, push, cost = likelihood.pull_push_cost(y, x)
+            weight, first = self._weight_and_first(counts)
+            if weight is not None:
+                pull, push, cost = pull * weight, push * weight, cost * weight
+            if zeros is not None:
+                push, cost = push - first * zeros.at(x), cost - first * zeros.cost(x)
+            return _as_sum(cost), pull, push
+
+        cost, pull, push = self.engine.tally(rule, self.cells.y, x, *self._counts, into=self._written_over(x, spare))
+        return pull, push, float(cost[0])
+
+    def pull_and_bound(self, x: Any) -> tuple[Any, float, Array]:
+        """At the geometric x: every seen cell's weighted pull; the evidence bound's local term, the sum of
+        log p(y|x) + push * x; and the sums of E[n] that a learning likelihood asks for. `x` is used up."""
+        likelihood: Any = self.likelihood
+
+        def rule(y: Any, x: Any, *counts: Any) -> tuple[Any, Any]:
+            pull, push, cost = likelihood.pull_push_cost(y, x)
+            weight, _ = self._weight_and_first(counts)
+            gain = push * x - cost
+            sums = _as_sum(gain if weight is None else gain * weight)
+            if likelihood.learns:
+                sums = np.append(sums, likelihood.sums_of_counts(y, pull * x, weight))
+            return sums, pull if weight is None else pull * weight
+
+        (gain, *of_counts), pull = self.engine.tally(rule, self.cells.y, x, *self._counts, into=(x,))
+        return pull, float(gain) + self.saturated, np.array(of_counts)
 
     def under(self, likelihood: Likelihood) -> "Task":
         """The same cells under another likelihood."""
-        return self if likelihood is self.likelihood else replace(self, likelihood=likelihood)
+        if likelihood is self.likelihood:
+            return self
+        other = replace(self, likelihood=likelihood)
+        other.__dict__["grams"] = self.grams
+        return other
 
-    def counts(self, x: Any) -> Any:
-        """E[n] = pull * x at every seen cell: what it would count as under a Poisson likelihood."""
-        likelihood = self.likelihood
-        return self.engine.each(lambda y, x: likelihood.pull_push(y, x)[0] * x, self.cells.y, x)
-
-    def pulls_of(self, counts: Any, x: Any) -> Any:
-        """Every seen cell's weighted pull E[n] / x; `counts` is used up."""
-        root = self.likelihood.root
-
-        def rule(n: Any, x: Any, *weight: Any) -> Any:
-            pull = n / floored(x, root)
-            return pull * weight[0] if weight else pull
-
-        weights = () if self.cells.weights is None else (self.cells.weights,)
-        return self.engine.each(rule, counts, x, *weights, into=(counts,))
-
-    def push(self, into: Any) -> Any:
+    def push(self) -> Any:
         """Every seen cell's weighted push, less that of an unseen zero, where it does not depend on x."""
         likelihood, zeros = self.likelihood, self.zeros
 
@@ -77,39 +116,55 @@ class Task:
             push = push if weight is None else push * weight
             return push if zeros is None else push - first * zeros.scale
 
-        return self.engine.each(rule, self.cells.y, *self._counts, into=(into,))
+        return self.engine.each(rule, self.cells.y, *self._counts)
 
-    def refitted(self, counts: Any, means: Any, W: Any, H: Any) -> "Task":
-        """The task under the likelihood that is best for E[n] and E[x] at the seen cells."""
+    def sums_of_counts(self, x: Any) -> Array:
+        """The sums of E[n] = pull * x that a learning likelihood asks for."""
+        likelihood: Any = self.likelihood
+
+        def rule(y: Any, x: Any, *counts: Any) -> tuple[Any]:
+            return (likelihood.sums_of_counts(y, likelihood.pull_push(y, x)[0] * x, self._weight_and_first(counts)[0]),)
+
+        sums: Array = self.engine.tally(rule, self.cells.y, x, *self._counts)[0]
+        return sums
+
+    def refitted(self, of_counts: Array, W: Any, H: Any, x: Any | None = None) -> "Task":
+        """The task under the likelihood that is best for the sums of E[n] and for the means x = <W_u, H_i>."""
         likelihood: Any = self.likelihood  # a `LearningLikelihood`
-        engine = self.engine
+        if not likelihood.learns_from_means:
+            return self.under(likelihood.refit(of_counts, np.empty(0), 0.0))
+        zeros = self.zeros
 
-        def tally(y: Any, n: Any, x: Any, *counts: Any) -> Any:
-            weight, _ = self._weight_and_first(counts)
-            return likelihood.tally(y, n, x, weight)
+        def rule(y: Any, x: Any, *counts: Any) -> tuple[Any]:
+            weight, first = self._weight_and_first(counts)
+            seen = first * (x if zeros is None or zeros.power == 0 else x * x)
+            return (np.append(_as_sum(seen), likelihood.sums_of_means(y, x, weight)),)
 
-        sums = engine.tally(tally, self.cells.y, counts, means, *self._counts)
-        unseen_mean = 0.0
-        if self.zeros is not None:
-            firsts = (means,) if self.cells.firsts is None else (means, self.cells.firsts)
-            rate = _itself if self.zeros.power == 0 else _squared
-            seen = engine.total(lambda x, *first: rate(x) * first[0] if first else rate(x), *firsts)
-            unseen_mean = self._grid_sum(W, H) - seen
-        return self.under(likelihood.refit(sums, unseen_mean))
+        x = self.engine.dots(self.cells, W, H) if x is None else x
+        ((seen, *of_means),) = self.engine.tally(rule, self.cells.y, x, *self._counts)
+        unseen_mean = 0.0 if zeros is None else self._grid_sum(W, H) - float(seen)
+        return self.under(likelihood.refit(of_counts, np.array(of_means), unseen_mean))
 
-    def unseen_push(self, near: Any, far: Any) -> Any:
+    def _unseen_push(self, near: Any, far: Any) -> Any:
         """The push on each row of `near` if every cell of the grid were an unseen zero; the number 0 if none is."""
         if self.zeros is None:
             return 0.0
         if self.zeros.power == 0:
             return self.zeros.scale * self.engine.column_sums(far)
-        gram = self.zeros.scale * self.engine.gram(far)
+        gram = self.zeros.scale * self.grams.of(far)
         return self.engine.each(lambda rows: rows @ gram, near)
+
+    def pulls_and_pushes(self, pull: Any, push: Any, near: Any, far: Any, side: Side) -> tuple[Any, Any]:
+        """P and Q of a half-step with one far factor for both."""
+        P, from_seen = self.engine.spread_both(self.cells, pull, push, far, side)
+        return P, self._with_unseen(from_seen, near, far, side)
 
     def pushes(self, push: Any, near: Any, far: Any, side: Side) -> Any:
         """Q of the half-step: the pushes of all cells along each row of `near`, or one row that serves them all."""
-        from_seen, from_grid = self.engine.spread(self.cells, push, far, side), self.unseen_push(near, far)
-        Q = from_seen + from_grid
+        return self._with_unseen(self.engine.spread(self.cells, push, far, side), near, far, side)
+
+    def _with_unseen(self, from_seen: Any, near: Any, far: Any, side: Side) -> Any:
+        Q = from_seen + self._unseen_push(near, far)
         if self.zeros is None or self.cells.weights is None:
             return Q
         # Where cells of weight 0 take all of the grid's push away, what is left is rounding, and no push.
@@ -140,18 +195,7 @@ class Task:
             cost = cost if weight is None else cost * weight
             return cost if zeros is None else cost - first * zeros.cost(x)
 
-        return self.engine.total(rule, self.cells.y, x, *self._counts) + self._cost_of_zeros(W, H)
-
-    def expected_log(self, x: Any) -> float:
-        """The evidence bound's local term, sum of log p(y|x) + push * x, at the geometric x."""
-        likelihood = self.likelihood
-
-        def rule(y: Any, x: Any, *counts: Any) -> Any:
-            weight, _ = self._weight_and_first(counts)
-            gain = likelihood.push(y, x) * x - likelihood.divergence(y, x)
-            return gain if weight is None else gain * weight
-
-        return self.engine.total(rule, self.cells.y, x, *self._counts) + self.saturated
+        return self.engine.total(rule, self.cells.y, x, *self._counts) + self.cost_of_zeros(W, H)
 
     @cached_property
     def saturated(self) -> float:
@@ -171,7 +215,7 @@ class Task:
         seen = observed.nnz if observed.weights is None else float(observed.weights.sum(dtype=np.float64))
         return seen + (0 if self.zeros is None else observed.unseen_places)
 
-    def _cost_of_zeros(self, W: Any, H: Any) -> float:
+    def cost_of_zeros(self, W: Any, H: Any) -> float:
         """What the whole grid would cost if every cell were an unseen zero."""
         if self.zeros is None:
             return 0.0
@@ -181,7 +225,12 @@ class Task:
         """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x."""
         if self.zeros is None or self.zeros.power == 0:
             return float(self.engine.column_sums(W) @ self.engine.column_sums(H))
-        return float(namespace(W).sum(self.engine.gram(W) * self.engine.gram(H)))
+        return float(namespace(W).sum(self.grams.of(W) * self.grams.of(H)))
+
+    def _written_over(self, x: Any, spare: Any | None) -> tuple[Any, Any]:
+        """What pull and push may be written over. A push that knows x may be x itself, and keeps its place."""
+        spare = None if isinstance(spare, float | int) else spare  # one number for all cells is no place
+        return (x, spare) if self.likelihood.push_is_constant else (spare, x)
 
     @property
     def _counts(self) -> tuple[Any, ...]:
@@ -194,9 +243,7 @@ class Task:
         return weight, 1.0 if self.cells.firsts is None else counts[-1]
 
 
-def _itself(x: Any) -> Any:
-    return x
-
-
-def _squared(x: Any) -> Any:
-    return x * x
+def _as_sum(array: Any) -> Array:
+    """A vector of one entry, the sum in double precision."""
+    xp = namespace(array)
+    return np.array([float(xp.sum(array, dtype=xp.float64))])

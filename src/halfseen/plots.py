@@ -1,0 +1,106 @@
+"""Pictures of fitted models: functions that draw on an Axes and return it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.errors import HalfseenError
+from halfseen.metrics import PredictiveCheck, predictive_check
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: From here on the largest number of cells hides the smallest, and numbers are drawn as logarithms.
+_MANY_TIMES = 50.0
+
+
+def posterior_predictive(
+    model: Any,
+    X: Any,
+    *,
+    n: int = 20,
+    level: float = 0.9,
+    edges: Any = None,
+    log: bool | None = None,
+    ax: Axes | None = None,
+    random_state: Any = 0,
+) -> Axes:
+    """The histogram of levels of the data beside those of data drawn from the model (Figure 4 of `ordnmf-2020`).
+
+    Bars are the data, points the means of n data sets drawn, with the interval that holds `level` of these, which is
+    often too short to be seen. The numbers are those of `halfseen.metrics.predictive_check`.
+
+    Parameters
+    ----------
+    model : a fitted model that has levels or counts; or a dict from names to several such models of the same data.
+    X : the data of the fit.
+    n, level, edges, random_state : as in `halfseen.metrics.predictive_check`.
+    log : whether numbers are drawn as logarithms; None: where the largest is more than 50 times the smallest.
+    ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
+    """
+    models: Mapping[str, Any] = model if isinstance(model, Mapping) else {type(model).__name__: model}
+    ask: dict[str, Any] = {"level": level, "edges": edges, "random_state": random_state}
+    checks = {name: predictive_check(one, X, n, **ask) for name, one in models.items()}
+    return level_histograms(checks, log=log, ax=ax)
+
+
+def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None = None, ax: Axes | None = None) -> Axes:
+    """As `posterior_predictive`, from checks that were made before, by name; all of the same levels or classes.
+
+    So models can be compared that were fitted on different forms of the data, such as levels and counts: the bars are
+    those of the first check.
+    """
+    ax = _new_axes() if ax is None else ax
+    first = next(iter(checks.values()))
+    places = np.arange(first.levels.size)
+    ax.bar(places, first.observed, color="0.8", label=f"data{_share_above_zero(first, first.observed)}")
+    for shift, (name, check) in zip(_shifts(len(checks)), checks.items(), strict=True):
+        label = f"{name}{_share_above_zero(check, check.mean)}"
+        ax.errorbar(places + shift, check.mean, _arms(check), fmt="o", markersize=4, capsize=4, label=label)
+    if _is_steep(first.observed) if log is None else log:
+        ax.set_yscale("log")
+    ax.set_xticks(places, [_text(one) for one in first.levels])
+    ax.set(xlabel="level", ylabel="cells")
+    ax.legend()
+    return ax
+
+
+def _new_axes() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise HalfseenError(
+            'Pictures need matplotlib. It is not installed. Install it: pip install "halfseen[report]"; the numbers '
+            "alone are halfseen.metrics.predictive_check's."
+        ) from None
+    return plt.subplots(layout="constrained")[1]
+
+
+def _shifts(count: int) -> Array:
+    """Where the points of each of several models stand beside the middle of a bar."""
+    return (np.arange(count) - (count - 1) / 2) * 0.6 / count
+
+
+def _arms(check: PredictiveCheck) -> Array:
+    """How far the interval reaches below and above the mean."""
+    return np.maximum([check.mean - check.low, check.high - check.mean], 0.0)
+
+
+def _is_steep(counts: Array) -> bool:
+    there = counts[counts > 0]
+    return bool(there.size and there.max() > _MANY_TIMES * there.min())
+
+
+def _share_above_zero(check: PredictiveCheck, counts: Array) -> str:
+    """How many of the cells have anything, as the paper tells it; nothing where the lowest level is seen, too."""
+    return f", {1 - counts[0] / counts.sum():.2%} above 0" if check.levels[0] in (0, "0", None) else ""
+
+
+def _text(level: Any) -> str:
+    if level is None:
+        return "unseen"
+    return level if isinstance(level, str) else f"{level:g}"

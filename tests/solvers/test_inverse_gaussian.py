@@ -1,0 +1,104 @@
+"""Generalised inverse-Gaussian posteriors: against the dense oracle, against the evidence itself, over many draws."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+
+from halfseen.data import observe
+from halfseen.errors import ParameterError
+from halfseen.likelihoods import GammaNoise, Poisson
+from halfseen.priors import GammaPrior
+from halfseen.solvers import InverseGaussian
+from tests.laws.cases import states
+from tests.ordinal import gig, noises
+from tests.ordinal.test_gig import cells
+
+START = np.array([0.3, 1.0, 5.0])
+every_noise = pytest.mark.parametrize("alpha", [1.0, 0.4, 3.0])
+
+
+def run(Y, C, W, H, alpha, steps, rate=None, shape=0.3, thresholds=START, learned=True):
+    """The states of the solver, without the start."""
+    prior = GammaPrior(shape, rate)
+    observed = observe(np.where(C > 0, Y, np.nan), cell_weight=C)
+    likelihood = GammaNoise(thresholds, alpha, learned)
+    return list(states(InverseGaussian(prior, prior), likelihood, observed, W, H, steps))[1:]
+
+
+@every_noise
+@pytest.mark.parametrize(("rate", "shape", "learned"), [(None, 0.3, True), (0.8, 0.3, False), (None, 1.7, True)])
+def test_thirty_iterations_are_the_oracles(alpha, rate, shape, learned):
+    Y, C, W, H = cells(alpha)
+    records = gig.ordnmf(Y, C, W, H, START, 30, alpha, shape, rate, learned)
+    for state, record in zip(run(Y, C, W, H, alpha, 30, rate, shape, learned=learned), records, strict=True):
+        for found, truth in ((state.rows, record.w), (state.columns, record.h)):
+            assert_allclose(found.mean, truth.mean, rtol=1e-9)
+            assert_allclose(found.harmonic, truth.harmonic, rtol=1e-8, atol=1e-12)
+            assert_allclose(found.rate, truth.rate, rtol=1e-9)
+            assert_allclose(found.inverse_rate, truth.inverse_rate, rtol=1e-8, atol=1e-12)
+        assert_allclose(state.likelihood.thresholds, record.thresholds, rtol=1e-9)
+        assert state.objective == pytest.approx(record.elbo, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_bound_never_falls(seed):
+    """Random sizes, noises, priors, weights, holes and starts."""
+    random = np.random.default_rng(seed)
+    n, m, k = random.integers(2, 15, 3)
+    alpha = random.choice([1.0, 0.2, 0.7, 2.0, 9.0])
+    x = random.gamma(1.0, 1.0, (n, k)) @ random.gamma(1.0, 1.0, (k, m))
+    edges = np.quantile(x, [0.3, 0.6, 0.9]) * alpha
+    Y = noises.draw_levels(x, edges, random, "gamma", alpha)
+    C = (random.random((n, m)) > random.choice([0.0, 0.5])) * random.choice([1.0, 0.3, 4.0], (n, m))
+    C[0, :3], Y[0, :2] = 1.0, [0, 3]  # something is seen
+    W, H = random.gamma(random.choice([0.3, 5.0]), 1.0, (n, k)) + 1e-3, random.gamma(1.0, 1.0, (m, k)) + 1e-3
+    rate, shape = random.choice([None, 0.5]), random.choice([0.3, 1.0, 2.0])
+    thresholds = np.sort(random.gamma(1.0, 3.0, 3)) + np.array([0.1, 0.2, 0.3])
+    bounds = np.array([state.objective for state in run(Y, C, W, H, alpha, 40, rate, shape, thresholds)])
+    assert np.diff(bounds).min() > -1e-10 * abs(bounds[-1])
+    assert bounds[-1] > bounds[0]
+
+
+@every_noise
+@pytest.mark.parametrize("level", [0, 1, 3])
+def test_the_bound_is_below_the_evidence_and_near_it(alpha, level):
+    """One cell, one component: log p(y) is an integral over both gamma priors, here by quadrature."""
+    a, b, one = 2.0, 1.5, np.ones((1, 1))
+    *_, last = run(np.array([[level]]), one, one, one, alpha, 200, b, a, learned=False)
+
+    def given_both(log_w, log_h):
+        w, h = np.exp(log_w), np.exp(log_h)
+        p = np.diff(noises.cumulative(w * h, START, "gamma", alpha), prepend=0.0)[..., level]
+        return p * stats.gamma.pdf(w, a, scale=1 / b) * w * stats.gamma.pdf(h, a, scale=1 / b) * h
+
+    grid = np.linspace(-12, 4, 300)
+    evidence = np.log(integrate.trapezoid(integrate.trapezoid(given_both(*np.meshgrid(grid, grid)), grid), grid))
+    assert evidence - 1.2 * max(alpha, 1) < last.objective < evidence
+
+
+def test_where_it_comes_to_rest_it_stays():
+    Y, C, W, H = cells(1.0)
+    *_, before, after = run(Y, C, W[:, :1], H[:, :1], 1.0, 2000)
+    assert_allclose(after.rows.mean @ after.columns.mean.T, before.rows.mean @ before.columns.mean.T, rtol=1e-9)
+    assert_allclose(after.likelihood.thresholds / after.likelihood.thresholds[0],
+                    before.likelihood.thresholds / before.likelihood.thresholds[0], rtol=1e-9)  # fmt: skip
+
+
+def test_other_likelihoods_are_refused():
+    with pytest.raises(ParameterError, match=r"inverse-Gaussian solver needs .* Found kullback-leibler. Choose"):
+        InverseGaussian().check(Poisson())
+    InverseGaussian().check(GammaNoise(START))
+
+
+def test_a_factor_knows_its_draws_and_quantiles():
+    Y, C, W, H = cells(1.0)
+    *_, last = run(Y, C, W, H, 1.0, 10)
+    random = np.random.default_rng(0)
+    draws = np.array([last.rows.drawn(random) for _ in range(4000)])
+    assert_allclose(draws.mean(axis=0), last.rows.mean, atol=5 * draws.std(axis=0).max() / np.sqrt(4000))
+    below = np.mean(draws < last.rows.quantile(0.9), axis=0)
+    assert np.all(np.abs(below - 0.9) < 4.5 * np.sqrt(0.09 / 4000))
+    point = InverseGaussian().begin_factor(W)
+    assert_allclose(point.drawn(random), W)
+    assert_allclose(point.quantile(0.1), W)

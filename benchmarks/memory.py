@@ -18,8 +18,8 @@ from halfseen import PoissonFactorization, WeightedNMF
 from halfseen.data.synthetic import skewed_cells
 
 MODELS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
-    ("PoissonFactorization", PoissonFactorization, {}),
-    ('PoissonFactorization, unseen="missing"', PoissonFactorization, {"unseen": "missing"}),
+    ("PoissonFactorization", PoissonFactorization, {"accelerate": False}),
+    ('PoissonFactorization, unseen="missing"', PoissonFactorization, {"unseen": "missing", "accelerate": False}),
     ("WeightedNMF, Kullback-Leibler", WeightedNMF, {}),
     ("WeightedNMF, Frobenius", WeightedNMF, {"loss": "frobenius"}),
     ("WeightedNMF, beta = 0.5", WeightedNMF, {"loss": 0.5}),

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.errors import HalfseenError
+from halfseen.errors import HalfseenError, ParameterError
 from halfseen.metrics import PredictiveCheck, predictive_check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: More letters than this do not stand side by side below an Axes.
+_LETTERS_IN_A_ROW = 40
 #: From here on the largest number of cells hides the smallest, and numbers are drawn as logarithms.
 _MANY_TIMES = 50.0
 
@@ -43,6 +45,8 @@ def posterior_predictive(
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
     models: Mapping[str, Any] = model if isinstance(model, Mapping) else {type(model).__name__: model}
+    if not models:
+        raise ParameterError("model must be a fitted model, or several by name. Found none. Pass one at least.")
     ask: dict[str, Any] = {"level": level, "edges": edges, "random_state": random_state}
     checks = {name: predictive_check(one, X, n, **ask) for name, one in models.items()}
     return level_histograms(checks, log=log, ax=ax)
@@ -56,6 +60,12 @@ def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None 
     """
     ax = _new_axes() if ax is None else ax
     first = next(iter(checks.values()))
+    for name, check in checks.items():
+        if check.levels.size != first.levels.size:
+            raise ParameterError(
+                f"All checks must be of the same levels or classes: {first.levels.size} of them. Found "
+                f"{check.levels.size} in {name!r}. Draw each on Axes of its own."
+            )
     places = np.arange(first.levels.size)
     ax.bar(places, first.observed, color="0.8", label=f"data{_share_above_zero(first, first.observed)}")
     for shift, (name, check) in zip(_shifts(len(checks)), checks.items(), strict=True):
@@ -63,8 +73,10 @@ def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None 
         ax.errorbar(places + shift, check.mean, _arms(check), fmt="o", markersize=4, capsize=4, label=label)
     if _is_steep(first.observed) if log is None else log:
         ax.set_yscale("log")
-    ax.set_xticks(places, [_text(one) for one in first.levels])
-    ax.set(xlabel="level", ylabel="cells")
+    names = [_text(one) for one in first.levels]
+    slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}
+    ax.set_xticks(places, names, **slanted)
+    ax.set(xlabel="count" if isinstance(first.levels[-1], str) and "more" in names[-1] else "level", ylabel="cells")
     ax.legend()
     return ax
 

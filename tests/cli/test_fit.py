@@ -471,7 +471,6 @@ def test_a_word_that_means_nothing(ratings, tmp_path):
     ("words", "sentence"),
     [
         (["-o", "model.hs"], "Missing argument 'DATA'."),
-        (["data.csv"], "Missing option '-o' / '--output'."),
         (
             ["data.csv", "-o", "model.hs", "--method", "svd"],
             "'svd' is not one of 'nmf', 'rank-one', 'poisson', 'ordnmf', 'bernoulli', 'compound', 'squared-ordnmf', "
@@ -550,3 +549,10 @@ def test_advice_names_the_options_of_this_program(tmp_path):
     assert "Say --columns user,item,warmth, or --columns user,item to count pairs as 1; or --layout wide" in sentence
     for columns, cells in (("user,item,warmth", "values 3 to 3"), ("user,item", "values 1 to 1")):
         assert cells in done("fit", tmp_path / "t.csv", "--columns", columns, "-o", tmp_path / "m.hs")[0]
+
+
+def test_without_an_output_the_model_is_called_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = write_long(tmp_path / "ratings.csv", np.array([[1, 2, np.nan], [3, np.nan, 1], [np.nan, 2, 3]]))
+    done("fit", data, "--method", "ordnmf", "-k", "2")
+    assert type(halfseen.load(tmp_path / "model.hs")).__name__ == "OrdNMF"

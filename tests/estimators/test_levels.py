@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import halfseen
 from halfseen import BernoulliPoisson, OrdNMF, PoissonFactorization, SquaredOrdNMF, observe
-from halfseen.errors import DataError, DataWarning
+from halfseen.errors import DataError, DataWarning, ParameterError
 from tests.estimators.test_ordnmf import levels_matrix
 from tests.estimators.test_relatives import counts
 
@@ -321,3 +321,72 @@ def test_huge_ids_are_kept_to_the_last_digit():
     assert refusal(frame.assign(user=[2**70, 1, 2, 3])) == (
         f"Integer ids of rows must fit in 64 bits. Found {2**70}. Turn the ids into text."
     )
+
+
+def test_an_error_in_a_history_names_history_and_column():
+    model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
+    with pytest.raises(DataError) as caught:
+        model.recommend([{"i1": "good"}, {"i2": "fair", "i7": "great"}])
+    assert str(caught.value).startswith(
+        "Values must be among the levels 'bad', 'fair', 'good'. Found 'great' in history 1, column 'i7'."
+    )
+
+
+def test_negative_levels_are_refused_where_unseen_cells_are_zeros():
+    with pytest.raises(ParameterError) as caught:
+        OrdNMF(2, levels=[-1, 1, 2]).fit(levels_matrix())
+    assert str(caught.value) == (
+        "levels must be 0 or larger where unseen cells are zeros, which are the lowest. Found -1. Shift the levels, or "
+        'use unseen="missing".'
+    )
+
+
+@pytest.mark.parametrize("fitted_in", [np.float32, np.float64])
+def test_a_level_is_the_same_in_single_and_in_double_precision(fitted_in):
+    Y = levels_matrix() / 10
+    other = np.float64 if fitted_in is np.float32 else np.float32
+    model = OrdNMF(2, **ASK).fit(Y.astype(fitted_in))
+    same = model.log_likelihood(Y.astype(fitted_in))
+    assert_allclose(model.log_likelihood(Y.astype(other)), same, rtol=1e-6)
+    given = OrdNMF(2, levels=np.unique(Y[Y > 0]), **ASK).fit(Y.astype(fitted_in))
+    assert_allclose(given.W_, model.W_, rtol=1e-12)
+
+
+def test_levels_that_single_precision_would_merge_stay_apart():
+    Y = np.array([[1.0, 1.0 + 1e-10], [2.0, 1.0]])
+    assert_array_equal(OrdNMF(1, unseen="missing", **ASK).fit(Y).levels_, [1.0, 1.0 + 1e-10, 2.0])
+
+
+def test_words_keep_their_meaning_whatever_unseen_is_set_to_afterwards():
+    model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
+    coded = model._counted(observe(opinions(), levels=ORDER, unseen="zero")).values
+    model.set_params(unseen="missing")
+    assert_array_equal(model._counted(observe(opinions(), levels=ORDER, unseen="zero")).values, coded)
+
+
+def test_a_refused_fit_leaves_the_levels_of_the_last_one():
+    Y = levels_matrix()
+    model = OrdNMF(2, **ASK).fit(Y)
+    levels = model.levels_
+    with pytest.raises(ParameterError, match="thresholds must stand between"):
+        model.set_params(thresholds=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).fit(np.minimum(Y, 2))
+    assert model.levels_ is levels
+
+
+def test_levels_and_thresholds_given_as_arrays_come_back_from_files(tmp_path):
+    Y = levels_matrix()
+    levels = np.unique(Y[Y > 0])
+    model = OrdNMF(2, levels=levels, thresholds=np.arange(1.0, levels.size + 1), **ASK).fit(Y)
+    model.save(tmp_path / "model.hs")
+    again = halfseen.load(tmp_path / "model.hs")
+    assert again.levels == levels.tolist()
+    assert_array_equal(again.fit(Y).thresholds_, model.thresholds_)
+
+
+def test_words_are_split_with_their_order():
+    frame = opinions()
+    train, test = halfseen.data.split_cells(frame, 0.3, random_state=0, levels=ORDER)
+    assert_array_equal(train.level_names, ORDER)
+    ordered = frame.assign(rating=pd.Categorical(frame.rating, ORDER, ordered=True))
+    assert_array_equal(halfseen.data.split_cells(ordered, 0.3, random_state=0)[1].values, test.values)
+    assert train.nnz + test.nnz == len(frame)

@@ -194,3 +194,26 @@ def test_it_ranks_as_was_found_on_movielens_100k():
     model = SquaredOrdNMF(200, random_state=0, tol=0).fit(train)
     found = metrics.ndcg_at_k(model, train, test, k=100, relevant=[1, 3, 4, 5])
     assert np.all(found > [0.575, 0.575, 0.550, 0.472])
+
+
+def test_a_start_with_a_row_of_zeros_is_refused():
+    Y = levels_matrix()
+    W, H = np.ones((Y.shape[0], 2)), np.ones((Y.shape[1], 2))
+    W[3] = 0
+    with pytest.raises(ParameterError) as caught:
+        SquaredOrdNMF(2, init=(W, H)).fit(Y)
+    assert str(caught.value) == (
+        "W0 of init must have a number above 0 in every row: a row of zeros never leaves 0. Found only zeros in row 3. "
+        "Start it elsewhere."
+    )
+
+
+def test_under_a_crushing_penalty_thresholds_stay_where_they_started():
+    Y = levels_matrix()
+    start = np.full((Y.shape[0], 2), 0.1), np.full((Y.shape[1], 2), 0.1)
+    ask = {"init": start, "max_iter": 3, "tol": 0}
+    model = SquaredOrdNMF(2, l2=1e300, **ask).fit(Y)
+    assert_array_equal(model.W_, 0.0)
+    counts = np.bincount(Y[Y > 0].astype(int))[1:]
+    decrements = counts / (counts.sum() + np.cumsum(counts))
+    assert_allclose(1 / model.thresholds_, np.cumsum(decrements[::-1])[::-1] / decrements.sum(), rtol=1e-12)

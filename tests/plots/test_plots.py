@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 
 from halfseen import CompoundPoisson, OrdNMF, plots
-from halfseen.errors import HalfseenError
+from halfseen.errors import HalfseenError, ParameterError
 from halfseen.metrics import predictive_check
 from tests.estimators.test_ordnmf import levels_matrix
 from tests.estimators.test_relatives import counts
@@ -107,3 +107,13 @@ def test_without_matplotlib_there_is_a_sentence(monkeypatch):
 def test_matplotlib_is_not_loaded_before_something_is_drawn():
     code = "import halfseen, sys; halfseen.plots.posterior_predictive; assert 'matplotlib' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_models_of_different_levels_and_none_at_all_are_refused():
+    Y = levels_matrix()
+    few, many = OrdNMF(1, **ASK).fit(np.minimum(Y, 1)), OrdNMF(1, **ASK).fit(Y)
+    checks = {"few": predictive_check(few, np.minimum(Y, 1), 1), "many": predictive_check(many, Y, 1)}
+    with pytest.raises(ParameterError, match="All checks must be of the same levels or classes: 2 of them"):
+        plots.level_histograms(checks)
+    with pytest.raises(ParameterError, match="model must be a fitted model, or several by name"):
+        plots.posterior_predictive({}, Y)

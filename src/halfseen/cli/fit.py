@@ -51,7 +51,7 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
     default=None,
     help="The number of components; by default 10, for the squared methods 50.",
 )
-@click.option("-o", "--output", required=True, type=click.Path(), help="Where the model goes.")
+@click.option("-o", "--output", default="model.hs", show_default=True, type=click.Path(), help="Where the model goes.")
 @options.LOSS
 @click.option(
     "--unseen",

@@ -14,7 +14,7 @@ from halfseen.errors import DataError, ParameterError
 
 
 def split_cells(
-    X: Any, test_size: float = 0.2, random_state: Any = None, *, unseen: str | None = None
+    X: Any, test_size: float = 0.2, random_state: Any = None, *, unseen: str | None = None, levels: Any = "ordered"
 ) -> tuple[Observed, Observed]:
     """Part the seen cells into training and test cells, each set of cells equally likely.
 
@@ -28,12 +28,13 @@ def split_cells(
     random_state : None, a whole number or a RandomState: the same number parts the same cells alike.
     unseen : what an unseen cell means, as in `observe`; None: as an `Observed` has it, else "missing". Say "zero" for
         dense arrays in which 0 is no more than an unseen cell: else it is a value, and may be drawn for test.
+    levels : the texts among the values from the lowest to the highest; "ordered" takes those of ordered categories.
 
     Returns
     -------
     train, test : two `Observed`.
     """
-    observed = observe(X, unseen=unseen)
+    observed = observe(X, unseen=unseen, levels=levels)
     place_of_cell, places = _places(observed)
     count = _test_count(test_size, places)
     chosen = np.zeros(places, bool)
@@ -42,11 +43,11 @@ def split_cells(
 
 
 def k_folds(
-    X: Any, n_folds: int = 5, random_state: Any = None, *, unseen: str | None = None
+    X: Any, n_folds: int = 5, random_state: Any = None, *, unseen: str | None = None, levels: Any = "ordered"
 ) -> Iterator[tuple[Observed, Observed]]:
     """As `split_cells`, `n_folds` times over: every cell is a test cell once, in one of folds of equal size."""
     check_parameters({"n_folds": n_folds}, {"n_folds": whole(2)})
-    observed = observe(X, unseen=unseen)
+    observed = observe(X, unseen=unseen, levels=levels)
     place_of_cell, places = _places(observed)
     if places < n_folds:
         raise DataError(f"Every fold must have a cell. Found {places} cells for {n_folds} folds. Make fewer folds.")

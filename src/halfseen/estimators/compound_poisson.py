@@ -27,8 +27,8 @@ class CompoundPoisson(GammaFactorization):
     prior_shape : shape a of the gamma priors; below 1 it makes factors sparse.
     prior_rate : rate b of the gamma priors; None learns one for every row and every column.
     max_iter, tol : stop after max_iter iterations, or when one raises the bound by less than tol times its size.
-    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations, and
-        most often a better end.
+    accelerate : let iterations start ahead of the last one, by momentum, and keep only what gains: fewer of them, and
+        most often a better end. False gives the plain iterations.
     init : "random" (means from Gamma(1, 1)) or a pair of arrays (W0, H0) of means.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.

@@ -9,8 +9,8 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from halfseen.arrays import Array
 from halfseen.data import Observed, observe
-from halfseen.data.arrays import as_numbers
 from halfseen.data.frames import as_frame, holds_nothing_but_columns, long_header_of
+from halfseen.data.numerals import NotANumber
 from halfseen.data.reading import Reading
 from halfseen.data.scales import Scale
 from halfseen.data.triples import are_triples
@@ -101,14 +101,24 @@ def is_list_of_histories(X: Any) -> bool:
 def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool, levels: Any) -> Observed:
     rows = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
     labels = [label for history in histories for label in history]
-    fields = np.array([[value for history in histories for value in history.values()]], dtype=object)
-    values = as_numbers(fields, Scale.of(levels))[0]
+    scale = Scale.of(levels)
+    values = np.concatenate([np.empty(0), *(_values_of(history, row, scale) for row, history in enumerate(histories))])
     columns = positions(model, labels, "column") if labels else np.empty(0, np.int64)
     shape = (len(histories), model.n_features_in_)
     return Observed.from_cells(
         rows, columns, values, shape,
         unseen=unseen, column_labels=model.column_labels_, allow_empty=allow_empty,
     )  # fmt: skip
+
+
+def _values_of(history: dict[Any, Any], row: int, scale: Scale) -> Array:
+    try:
+        return scale.numbers(list(history.values()))
+    except NotANumber as error:
+        raise DataError(
+            f"{scale.must} Found {error.field!r} in history {row}, column {list(history)[error.position]!r}. "
+            f"{scale.hint}Use None if it is unknown."
+        ) from None
 
 
 def _has_columns_as_features(X: Any) -> bool:

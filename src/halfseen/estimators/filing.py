@@ -101,6 +101,8 @@ def _plain(value: Any) -> Any:
     """A parameter as JSON has it; a start or a random state that is an object is not needed any more."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, np.ndarray) and value.ndim == 1:  # levels, thresholds, weights
+        value = value.tolist()
     try:
         json.dumps(value)
     except TypeError:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.stats import gamma
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
@@ -65,7 +64,10 @@ class GammaFactorization(PredictiveMixin, Factorization):
     def _drawn_factors(
         self, random: np.random.Generator, rows: Array | None, columns: Array | None
     ) -> tuple[Array, Array]:
-        W, H = (_drawn(factor, chosen, random) for factor, chosen in zip(self.factors_, (rows, columns), strict=True))
+        W, H = (
+            (factor if chosen is None else factor._make(part[chosen] for part in factor)).drawn(random)
+            for factor, chosen in zip(self.factors_, (rows, columns), strict=True)
+        )
         return W, H
 
     def factor_intervals(self, level: float = 0.9) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
@@ -74,16 +76,5 @@ class GammaFactorization(PredictiveMixin, Factorization):
         rule = {"level": checks.between(0.0, 1.0)}
         checks.check_parameters({"level": level}, rule)
         tails = (0.5 - level / 2, 0.5 + level / 2)
-        rows, columns = (
-            tuple(gamma.ppf(tail, factor.shape, scale=1.0 / factor.rate).astype(factor.mean.dtype) for tail in tails)
-            for factor in self.factors_
-        )
+        rows, columns = (tuple(factor.quantile(tail) for tail in tails) for factor in self.factors_)
         return rows, columns
-
-
-def _drawn(factor: GammaFactor, rows: Array | None, random: np.random.Generator) -> Array:
-    """A draw of a factor, or of some of its rows; an entry that no iteration has given a spread is its mean."""
-    shape, rate, mean = (part if rows is None else part[rows] for part in (factor.shape, factor.rate, factor.mean))
-    spread = np.isfinite(shape)
-    drawn: Array = random.standard_gamma(np.where(spread, shape, 1.0)) / np.where(spread, rate, 1.0)
-    return np.where(spread, drawn, mean)

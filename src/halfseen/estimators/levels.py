@@ -9,7 +9,7 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.data.labels import quoted
-from halfseen.errors import DataError
+from halfseen.errors import DataError, ParameterError
 
 #: More levels than this are taken for counts or measurements.
 MOST_LEVELS = 100
@@ -45,6 +45,7 @@ class Levels:
             found = cls(values, unseen, _names_of(values, np.asarray(levels, dtype=object)))
         else:
             values = np.asarray(levels, dtype=np.float64)
+            _refuse_negative(values, unseen)
             found = cls(np.append(0.0, values[values != 0]) if unseen == "zero" else values, unseen)
         found._refuse_too_few()
         return found
@@ -52,7 +53,9 @@ class Levels:
     @classmethod
     def fitted(cls, labels: Array, unseen: str) -> "Levels":
         """Those of a fit, by their labels: texts stand for 1, 2, ... now, without those that were not seen."""
-        return cls.given(texts_among(labels), unseen) if labels.dtype.kind == "O" else cls(labels, unseen)
+        if labels.dtype.kind != "O":
+            return cls(labels, unseen)
+        return cls.given(texts_among(labels), "zero" if labels[0] is None else "missing")
 
     @property
     def labels(self) -> Array:
@@ -66,8 +69,9 @@ class Levels:
 
     def coded(self, observed: Observed, whence: str = "fitted") -> Observed:
         """What was seen, its values as codes; a value that is none of the levels "given" or "fitted" is refused."""
-        places = np.searchsorted(self.values, observed.values).clip(0, self.highest)
-        strange = np.flatnonzero(self.values[places] != observed.values)
+        values, seen = _alike(self.values, observed.values)
+        places = np.searchsorted(values, seen).clip(0, self.highest)
+        strange = np.flatnonzero(values[places] != seen)
         if strange.size:
             value = observed.values[strange[0]]
             cells = "1 such cell" if strange.size == 1 else f"{strange.size} such cells"
@@ -144,6 +148,20 @@ def _refuse_unnamed(values: Array, names: Array) -> None:
         raise DataError(
             f"Values must be the numbers of levels, 0 to {names.size}, as {', '.join(map(quoted, names))} are read. "
             f"Found {unnamed[0]:g}. Merge repeated cells by min, max, first or last, not by sum or mean."
+        )
+
+
+def _alike(values: Array, seen: Array) -> tuple[Array, Array]:
+    """Both in single precision, so that 0.1 is 0.1 whichever it was read in; as they are, if that merges levels."""
+    single = values.astype(np.float32)
+    return (single, seen.astype(np.float32)) if np.all(np.diff(single) > 0) else (values, seen)
+
+
+def _refuse_negative(values: Array, unseen: str) -> None:
+    if unseen == "zero" and values.min() < 0:
+        raise ParameterError(
+            f"levels must be 0 or larger where unseen cells are zeros, which are the lowest. Found {values.min():g}. "
+            'Shift the levels, or use unseen="missing".'
         )
 
 

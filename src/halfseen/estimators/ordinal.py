@@ -54,6 +54,7 @@ class OrdinalMixin:
         coded = levels.coded(observed, "given")
         histogram = np.bincount(coded.values.astype(np.int64), coded.weights, minlength=levels.values.size)
         levels.refuse_unseen(histogram)
+        self._check_thresholds(levels.values.size)
         self.levels_ = levels.labels
         return coded, self._first_likelihood(histogram)
 
@@ -72,13 +73,14 @@ class OrdinalMixin:
         return numbers
 
     def _given_thresholds(self) -> Array:
-        thresholds = np.asarray(self.thresholds, dtype=np.float64)
-        if thresholds.size != self.levels_.size - 1:
+        return np.asarray(self.thresholds, dtype=np.float64)
+
+    def _check_thresholds(self, levels: int) -> None:
+        if self.thresholds is not None and len(self.thresholds) != levels - 1:
             raise ParameterError(
-                f"thresholds must stand between the {self.levels_.size} levels: {self.levels_.size - 1} of them. "
-                f"Found {thresholds.size}. Give one for each step from level to level, or None to learn them."
+                f"thresholds must stand between the {levels} levels: {levels - 1} of them. "
+                f"Found {len(self.thresholds)}. Give one for each step from level to level, or None to learn them."
             )
-        return thresholds
 
     def _levels_to_read(self) -> Any:
         if self.levels is None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
@@ -42,7 +41,7 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
     Parameters
     ----------
     n_components : the number k of components.
-    levels : the levels from the lowest to the highest; None takes the different values of the data.
+    levels : the levels from the lowest to the highest, numbers or texts; None takes the different values of the data.
     thresholds : the thresholds b_0 < ... < b_{V-1} between levels 0..V; None learns them.
     noise : "inverse-gamma", "exponential" or "gamma".
     noise_shape : shape of gamma noise, above 0; the larger, the less noise. The other two have shape 1.
@@ -50,8 +49,8 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
         exponential and gamma noise, 1: there, entries with a shape below 1/2 die out early and never come back.
     prior_rate : rate b of the gamma priors; None learns one for every row and every column.
     max_iter, tol : stop after max_iter iterations, or when one raises the bound by less than tol times its size.
-    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations, and
-        most often a better end.
+    accelerate : let iterations start ahead of the last one, by momentum, and keep only what gains: fewer of them, and
+        most often a better end. False gives the plain iterations.
     init : "random" (means from Gamma(1, 1)) or a pair of arrays (W0, H0) of means.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.
@@ -65,7 +64,8 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
     W_shape_, W_rate_, H_shape_, H_rate_ : the posteriors' shapes and rates.
     W_inverse_rate_, H_inverse_rate_ : under exponential and gamma noise, c in the posterior w^(shape - 1)
         exp(-rate w - c / w).
-    levels_ : the values of the levels 0..V; thresholds_ : b_0..b_{V-1} between them.
+    levels_ : the values of the levels 0..V; thresholds_ : b_0..b_{V-1} between them. Thresholds and factors share a
+        free scale: only ratios of thresholds can be compared from fit to fit.
     n_iter_, status_ : how many iterations, and why they ended.
     trace_ : dict of arrays with an entry an iteration: "objective" (the bound) and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
@@ -196,26 +196,6 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
     @property
     def H_inverse_rate_(self) -> Array:
         return self.factors_[1].inverse_rate
-
-    def _drawn_factors(
-        self, random: np.random.Generator, rows: Array | None, columns: Array | None
-    ) -> tuple[Array, Array]:
-        if not self._divides:
-            return super()._drawn_factors(random, rows, columns)
-        W, H = (
-            (factor if chosen is None else factor._make(part[chosen] for part in factor)).drawn(random)
-            for factor, chosen in zip(self.factors_, (rows, columns), strict=True)
-        )
-        return W, H
-
-    def factor_intervals(self, level: float = 0.9) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        if not self._divides:
-            return super().factor_intervals(level)
-        check_is_fitted(self)
-        checks.check_parameters({"level": level}, {"level": checks.between(0.0, 1.0)})
-        tails = (0.5 - level / 2, 0.5 + level / 2)
-        rows, columns = (tuple(factor.quantile(tail) for tail in tails) for factor in self.factors_)
-        return rows, columns
 
 
 def _whole_grid(coded: Observed, whose: str) -> Observed:

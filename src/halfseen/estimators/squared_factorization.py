@@ -8,6 +8,7 @@ import numpy as np
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
+from halfseen.errors import ParameterError
 from halfseen.estimators.base import Factorization
 from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.likelihoods import Likelihood, Squared
@@ -44,6 +45,17 @@ class SquaredFactorization(PredictiveMixin, Factorization):
 
     def _settle_l2(self, observed: Observed) -> None:
         self.l2_ = L2_SHARE * float(np.sqrt(observed.shape).sum()) if self.l2 is None else float(self.l2)
+
+    def _start(self, task: Task, solver: Solver[Any]) -> tuple[Array, Array]:
+        W, H = super()._start(task, solver)
+        for name, factor in (("W0", W), ("H0", H)):
+            zeros = np.flatnonzero(~factor.any(axis=1))
+            if zeros.size:
+                raise ParameterError(
+                    f"{name} of init must have a number above 0 in every row: a row of zeros never leaves 0. "
+                    f"Found only zeros in row {zeros[0]}. Start it elsewhere."
+                )
+        return W, H
 
     def _named_start(
         self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState

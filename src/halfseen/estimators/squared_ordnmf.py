@@ -30,7 +30,8 @@ class SquaredOrdNMF(OrdinalMixin, SquaredFactorization):
     ----------
     n_components : the number k of components.
     levels : the levels from the lowest to the highest; None takes the different values of the data.
-    thresholds : the thresholds 1 = b_0 < ... < b_{V-1} between levels 0..V; None learns them.
+    thresholds : the thresholds b_0 < ... < b_{V-1} between levels 0..V, which are divided by the first; None learns
+        them.
     level_weight : how much a seen cell counts: "levels", in proportion to its level (the mean is 1); None, once; or
         weights of your own, a list with one for each level that can be seen, from the lowest to the highest, or a dict
         from level to weight. What is not seen counts once: weights below 1 trust what is seen less than that.
@@ -39,8 +40,8 @@ class SquaredOrdNMF(OrdinalMixin, SquaredFactorization):
         0.72 was read off two MovieLens sets, one of them by its test cells: hold cells out to choose your own.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
-    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations, and
-        most often a better end.
+    accelerate : let iterations start ahead of the last one, by momentum, and keep only what gains: fewer of them, and
+        most often a better end. False gives the plain iterations.
     init : "random" or a pair of arrays (W0, H0).
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.

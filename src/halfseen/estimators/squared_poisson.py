@@ -26,8 +26,8 @@ class SquaredPoisson(SquaredFactorization):
         `SquaredOrdNMF` does, where it is told why: hold cells out to choose your own.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
-    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations, and
-        most often a better end.
+    accelerate : let iterations start ahead of the last one, by momentum, and keep only what gains: fewer of them, and
+        most often a better end. False gives the plain iterations.
     init : "random" or a pair of arrays (W0, H0).
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.

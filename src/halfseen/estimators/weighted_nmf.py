@@ -31,7 +31,8 @@ class WeightedNMF(Factorization):
     l1, l2 : penalties l1 * sum(F) + l2 / 2 * sum(F**2) on both factors.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
-    accelerate : let every iteration start ahead of the last one, and keep only what gains: fewer iterations.
+    accelerate : let iterations start ahead of the last one, by momentum, and keep only what gains: fewer of them. False
+        by default: the plain updates are those of the literature, step by step.
     init : "random" (uniform, scaled to the mean of the data), "rank-one" (around the best rank-one factors of what was
         seen, as `RankOneNMF` finds them: rows and columns start at their sizes) or a pair of arrays (W0, H0).
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.

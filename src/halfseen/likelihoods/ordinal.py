@@ -125,6 +125,8 @@ class Ordinal(LearningLikelihood):
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""
         counts, below = of_counts[1:], np.cumsum(of_means)[1:] + unseen_mean
+        if not counts.any():  # every x has gone to 0, and tells nothing of thresholds
+            return self
         more = _pin(counts, below) if self.pinned else 0.0
         return replace(self, decrements=counts / (below + more))
 

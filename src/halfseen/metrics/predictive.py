@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
@@ -69,6 +70,7 @@ def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> N
             f"model must be one that data can be drawn from. Found a {type(model).__name__}. "
             "Fit OrdNMF, SquaredOrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson or SquaredPoisson."
         )
+    check_is_fitted(model)
     wishes = {"n": n, "level": level, "edges": edges, "random_state": random_state}
     rules = {"n": checks.whole(1), "level": checks.between(0.0, 1.0), "edges": checks.rising(above=0.0)}
     checks.check_parameters(wishes, {**rules, "random_state": checks.seed()})

@@ -15,14 +15,14 @@ which therefore never falls.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaincinv, gammaln
 
 from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.priors import GammaPrior
-from halfseen.solvers.base import Solver, State, positive
+from halfseen.solvers.base import State, positive
 from halfseen.solvers.task import Task
+from halfseen.solvers.variational import Variational
 
 
 class GammaFactor(NamedTuple):
@@ -41,29 +41,26 @@ class GammaFactor(NamedTuple):
     def starts_from(self) -> tuple[str, ...]:
         return "mean", "geometric"
 
+    def drawn(self, random: np.random.Generator) -> Array:
+        """A draw of every entry; one that no epoch has given a spread is its mean."""
+        spread = np.isfinite(self.shape)
+        drawn = random.standard_gamma(np.where(spread, self.shape, 1.0)) / np.where(spread, self.rate, 1.0)
+        return np.where(spread, drawn, self.mean).astype(self.mean.dtype)
 
-class Gamma(Solver[GammaFactor]):
+    def quantile(self, part: float) -> Array:
+        """Below which number this part of every entry's mass is."""
+        spread = np.isfinite(self.shape)
+        shape, rate = (np.where(spread, array, 1.0) for array in (self.shape, self.rate))
+        return np.where(spread, gammaincinv(shape, part) / rate, self.mean).astype(self.mean.dtype)
+
+
+class Gamma(Variational[GammaFactor]):
     """Joint: the shapes of rows and columns come from the same x~; the columns' rates from the new row means."""
 
     name = "gamma"
-    falls = False
-    #: Momentum in the wild first epochs makes more components die, and the bound end lower.
-    settling = 3e-3
-    start_needs = ", in every row at least one above 0"
-
-    def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
-        self.priors = {Side.ROWS: rows or GammaPrior(), Side.COLUMNS: columns or GammaPrior()}
 
     def check(self, likelihood: Likelihood) -> None:
         self._needs(likelihood.push_is_constant, likelihood, "whose push does not depend on x, such as Poisson's")
-
-    def starts(self, factor: Array) -> bool:
-        """A row of zeros has no distribution: nothing could ever lift it."""
-        return bool(np.all(factor.sum(axis=1) > 0))
-
-    def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
-        """Means from Gamma(1, 1), as in the paper."""
-        return random.standard_gamma(1.0, size=size)
 
     def begin(self, task: Task, W: Array, H: Array) -> State[GammaFactor]:
         rows, columns = self.begin_factor(W), self.begin_factor(H)
@@ -129,10 +126,6 @@ class Gamma(Solver[GammaFactor]):
 
         *arrays, gain, pushed = engine.each(posterior, P, Q, near.geometric, b, into=(P,))
         return GammaFactor(*arrays), engine.total(_itself, gain), engine.total(_itself, pushed)
-
-    def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
-        """The bound's relative rise is at most tol."""
-        return current - previous <= tol * abs(current)
 
     def blank(self, average: Array, count: int, side: Side) -> GammaFactor:
         """The prior's shape around the average: such a row is as uncertain as the prior."""

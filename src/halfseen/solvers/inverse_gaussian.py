@@ -22,10 +22,10 @@ from scipy.special import gammaln
 from halfseen.arrays import Array, floored
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.priors import GammaPrior
 from halfseen.solvers import gig
-from halfseen.solvers.base import Solver, State, positive
+from halfseen.solvers.base import State, positive
 from halfseen.solvers.task import Task
+from halfseen.solvers.variational import Variational
 
 #: How often a step of the likelihood's own parameters is halved before it is given up until the next epoch.
 _MOST_HALVINGS = 8
@@ -66,30 +66,17 @@ class InverseGaussianFactor(NamedTuple):
         return values
 
 
-class InverseGaussian(Solver[InverseGaussianFactor]):
+class InverseGaussian(Variational[InverseGaussianFactor]):
     """Alternating: both x are taken anew between the rows' half-step and the columns'; the likelihood is refitted last.
 
     Its Bessel functions are SciPy's: it runs where arrays are NumPy's.
     """
 
     name = "inverse-Gaussian"
-    falls = False
-    start_needs = ", in every row at least one above 0"
-
-    def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
-        self.priors = {Side.ROWS: rows or GammaPrior(), Side.COLUMNS: columns or GammaPrior()}
 
     def check(self, likelihood: Likelihood) -> None:
         need = "whose push is a constant divided by x, such as that of gamma noise"
         self._needs(likelihood.push_is_inverse, likelihood, need)
-
-    def starts(self, factor: Array) -> bool:
-        """A row of zeros has no distribution: nothing could ever lift it."""
-        return bool(np.all(factor.sum(axis=1) > 0))
-
-    def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
-        """Means from Gamma(1, 1), as in `ordnmf-2020`."""
-        return random.standard_gamma(1.0, size=size)
 
     def begin(self, task: Task, W: Array, H: Array) -> State[InverseGaussianFactor]:
         # The bound of a start without a distribution is not defined: any first epoch is a gain.
@@ -162,10 +149,6 @@ class InverseGaussian(Solver[InverseGaussianFactor]):
                 return task.under(new), new_gain
             new = new.halfway(likelihood)
         return task, gain
-
-    def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
-        """The bound's relative rise is at most tol."""
-        return current - previous <= tol * abs(current)
 
     def blank(self, average: Array, count: int, side: Side) -> InverseGaussianFactor:
         """The prior around the average: such a row is as uncertain as the prior."""

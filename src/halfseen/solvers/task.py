@@ -103,7 +103,8 @@ class Task:
         if likelihood is self.likelihood:
             return self
         other = replace(self, likelihood=likelihood)
-        other.__dict__["grams"] = self.grams
+        # What is known of cells and factors stays known, whatever the likelihood.
+        other.__dict__.update(grams=self.grams, _heard_by_side=self._heard_by_side)
         return other
 
     def push(self) -> Any:
@@ -169,21 +170,22 @@ class Task:
             return Q
         # Where cells of weight 0 take all of the grid's push away, what is left is rounding, and no push.
         xp = namespace(Q)
-        return xp.where(xp.asarray(self._heard[side]) & (Q > 0), Q, 0.0)
+        return xp.where(xp.asarray(self._heard(side)) & (Q > 0), Q, 0.0)
 
-    @cached_property
-    def _heard(self) -> dict[Side, Array]:
-        """Which rows and which columns, each as one column, have a cell that counts: a seen one, or an unseen zero."""
-        observed = self.cells.observed
-        seen = observed.firsts if observed.firsts is not None else np.ones(observed.nnz, bool)
-        heard = {}
-        for axis, (side, place) in enumerate(
-            {Side.ROWS: observed.row_of_cell(), Side.COLUMNS: observed.indices}.items()
-        ):
+    def _heard(self, side: Side) -> Array:
+        """Which rows (or columns), as one column, have a cell that counts: a seen one, or an unseen zero."""
+        if side not in self._heard_by_side:
+            observed, axis = self.cells.observed, 0 if side is Side.ROWS else 1
+            place = observed.row_of_cell() if side is Side.ROWS else observed.indices
+            seen = observed.firsts if observed.firsts is not None else np.ones(observed.nnz, bool)
             weight = np.bincount(place, observed.weights, minlength=observed.shape[axis])
             places = np.bincount(place, seen, minlength=observed.shape[axis])
-            heard[side] = ((weight > 0) | (places < observed.shape[1 - axis]))[:, None]
-        return heard
+            self._heard_by_side[side] = ((weight > 0) | (places < observed.shape[1 - axis]))[:, None]
+        return self._heard_by_side[side]
+
+    @cached_property
+    def _heard_by_side(self) -> dict[Side, Array]:
+        return {}
 
     def divergence(self, x: Any, W: Any, H: Any) -> float:
         """The summed divergence between what was seen and x, over the seen cells or, where zeros count, over all."""

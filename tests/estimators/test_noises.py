@@ -250,7 +250,7 @@ def test_a_grid_too_large_to_be_spelled_out_is_refused(monkeypatch):
     ("ask", "sentence"),
     [
         ({"noise": "normal"}, "noise must be one of 'inverse-gamma', 'exponential', 'gamma'. Found 'normal'"),
-        ({"noise": "gamma", "noise_shape": 0.0}, "noise_shape must be a finite number above 0. Found 0.0"),
+        ({"noise": "gamma", "noise_shape": 0.0}, "noise_shape must be a finite number of at least 0.1. Found 0.0"),
         ({"noise_shape": 2.0}, "noise_shape must be 1 with inverse-gamma noise, which is not linear .* Found 2.0"),
         ({"noise": "exponential", "noise_shape": 2.0}, 'noise_shape must be 1 with exponential .*Use noise="gamma"'),
         ({"noise": "gamma", "thresholds": [1.0]}, "thresholds must stand between the 3 levels: 2 of them. Found 1."),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen import CompoundPoisson, OrdNMF, PoissonFactorization, Quantizer, SquaredOrdNMF, WeightedNMF
+from halfseen import CompoundPoisson, Observed, OrdNMF, PoissonFactorization, Quantizer, SquaredOrdNMF, WeightedNMF
 from halfseen.errors import DataError, ParameterError
 from halfseen.metrics import predictive_check
 from tests.estimators.test_ordnmf import levels_matrix
@@ -94,3 +94,23 @@ def test_what_can_not_be_checked():
     assert str(caught.value) == "edges must be None for OrdNMF, which has levels. Found [1, 2]. Leave them out."
     with pytest.raises(DataError, match=r"^X must be data, as for fit\. Found None\."):
         predictive_check(model, None)
+
+
+def repeated(unseen):
+    rows, columns, values = ([0, 1, 0], [0, 1, 1], [1.0, 2.0, 1.0])
+    cells = (np.repeat(one, 40) for one in (rows, columns, values))
+    return Observed.from_cells(*cells, tuple(np.array([2, 2])), unseen=unseen, duplicates="keep")
+
+
+def test_cells_seen_oftener_leave_the_places_of_a_grid_as_they_are():
+    model = OrdNMF(1, random_state=0, max_iter=5, tol=0).fit(repeated("zero"))
+    assert_array_equal(predictive_check(model, repeated("zero"), 1).observed, [1, 80, 40])
+
+
+def test_a_place_that_was_seen_oftener_is_drawn_once(tmp_path):
+    model = OrdNMF(1, random_state=0, max_iter=5, tol=0, unseen="missing").fit(repeated("missing"))
+    drawn = model.sample(1, random_state=0)[0]
+    assert drawn.has_canonical_format
+    assert drawn.nnz == 3
+    model.save(tmp_path / "model.hs")  # a shape of NumPy's integers must not stop this
+    assert (tmp_path / "model.hs").exists()

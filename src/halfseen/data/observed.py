@@ -81,6 +81,7 @@ class Observed:
         chosen.
         """
         cells = Cells(np.asarray(rows), np.asarray(columns), values, weights)
+        shape = (int(shape[0]), int(shape[1]))  # NumPy's integers are no JSON
         return cls._of_cells(cells, shape, unseen, (row_labels, column_labels), duplicates, zeros, allow_empty)
 
     @classmethod

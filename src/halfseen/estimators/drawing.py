@@ -96,10 +96,14 @@ def drawn_everywhere(W: Array, H: Array, draw: Draw, random: np.random.Generator
 
 
 def drawn_at_seen(W: Array, H: Array, seen: Seen, draw: Draw, random: np.random.Generator) -> sparse.csr_array:
-    """A value for every cell that was seen; zeros are stored."""
-    rows = np.repeat(np.arange(len(W)), np.diff(seen.indptr))
-    values = np.empty(seen.indices.size)
+    """A value for every place that was seen, once or oftener; zeros are stored."""
+    rows, columns = np.repeat(np.arange(len(W)), np.diff(seen.indptr)), seen.indices
+    first = np.ones(columns.size, bool)
+    first[1:] = (np.diff(rows) > 0) | (np.diff(columns) != 0)  # cells of one place stand side by side
+    rows, columns = rows[first], columns[first]
+    values = np.empty(columns.size)
     for start in range(0, values.size, CELLS_AT_A_TIME):
         part = slice(start, start + CELLS_AT_A_TIME)
-        values[part] = draw(products_at(W, H, rows[part], seen.indices[part]), random)
-    return sparse.csr_array((values, seen.indices.copy(), seen.indptr.copy()), shape=(len(W), len(H)))
+        values[part] = draw(products_at(W, H, rows[part], columns[part]), random)
+    indptr = np.searchsorted(rows, np.arange(len(W) + 1))
+    return sparse.csr_array((values, columns, indptr), shape=(len(W), len(H)))

@@ -44,7 +44,7 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
     levels : the levels from the lowest to the highest, numbers or texts; None takes the different values of the data.
     thresholds : the thresholds b_0 < ... < b_{V-1} between levels 0..V; None learns them.
     noise : "inverse-gamma", "exponential" or "gamma".
-    noise_shape : shape of gamma noise, above 0; the larger, the less noise. The other two have shape 1.
+    noise_shape : shape of gamma noise, 0.1 or more; the larger, the less noise. The other two have shape 1.
     prior_shape : shape a of the gamma priors; small ones make factors sparse. None takes the paper's 0.3 or, under
         exponential and gamma noise, 1: there, entries with a shape below 1/2 die out early and never come back.
     prior_rate : rate b of the gamma priors; None learns one for every row and every column.
@@ -80,7 +80,7 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
         **OrdinalMixin.rules_of_levels,
         "prior_shape": checks.number(0.0, above=True, or_none=True),
         "noise": checks.one_of(*NOISES),
-        "noise_shape": checks.number(0.0, above=True),
+        "noise_shape": checks.number(0.1),
     }
 
     def __init__(

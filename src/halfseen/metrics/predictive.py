@@ -59,9 +59,9 @@ def predictive_check(
     _check(model, n, level, edges, random_state)
     labels, histogram = _classes(model, edges)
     random = check_random_state(random_state)
-    drawn = np.stack([_counted(model, histogram, model.sample(1, random)[0].data) for _ in range(n)])
+    drawn = np.stack([_of_sample(model, histogram, model.sample(1, random)[0].data) for _ in range(n)])
     low, high = np.quantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-    return PredictiveCheck(labels, _counted(model, histogram, _values(model, X)), drawn.mean(axis=0), low, high)
+    return PredictiveCheck(labels, _of_data(model, histogram, X), drawn.mean(axis=0), low, high)
 
 
 def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> None:
@@ -99,17 +99,17 @@ def _span(low: float, high: float) -> str:
     return f"{low:g}" if high <= low else f"{low:g}-{high:g}"
 
 
-def _values(model: Any, X: Any) -> Array:
-    """The values of the cells of X that are in the model's rows and columns, as data drawn have them."""
+def _of_data(model: Any, histogram: Histogram, X: Any) -> Array:
+    """The histogram of the cells of X that are in the model's rows and columns; unseen places of a grid are at 0."""
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
     cells = matched(read_cells(X, "X", model.unseen, model._fitted_names()), shape, labels, "X", duplicates="keep")
-    values: Array = model._valued(model._counted(cells).values)
-    return values
+    counts = histogram(model._valued(model._counted(cells).values))
+    counts[0] += cells.unseen_places if model.unseen == "zero" else 0
+    return counts
 
 
-def _counted(model: Any, histogram: Histogram, values: Array) -> Array:
-    """The histogram; what is not stored of a grid is at level 0."""
+def _of_sample(model: Any, histogram: Histogram, values: Array) -> Array:
+    """The histogram of a data set drawn; what is not stored of a grid is at level 0."""
     counts = histogram(values)
-    if model.unseen == "zero":
-        counts[0] += len(model.W_) * len(model.H_) - values.size
+    counts[0] += len(model.W_) * len(model.H_) - values.size if model.unseen == "zero" else 0
     return counts

@@ -1,4 +1,4 @@
-"""The public tables that can be loaded by name: where each comes from, its terms, whom to cite, its files."""
+"""The public data that can be loaded by name: where each comes from, its terms, whom to cite, its files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from halfseen.data.shelf import Source, StoredFile
 
 UCI_TERMS = "CC BY 4.0"
 KAGGLE_TERMS = "see the Kaggle page"
+GROUPLENS_TERMS = "GroupLens: research use; no redistribution and no commercial use without permission"
+MOVIELENS_PAPER = (
+    "Harper and Konstan (2015), The MovieLens datasets: history and context, ACM Transactions on Interactive "
+    "Intelligent Systems 5(4), 19"
+)
 
 #: In the order of Table 1 of Ghalamkari and Sugiyama (2022), without two that are not offered.
 TABULAR = {
@@ -195,3 +200,136 @@ TABULAR = {
         ),
     ),
 }
+
+
+def _movielens_100k(*files: StoredFile) -> Source:
+    return Source(
+        title="MovieLens 100K",
+        address="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
+        terms=GROUPLENS_TERMS,
+        citation=MOVIELENS_PAPER,
+        files=files,
+    )
+
+
+#: Ratings and play counts: one cell a line.
+RATINGS = {
+    "movielens-100k": _movielens_100k(
+        StoredFile("movielens-100k/u.data", "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490")
+    ),
+    "movielens-1m": Source(
+        title="MovieLens 1M",
+        address="https://files.grouplens.org/datasets/movielens/ml-1m.zip",
+        terms=GROUPLENS_TERMS,
+        citation=MOVIELENS_PAPER,
+        files=(
+            StoredFile(
+                "movielens-1m/ratings.dat",
+                others=(  # the same lines without their times
+                    StoredFile(
+                        "movielens-1m/ratings_notime.dat",
+                        "2dad134c8b493373beed8d2a42e18ec2a93606fd957bd76c0bfbdef5c514b985",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "movielens-latest-small": Source(
+        title="MovieLens latest-small (9/2018)",
+        address="https://files.grouplens.org/datasets/movielens/ml-latest-small.zip",
+        terms="GroupLens: research use; redistribution on the same terms only; no commercial use without permission",
+        citation=MOVIELENS_PAPER,
+        files=(
+            StoredFile(
+                "movielens-latest-small/ratings.csv",
+                "aa289ca83157595d0df6aea1be6a4ded676ddc4385472e8313a8ed9805352646",
+                others=(  # with the line ends of Unix
+                    StoredFile(
+                        "movielens-latest-small/ratings.csv",
+                        "80da8b3393dae325bbba5a31f291a6ba55d8d4f4396de3c456f2c1635b1b70e8",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "movielens-20m": Source(
+        title="MovieLens 20M",
+        address="https://files.grouplens.org/datasets/movielens/ml-20m.zip",
+        terms=GROUPLENS_TERMS,
+        citation=MOVIELENS_PAPER,
+        files=(StoredFile("movielens-20m/ratings.csv"),),
+    ),
+    "movietweetings-100k": Source(
+        title="MovieTweetings 100K",
+        address="https://github.com/sidooms/MovieTweetings",
+        terms="MIT licence",
+        citation="Dooms, De Pessemier and Martens (2013), MovieTweetings: a movie rating dataset collected from "
+        "Twitter, CrowdRec at RecSys",
+        files=(
+            StoredFile(
+                "movietweetings-100k/ratings.dat", "c0dd868c2632d10002ebc928ddc5345f33adeaa59eca52c2941c26a2c5e36fd6"
+            ),
+        ),
+    ),
+    "lastfm-hetrec2011": Source(
+        title="Last.fm play counts (HetRec 2011)",
+        address="https://files.grouplens.org/datasets/hetrec2011/hetrec2011-lastfm-2k.zip",
+        terms="non-commercial research; cite Last.fm too",
+        citation="Cantador, Brusilovsky and Kuflik (2011), Second workshop on information heterogeneity and fusion in "
+        "recommender systems, RecSys, 387-388",
+        files=(
+            StoredFile(
+                "lastfm-hetrec2011/user_artists.dat", "254272fa721c3935e8be286d28c051b206844307128698ab4eaa41d483379416"
+            ),
+        ),
+    ),
+    "taste-profile": Source(
+        title="Taste Profile (Echo Nest)",
+        address="http://millionsongdataset.com/tasteprofile/",
+        terms="research use; see the page",
+        citation="Bertin-Mahieux, Ellis, Whitman and Lamere (2011), The million song dataset, ISMIR, 591-596",
+        files=(StoredFile("taste-profile/train_triplets.txt"),),
+    ),
+}
+
+#: The published splits of MovieLens 100K: the sha256 of training and test cells.
+_SPLIT_DIGESTS = {
+    "u1": (
+        "ce253ec86c448b44fb3ba9a30d12dcfc2e9210cbde71efada3730c22e9ac212a",
+        "18c6014a4b2c7324f250a63f8904a7b16b2b19f911129e346141507b0cbac950",
+    ),
+    "u2": (
+        "6c06f0b5df4b256da1a994f3ac66edc8da4d3f09bc9282df6b14d893366d703e",
+        "4de658d1e04ed9104629509a2e2528fce833ac8e048280183f1df167632038c3",
+    ),
+    "u3": (
+        "afdc155c291c6edc41c0407e39d7462eb98d341e064f0b0a12175b80b3c4af5d",
+        "0f548b51c78327de4c156461d3e430b7e5579fe2b5681586a59416e48fd35f6d",
+    ),
+    "u4": (
+        "219f0f4d40dfe9c5141d425f53fa91ee23ed275f14e280bbf1b50117afb064ca",
+        "7c02ad0a1e7ab1083c8b9d4b627203a051dd7b5eab46d99fa44de33470de8db9",
+    ),
+    "u5": (
+        "a9574e59ce961eec2121627760b6e9b0974ce1637b3fe69ac32cb14a4bfab485",
+        "351cc52e0d15b6c721466276fc24671d40936899e3d01fadeaf312915b8c5634",
+    ),
+    "ua": (
+        "67b5bcdb380c29f85d56a012ecd88612ae020f30a6730d117a334ee8203b91f2",
+        "d0497e202417720f57a184ec8c66be2d1afa4ff41bb53787c57b28d6bf79bc42",
+    ),
+    "ub": (
+        "237254d253b6ad7de84f919d041055428646254f34ed8f562703c899430cd881",
+        "d54a72d05730d5892062734b2bec73e976f9b713d18c828a18b968d6cce442da",
+    ),
+}
+
+MOVIELENS_SPLITS = {
+    split: _movielens_100k(
+        *(StoredFile(f"movielens-100k/{split}.{part}", sha) for part, sha in zip(("base", "test"), both, strict=True))
+    )
+    for split, both in _SPLIT_DIGESTS.items()
+}
+
+#: Everything that has a name.
+SOURCES = TABULAR | RATINGS

@@ -13,16 +13,25 @@ import numpy as np
 from halfseen.data.labels import text_array
 from halfseen.data.observed import Observed
 from halfseen.data.preparing import as_in_a1gm
+from halfseen.data.ratings import load_ratings, load_split, ratings_names
 from halfseen.data.readers import observe
 from halfseen.data.shelf import Source, data_folder
 from halfseen.data.tabular import load_tabular, source, tabular_names
+from halfseen.data.thinning import as_in_ordnmf, draw_active, k_core, keep_active
 
 __all__ = [
     "Source",
     "as_in_a1gm",
+    "as_in_ordnmf",
     "data_folder",
+    "draw_active",
+    "k_core",
+    "keep_active",
     "load_movietweetings",
+    "load_ratings",
+    "load_split",
     "load_tabular",
+    "ratings_names",
     "source",
     "tabular_names",
 ]

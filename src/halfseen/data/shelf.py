@@ -17,10 +17,18 @@ VARIABLE = "HALFSEEN_DATA"
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a dataset: its place in the data folder, and the sha256 of what is in it, gzip unpacked."""
+    """A file of a dataset: its place in the data folder, and the sha256 of what is in it, gzip unpacked.
+
+    Where no sha256 is known (None), any contents are taken. `others` hold the same cells, written or named otherwise.
+    """
 
     path: str
-    sha256: str
+    sha256: str | None = None
+    others: tuple[StoredFile, ...] = ()
+
+    def digests(self, place: str) -> set[str | None]:
+        """What may be in a file that lies at this place."""
+        return {file.sha256 for file in (self, *self.others) if _plain(file.path) == _plain(place)}
 
 
 @dataclass(frozen=True)
@@ -53,8 +61,9 @@ def paths_of(source: Source) -> list[Path]:
     """The files of a dataset in the data folder; an absent one is refused, one with other contents warned of."""
     paths = []
     for file in source.files:
-        path = _found(file.path, source)
-        if (digest := _digest(path)) != file.sha256:
+        name = _found(file, source)
+        path, known = data_folder() / name, file.digests(name)
+        if None not in known and (digest := _digest(path)) not in known:
             warnings.warn(
                 f"{path} should hold the data that are known here, of sha256 {file.sha256}. Found {digest}. "
                 f"It is read as it is; if the numbers look wrong, get it again from {source.address}.",
@@ -65,18 +74,23 @@ def paths_of(source: Source) -> list[Path]:
     return paths
 
 
-def _found(file: str, source: Source) -> Path:
-    """The file under its name, or packed by gzip, or unpacked."""
+def _found(file: StoredFile, source: Source) -> str:
+    """The name under which a file lies in the data folder: its own, or packed by gzip, or unpacked, or another's."""
     folder = data_folder()
-    plain = file.removesuffix(".gz")
-    for name in (file, plain, f"{plain}.gz"):
-        if os.path.exists(folder / name):
-            return folder / name
+    plain = _plain(file.path)
+    for one in (file, *file.others):
+        for name in (one.path, _plain(one.path), f"{_plain(one.path)}.gz"):
+            if os.path.exists(folder / name):
+                return name
     raise DataError(
         f"The data {source.title!r} need the file {plain}, or the same packed as .gz, in the data folder. "
         f"Found neither in {folder}. Get it from {source.address} and save it as {folder / plain}, "
         f"or set {VARIABLE} to a folder that holds it."
     )
+
+
+def _plain(name: str) -> str:
+    return name.removesuffix(".gz")
 
 
 def _digest(path: Path) -> str:

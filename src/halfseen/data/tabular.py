@@ -10,7 +10,7 @@ import numpy as np
 from halfseen.checks import check_parameters, one_of
 from halfseen.data import headings
 from halfseen.data.arrays import dense_cells
-from halfseen.data.catalogue import TABULAR
+from halfseen.data.catalogue import SOURCES, TABULAR
 from halfseen.data.columns import Columns, line_of, named_table, picked, sheet_columns, text_columns
 from halfseen.data.labels import text_array
 from halfseen.data.observed import Observed
@@ -41,7 +41,7 @@ def load_tabular(name: str, *, prepared: bool = False) -> Observed:
     the counts but a value among the standard deviations, as in the paper. credit_approval has the class A16 as 1 for
     "+" and 0 for "-". heart_disease, lung_cancer, arrhythmia and hcc_survival have their class among the columns.
     """
-    _check_name(name)
+    check_parameters({"name": name}, {"name": one_of(*TABULAR)})
     columns = READERS[name](*paths_of(TABULAR[name]))
     array = np.column_stack(list(columns.values()))
     observed = Reading().observed(dense_cells(array), array.shape, column_labels=text_array(columns))
@@ -54,13 +54,9 @@ def tabular_names() -> tuple[str, ...]:
 
 
 def source(name: str) -> Source:
-    """Where a table comes from: title, address, terms, citation and files."""
-    _check_name(name)
-    return TABULAR[name]
-
-
-def _check_name(name: str) -> None:
-    check_parameters({"name": name}, {"name": one_of(*TABULAR)})
+    """Where a table, or a set of ratings or counts, comes from: title, address, terms, citation and files."""
+    check_parameters({"name": name}, {"name": one_of(*SOURCES)})
+    return SOURCES[name]
 
 
 def _headed(*keep: str) -> Reader:

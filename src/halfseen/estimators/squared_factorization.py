@@ -15,7 +15,7 @@ from halfseen.likelihoods import Likelihood, Squared
 from halfseen.priors import Penalty
 from halfseen.solvers import Multiplicative, PointFactor, Solver, Task
 
-#: l2 by default, as a part of sqrt(n) + sqrt(m); read off MovieLens 1M and, by its test cells, 100K: not yet validated.
+#: l2 by default, as a part of sqrt(n) + sqrt(m); how it was found, and where it is too small: docs/methods.md.
 L2_SHARE = 0.72
 #: The exponent that is tried first, without momentum and with it; an iteration that it spoils is done again with 1/2.
 EAGER = {False: 0.95, True: 0.65}

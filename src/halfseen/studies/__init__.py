@@ -10,7 +10,7 @@ from halfseen.errors import ParameterError
 from halfseen.studies.base import Column, Picture, Result, Study, Table
 
 #: Every study, in the order in which they are listed and run.
-NAMES = ("a1gm/table1", "a1gm/figure5")
+NAMES = ("a1gm/table1", "a1gm/figure5", "ordnmf/table2", "ordnmf/table3", "ordnmf/figure4")
 
 __all__ = ["NAMES", "Column", "Picture", "Result", "Study", "Table", "chosen", "study"]
 

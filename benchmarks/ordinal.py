@@ -1,0 +1,130 @@
+"""Ordinal factorization of a million stars: OrdNMF beside plain NumPy, with and without momentum; SquaredOrdNMF
+
+MovieLens 1M, 80 % of its cells, where the data folder has it; else as many skewed cells with random stars. The NumPy
+program is a straightforward one of the paper's algorithm: it gathers arrays of cells x components for the dot products,
+and multiplies sparse by dense matrices for the sums. Memory is the peak over the input, counted by tracemalloc.
+"""
+
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.measuring import table
+from halfseen import Observed, OrdNMF, SquaredOrdNMF
+from halfseen.data import split_cells
+from halfseen.data.datasets import load_ratings
+from halfseen.data.synthetic import skewed_cells
+from halfseen.errors import DataError
+from halfseen.metrics import ndcg_at_k
+from tests.ordinal.oracle import ordnmf_cells
+
+K = 100
+
+
+def run() -> list[str]:
+    name, ratings = _ratings()
+    train, test = split_cells(ratings, test_size=0.2, random_state=0)
+    single = replace(train, values=train.values.astype(np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [
+            f"{name}, {train.nnz:,} cells.",
+            "",
+            *_iterations(train, single),
+            "",
+            *_momentum(train),
+            "",
+            *_ranking(train, single, test),
+        ]
+
+
+def _ratings() -> tuple[str, Observed]:
+    try:
+        return "MovieLens 1M", replace(load_ratings("movielens-1m"), unseen="zero")
+    except DataError:
+        n, m, nnz = 6_040, 3_706, 1_000_000
+        stars = np.random.default_rng(0).integers(1, 6, nnz).astype(np.float64)
+        return "Random stars", Observed.from_cells(*skewed_cells(n, m, nnz, 0), stars, (n, m), unseen="zero")
+
+
+def _iterations(train: Observed, single: Observed) -> list[str]:
+    """One iteration of the same algorithm, from the same start."""
+    random = np.random.RandomState(0)
+    start = tuple(random.standard_gamma(1.0, (size, K)) for size in train.shape)
+
+    def numpy_run(iterations: int) -> Iterator[Any]:
+        cells = train.row_of_cell(), train.indices, train.values.astype(np.int64)
+        return ordnmf_cells(*cells, train.shape, *start, iterations)
+
+    seconds = _median_seconds(numpy_run(5))
+    peak = _peak(lambda: list(numpy_run(2)))
+    rows = [("NumPy and SciPy", f"{1e3 * seconds:.0f}", "", f"{peak / 1e6:.0f}", "")]
+    for what, data in (("OrdNMF", train), ("OrdNMF, float32", single)):
+        ours = OrdNMF(K, init=start, accelerate=False, max_iter=25, tol=0.0, n_jobs=2)
+        faster = seconds / float(np.median(np.diff(ours.fit(data).trace_["seconds"])))
+        held = _peak(lambda ours=ours, data=data: ours.set_params(max_iter=3).fit(data))
+        rows.append(
+            (what, f"{1e3 * seconds / faster:.1f}", f"**{faster:.1f}**", f"{held / 1e6:.0f}", f"{held / peak:.2f}")
+        )
+    return table(("one iteration, k = 100", "ms", "times as fast", "peak, MB", "of NumPy's"), rows)
+
+
+def _momentum(train: Observed) -> list[str]:
+    """Time to where the plain algorithm stops."""
+    rows = []
+    for seed in range(2):
+        plain, quick = (
+            OrdNMF(K, accelerate=accelerate, random_state=seed, n_jobs=2).fit(train).trace_
+            for accelerate in (False, True)
+        )
+        there = int(np.argmax(quick["objective"] >= plain["objective"][-1]))
+        reached = bool(quick["objective"][there] >= plain["objective"][-1])
+        rows.append(
+            (
+                seed,
+                f"{len(plain['seconds'])}, {plain['seconds'][-1]:.1f} s, {plain['objective'][-1]:.0f}",
+                f"{len(quick['seconds'])}, {quick['seconds'][-1]:.1f} s, {quick['objective'][-1]:.0f}",
+                f"**{quick['seconds'][there] / plain['seconds'][-1]:.2f}**" if reached else "never",
+            )
+        )
+    return table(("seed", "plain: iterations, time, bound", "with momentum", "time to plain's bound, of plain's"), rows)
+
+
+def _ranking(train: Observed, single: Observed, test: Observed) -> list[str]:
+    """SquaredOrdNMF by its defaults, and how long the ranking metric takes."""
+    rows = []
+    for what, data in (("float64", train), ("float32", single)):
+        started = perf_counter()
+        model = SquaredOrdNMF(200, random_state=0, n_jobs=2).fit(data)
+        fitted = perf_counter() - started
+        started = perf_counter()
+        first = ndcg_at_k(model, data, test, k=100, relevant=1)
+        ranked = perf_counter() - started
+        others = [ndcg_at_k(model, data, test, k=100, relevant=s) for s in (3, 4, 5)]
+        scores = " / ".join(f"{score:.3f}" for score in (first, *others))
+        rows.append((what, model.n_iter_, f"**{fitted:.1f}**", scores, f"{ranked:.2f}"))
+    header = ("SquaredOrdNMF, k = 200", "iterations", "fit, s", "NDCG@100, stars of 1 / 3 / 4 / 5", "ndcg_at_k, s")
+    return table(header, rows)
+
+
+def _median_seconds(iterations: Iterator[Any]) -> float:
+    """An iteration's, the first left out."""
+    times = [perf_counter()]
+    for _ in iterations:
+        times.append(perf_counter())
+    return float(np.median(np.diff(times)[1:]))
+
+
+def _peak(work: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak - before

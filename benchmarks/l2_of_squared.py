@@ -2,7 +2,7 @@
 
 Test cells stay untouched: a fifth of the training cells of a split is held out. NDCG@100 after one fit for every part
 (share) tried, at the lowest and at a high threshold s of relevance. "loss": by how much the default is behind the best.
-It takes half an hour; `python -m benchmarks l2_of_squared` runs it, `python -m benchmarks` does not.
+It takes long: `python -m benchmarks l2_of_squared` runs it, `python -m benchmarks` does not.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -49,9 +49,9 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    edges : ascending numbers above 0, so that nothing stays nothing; [1, 2, 5, 10, 20, 50, 100, 200, 500] is what
-        Gouvert, Oberlin & Févotte (2020) use for play counts. Or "quantiles": edges are learned from the values above 0
-        that `fit` sees, the lowest of them first, so that each level has about as many.
+    edges : ascending numbers above 0, so that nothing stays nothing; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where
+        the classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. Or "quantiles": edges are learned from
+        the values above 0 that `fit` sees, the lowest of them first, so that each level has about as many.
     n_levels : how many levels above 0 are learned by "quantiles"; fewer where one value alone fills several.
 
     Attributes

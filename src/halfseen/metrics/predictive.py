@@ -16,7 +16,7 @@ from halfseen.estimators.features import read_cells
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.estimators.predictive import PredictiveMixin
 
-#: Where the classes of counts begin by default: those of Gouvert, Oberlin & Févotte (2020).
+#: Where the classes of counts begin by default: the round numbers of Gouvert, Oberlin & Févotte (2020).
 EDGES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 #: From the values of cells to the number of cells in each class.

@@ -218,6 +218,17 @@ def test_total_of_a_rule(engine, dtype, pieces):
 
 
 @each_float
+@pytest.mark.parametrize("entries", [1, 9, 1 << 18])
+def test_gram(engine, dtype, entries, monkeypatch):
+    """Also where the products of several pieces are added up."""
+    monkeypatch.setattr(cpu, "ENTRIES_PER_PRODUCT", entries)
+    F = np.random.default_rng(0).uniform(0, 1, (31, 3)).astype(dtype)
+    gram = engine.fetch(engine.gram(engine.place_factor(F)))
+    assert gram.dtype == dtype
+    assert_allclose(gram, F.astype(float).T @ F.astype(float), rtol=RTOL[dtype])
+
+
+@each_float
 def test_special_functions(engine, dtype):
     a = np.geomspace(1e-3, 1e5, 60, dtype=dtype).reshape(12, 5)
     digamma, log_gamma = engine.digamma_and_log_gamma(a)

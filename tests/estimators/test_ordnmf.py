@@ -133,13 +133,20 @@ def test_probabilities_are_those_of_the_model():
     assert model.predict_proba(Y[:2].astype(float)).shape == (2, 20, 6)
 
 
-def test_new_rows_reach_the_fixed_point_of_the_fit_with_h_fixed():
-    Y = levels_matrix()
-    model = OrdNMF(3, random_state=0, max_iter=200, tol=0).fit(Y)
-    new = levels_matrix(5, 20, seed=9)
-    folded = OrdNMF(3, random_state=0, max_iter=200, tol=0).fit(Y).set_params(max_iter=3000, tol=1e-12).transform(new)
-    for row, expected in zip(new, folded, strict=True):
-        assert_allclose(model.set_params(max_iter=3000, tol=1e-12).transform(row[None])[0], expected, rtol=1e-9)
+@pytest.mark.parametrize("unseen", ["zero", "missing"])
+def test_new_rows_reach_the_fixed_point_of_the_fit_with_h_fixed(unseen):
+    """That of the oracle's ascent from the same start, with q(H) and the thresholds of the fit."""
+    Y, new = levels_matrix(), levels_matrix(5, 20, seed=9)
+    model = OrdNMF(3, random_state=0, max_iter=200, tol=0, unseen=unseen).fit(Y)
+    h = oracle.Gamma(model.H_shape_, model.H_rate_)
+    family = oracle.Ordinal(-np.diff(1 / model.thresholds_, append=0.0))
+    record = oracle.Record(None, h, None, None, family, None)
+    start = np.repeat(model.W_.mean(axis=0)[None], 5, axis=0)
+    expected = oracle.fold_in(new, record, start, 4000, unseen=unseen)[-1].w.mean
+    folded = model.set_params(max_iter=4000, tol=0).transform(new)
+    assert_allclose(folded, expected, rtol=1e-6, atol=1e-9 * expected.max())
+    for row, alone in zip(folded, new, strict=True):
+        assert_allclose(model.transform(alone[None])[0], row, rtol=1e-9)
 
 
 def test_a_saved_model_says_the_same(tmp_path):

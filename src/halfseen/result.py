@@ -14,6 +14,7 @@ class Status(Enum):
     CONVERGED = "The objective hardly changes any more."
     MAX_ITER = "Stopped at max_iter before the objective settled. Raise max_iter, or tol."
     STOPPED = "A callback asked to stop."
+    HELD_OUT = "The loss on held-out cells no longer fell; the iteration where it was lowest is kept."
     INTERRUPTED = "Interrupted from the keyboard; the last whole iteration is kept."
     NOT_FINITE = (
         "The next iteration was not finite; the last finite one, or the start, is kept. Scale the data to moderate "

@@ -60,6 +60,42 @@ class StrictEngine(Engine):
         np.add.at(sums, near, c[:, None] * self.fetch(far)[other])
         return xp.asarray(sums)
 
+    def newton(self, cells, slope, curvature, near, far, pulled, side):
+        rows, others = cells.observed.row_of_cell(), cells.observed.indices
+        if side is Side.COLUMNS:
+            rows, others = others, rows
+        s, c, F, G = (self.fetch(array) for array in (slope, curvature, near, far))
+        free = pulled.held == 0
+        moved = F.copy()
+        for u in range(len(F)):
+            mine = rows == u
+            g = G[others[mine]]
+            down = g.T @ s[mine] + pulled.penalty * (F[u] - pulled.centre)
+            bent = (g.T * c[mine]) @ g + np.diag(pulled.penalty)
+            moved[u, free] -= np.linalg.solve(bent[np.ix_(free, free)], down[free])
+        return xp.asarray(moved)
+
+    def dots_at(self, cells, which, W, H):
+        u, i = cells.observed.row_of_cell()[which], cells.observed.indices[which]
+        return xp.asarray(np.einsum("ck,ck->c", self.fetch(W)[u], self.fetch(H)[i]))
+
+    def descend(self, cells, which, slope, W, H, descent):
+        s = self.fetch(slope)
+        for p, (u, i) in enumerate(
+            zip(cells.observed.row_of_cell()[which], cells.observed.indices[which], strict=True)
+        ):
+            steps = []
+            for (F, a, far), past, seen, pulled in zip(
+                ((W, int(u), self.fetch(H)[i]), (H, int(i), self.fetch(W)[u])), descent.past, descent.seen, descent.pulled,
+                strict=True,
+            ):  # fmt: skip
+                f = self.fetch(F)[a]
+                g = (s[p] * far + pulled.penalty * (f - pulled.centre) / seen[a]) * (1 - pulled.held)
+                past[a] += np.mean(g**2)
+                steps.append((F, a, f - descent.rate * g / np.sqrt(past[a])))
+            for F, a, moved in steps:
+                F[a, :] = xp.asarray(moved)
+
     def column_sums(self, factor):
         return xp.sum(factor, axis=0)
 

@@ -7,7 +7,7 @@ row (or column) of the matrix and one column a component.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from halfseen.arrays import Array
 from halfseen.data import Observed
@@ -28,6 +28,29 @@ class Placed(Protocol):
     weights: Any | None
     #: As `Observed.firsts`; None also where unseen cells are missing, because only zeros need it.
     firsts: Any | None
+
+
+class Pulled(NamedTuple):
+    """What pulls every row of a factor, whatever its cells say: a number for each component."""
+
+    penalty: Array
+    """How hard it is pulled..."""
+    centre: Array
+    """...to where;"""
+    held: Array
+    """1 where it must not move, else 0."""
+
+
+class Descent(NamedTuple):
+    """How single cells move rows and columns down the slope: for each of the two sides..."""
+
+    rate: float
+    past: tuple[Array, Array]
+    """...the squared slopes so far, which are added to,"""
+    seen: tuple[Array, Array]
+    """how many cells a row has, over which what pulls it is shared out,"""
+    pulled: tuple[Pulled, Pulled]
+    """and what pulls it."""
 
 
 class Engine(ABC):
@@ -84,6 +107,27 @@ class Engine(ABC):
     def spread_both(self, cells: Placed, c: Any, d: Any, far: Any, side: Side) -> tuple[Any, Any]:
         """`spread` of two coefficients, which an engine may do in one go."""
         return self.spread(cells, c, far, side), self.spread(cells, d, far, side)
+
+    @abstractmethod
+    def newton(self, cells: Placed, slope: Any, curvature: Any, near: Any, far: Any, pulled: Pulled, side: Side) -> Any:
+        """Each row u of `near` (or column, by `side`) after a step of Newton's method by itself:
+
+            near_u - A^{-1} g,   g = sum of slope * far_i + penalty * (near_u - centre),
+                                 A = sum of curvature * far_i far_i^T + penalty
+
+        over its seen cells; slope and curvature are cell arrays.
+        """
+
+    @abstractmethod
+    def dots_at(self, cells: Placed, which: Array, W: Any, H: Any) -> Any:
+        """x = <W_u, H_i> at some of the seen cells, by number."""
+
+    @abstractmethod
+    def descend(self, cells: Placed, which: Array, slope: Any, W: Any, H: Any, descent: Descent) -> None:
+        """Move W and H, in place, by one cell of `which` after another:
+
+        f <- f - rate * g / sqrt(past),   g = slope * far + penalty * (f - centre) / seen,   past <- past + mean(g^2)
+        """
 
     @abstractmethod
     def column_sums(self, factor: Any) -> Any:

@@ -16,7 +16,7 @@ from halfseen import kernels
 from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines import blas
-from halfseen.engines.base import Engine, Placed, Side
+from halfseen.engines.base import Descent, Engine, Placed, Pulled, Side
 from halfseen.engines.threads import Threads
 
 #: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
@@ -57,6 +57,11 @@ class CpuCells(Placed):
         self.weights = observed.weights
         self.firsts = observed.firsts if observed.unseen == "zero" else None
         self.orders = {side: self._order(side) for side in {Side.ROWS, *sides}}
+
+    @cached_property
+    def rows(self) -> Array:
+        """The row of every cell."""
+        return self.observed.row_of_cell()
 
     def _order(self, side: Side) -> Order:
         if side is Side.ROWS:
@@ -132,6 +137,32 @@ class CpuEngine(Engine):
 
         self._threads.all(block, order.blocks)
         return of_c, of_d
+
+    def newton(
+        self, cells: Placed, slope: Array, curvature: Array, near: Array, far: Array, pulled: Pulled, side: Side
+    ) -> Array:
+        order: Order = cells.orders[side]  # type: ignore[attr-defined]
+        out = np.empty_like(near)
+        pulls = [array.astype(near.dtype) for array in pulled]
+
+        def block(part: tuple[slice, slice, slice]) -> None:
+            rows, pointers, seen = part
+            s, c = (_cut(array, order, seen, far.dtype) for array in (slope, curvature))
+            kernels.newton(order.indptr[pointers], order.indices[seen], s, c, near[rows], far, *pulls, out[rows])
+
+        self._threads.all(block, order.blocks)
+        return out
+
+    def dots_at(self, cells: Placed, which: Array, W: Array, H: Array) -> Array:
+        x = np.empty(which.size, W.dtype)
+        kernels.dots_at(cells.rows[which], cells.observed.indices[which], W, H, x)  # type: ignore[attr-defined]
+        return x
+
+    def descend(self, cells: Placed, which: Array, slope: Array, W: Array, H: Array, descent: Descent) -> None:
+        rows, columns = cells.rows[which], cells.observed.indices[which]  # type: ignore[attr-defined]
+        sides = zip((W, H), descent.seen, descent.past, descent.pulled, strict=True)
+        of_sides = [(F, seen, past, *(a.astype(F.dtype) for a in pulled)) for F, seen, past, pulled in sides]
+        kernels.descend(rows, columns, slope, descent.rate, *of_sides[0], *of_sides[1])
 
     def each(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> Any:
         alone = False

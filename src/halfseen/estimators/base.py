@@ -18,7 +18,7 @@ from halfseen.estimators.features import observe_for_fit
 from halfseen.estimators.model import FactorModel
 from halfseen.estimators.seen import Seen
 from halfseen.estimators.telling import tell_the_end, warn_of_blanks
-from halfseen.fitting import run
+from halfseen.fitting import Watch, run
 from halfseen.folding import fold_in
 from halfseen.likelihoods import Likelihood
 from halfseen.result import Fit
@@ -44,6 +44,10 @@ class Factorization(CallbackSupportMixin, FactorModel):
     @abstractmethod
     def _make_solver(self) -> Solver[Any]: ...
 
+    def _make_folding_solver(self) -> Solver[Any]:
+        """The solver that folds new rows in."""
+        return self._make_solver()
+
     @with_callbacks
     def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
         """Find W and H.
@@ -66,30 +70,28 @@ class Factorization(CallbackSupportMixin, FactorModel):
         with open_engine(self.engine, self.n_jobs) as engine:
             task = Task(engine, engine.place(coded, Side.ROWS, Side.COLUMNS), likelihood)
             with watching.watch(self, X, y, cell_weight, observed, task) as watch:
-                fit = run(
-                    task,
-                    solver,
-                    lambda: self._start(task, solver),
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    accelerate=self.accelerate,
-                    watch=watch,
-                )
+                fit = self._found(task, solver, watch)
                 for name, value in self._attributes(fit, observed).items():
                     setattr(self, name, value)
                 self.fingerprint_ = observed.fingerprint()
         tell_the_end(self, stacklevel=4)
         return self
 
+    def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
+        """What the loop finds from the start that `init` asks for."""
+        random = check_random_state(self.random_state)
+        how: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "accelerate": self.accelerate}
+        return run(task, solver, lambda: self._start(task, solver, random), **how, watch=watch)
+
     def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
         """The cells as the likelihood counts them, and the likelihood to start with."""
         return observed, self._make_likelihood()
 
-    def _start(self, task: Task, solver: Solver[Any]) -> tuple[Array, Array]:
+    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
         n, m = task.cells.observed.shape
         sizes = ((n, self.n_components), (m, self.n_components))
         if isinstance(self.init, str):
-            return self._named_start(task, solver, sizes, check_random_state(self.random_state))
+            return self._named_start(task, solver, sizes, random)
         W, H = (_checked_start(*given, solver) for given in zip(self.init, sizes, ("W0", "H0"), strict=True))
         return W, H
 
@@ -124,7 +126,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
                 np.ascontiguousarray(array, dtype=observed.dtype) for array in self.factors_[1]
             )
             average = self.W_.mean(axis=0)
-            near = fold_in(task, self._make_solver(), far, average, max_iter=self.max_iter, tol=self.tol)
+            near = fold_in(task, self._make_folding_solver(), far, average, max_iter=self.max_iter, tol=self.tol)
         W: Array = near.mean
         return W
 

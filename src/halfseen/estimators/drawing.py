@@ -27,12 +27,13 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def away_from_zero(x: Array) -> Array:
-    """x in double precision; where it is next to nothing, so much that its square has a logarithm.
+def away_from_zero(x: Array, likelihood: Likelihood) -> Array:
+    """x in double precision; where it is a rate next to nothing, so much that its square has a logarithm.
 
     Nothing is lost: so near to 0 log p(y | x) - log p(y > 0 | x) has reached its limit to the last digit.
     """
-    far: Array = floored(x.astype(np.float64), 4.0)
+    x = x.astype(np.float64)
+    far: Array = floored(x, 4.0) if likelihood.x_is_positive else x
     return far
 
 
@@ -48,7 +49,7 @@ def draw_levels(likelihood: Likelihood, highest: int, x: Array, random: np.rando
     """
     y = np.zeros(x.shape)
     above = random.standard_exponential(x.shape) < _cost_of_zero(likelihood, x)
-    logs = logs_of_levels(likelihood, highest, away_from_zero(x[above]))
+    logs = logs_of_levels(likelihood, highest, away_from_zero(x[above], likelihood))
     up_to = np.cumsum(np.exp(logs - logsumexp(logs, axis=0)), axis=0)
     y[above] = 1 + (up_to[:-1] < random.random(up_to.shape[1])).sum(axis=0)
     return y

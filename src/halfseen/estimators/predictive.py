@@ -100,7 +100,7 @@ class PredictiveMixin:
         rows = cells.row_of_cell()
         for start in range(0, cells.nnz, CELLS_AT_A_TIME):
             part = slice(start, start + CELLS_AT_A_TIME)
-            x = away_from_zero(products_at(self.W_, self.H_, rows[part], cells.indices[part]))
+            x = away_from_zero(products_at(self.W_, self.H_, rows[part], cells.indices[part]), self.likelihood_)
             logs = self.likelihood_.log_prob(cells.values[part].astype(np.float64), x)
             yield logs - self._log_above_zero(x) if self.unseen == "zero" else logs
 

@@ -46,8 +46,8 @@ class SquaredFactorization(PredictiveMixin, Factorization):
     def _settle_l2(self, observed: Observed) -> None:
         self.l2_ = L2_SHARE * float(np.sqrt(observed.shape).sum()) if self.l2 is None else float(self.l2)
 
-    def _start(self, task: Task, solver: Solver[Any]) -> tuple[Array, Array]:
-        W, H = super()._start(task, solver)
+    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
+        W, H = super()._start(task, solver, random)
         for name, factor in (("W0", W), ("H0", H)):
             zeros = np.flatnonzero(~factor.any(axis=1))
             if zeros.size:

@@ -6,14 +6,18 @@ Importing this room imports numba, so only `engines/` and `rank_one/` do, and on
 from halfseen.kernels.cells import dots, gather, spread, spread_both
 from halfseen.kernels.rank_one import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
 from halfseen.kernels.special import digamma_and_log_gamma
+from halfseen.kernels.steps import descend, dots_at, newton
 
 __all__ = [
     "alike",
     "column_changes",
     "column_exposures",
+    "descend",
     "digamma_and_log_gamma",
     "dots",
+    "dots_at",
     "gather",
+    "newton",
     "row_exposures",
     "spread",
     "spread_both",

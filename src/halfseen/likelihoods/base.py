@@ -48,6 +48,9 @@ class Likelihood(ABC):
     #: Whether the push is a constant / x, and log p of a convex kind in 1 / x: as generalised inverse-Gaussians need.
     push_is_inverse: ClassVar[bool] = False
 
+    #: Whether x is a rate or a mean, 0 or larger; else it may have any sign.
+    x_is_positive: ClassVar[bool] = True
+
     @property
     def learns(self) -> bool:
         """Whether it has parameters of its own that follow the factors: then it is a `LearningLikelihood`."""
@@ -60,8 +63,9 @@ class Likelihood(ABC):
 
     @property
     @abstractmethod
-    def powers(self) -> tuple[float, float]:
-        """The powers of a factor in the terms that pull and push in the majorising function (see `multiplicative`)."""
+    def powers(self) -> tuple[float, float] | None:
+        """The powers of a factor in the terms that pull and push in the majorising function (see `multiplicative`);
+        None where no such function is known."""
 
     @abstractmethod
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:

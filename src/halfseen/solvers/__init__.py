@@ -5,6 +5,9 @@ from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
 from halfseen.solvers.momentum import Momentum
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
+from halfseen.solvers.newton import Newton
+from halfseen.solvers.ridge import Ridge
+from halfseen.solvers.stochastic import Stochastic
 from halfseen.solvers.task import Task
 
 __all__ = [
@@ -15,8 +18,11 @@ __all__ = [
     "InverseGaussianFactor",
     "Momentum",
     "Multiplicative",
+    "Newton",
     "PointFactor",
+    "Ridge",
     "Solver",
     "State",
+    "Stochastic",
     "Task",
 ]

@@ -44,9 +44,12 @@ class Multiplicative(Solver[PointFactor]):
         self.penalty = penalty or Penalty()
         self.eager = eager
 
+    def check(self, likelihood: Likelihood) -> None:
+        self._needs(likelihood.powers is not None, likelihood, "of values that non-negative factors can have")
+
     def exponent(self, likelihood: Likelihood) -> float:
         """The largest exponent under which the loss never rises."""
-        pull_power, push_power = likelihood.powers
+        pull_power, push_power = likelihood.powers or (0.0, 1.0)
         return 1.0 / (max(push_power, self.penalty.power) - pull_power)
 
     def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from halfseen.arrays import Array, namespace
 from halfseen.engines import Engine, Placed, Side
-from halfseen.likelihoods import Likelihood, UnseenPush
+from halfseen.likelihoods import Likelihood, Local, UnseenPush
 
 #: Cells whose constants are computed at a time, so that no further arrays of all cells are made.
 _CELLS_AT_A_TIME = 1 << 17
@@ -97,6 +97,36 @@ class Task:
 
         (gain, *of_counts), pull = self.engine.tally(rule, self.cells.y, x, *self._counts, into=(x,))
         return pull, float(gain) + self.saturated, np.array(of_counts)
+
+    def local(self, x: Any) -> Local:
+        """Every seen cell's weighted cost, slope and curvature at x, under a smooth likelihood."""
+        likelihood: Any = self.likelihood
+
+        def rule(y: Any, x: Any, *weights: Any) -> tuple[Any, ...]:
+            local = likelihood.local(y, x)
+            return tuple(part * weights[0] for part in local) if weights else tuple(local)
+
+        return Local(*self.engine.each(rule, self.cells.y, x, *self._counts))
+
+    def slope_at(self, which: Array, x: Any) -> tuple[Any, tuple[Any, Any]]:
+        """The weighted slope at some of the cells, by number; and their values and weights."""
+        likelihood: Any = self.likelihood
+        xp = namespace(x)
+        y, weight = (
+            None if array is None else xp.take(array, xp.asarray(which)) for array in (self.cells.y, self.cells.weights)
+        )
+        slope = likelihood.local(y, x).slope
+        return slope if weight is None else slope * weight, (y, weight)
+
+    def sums_of_parameters(self, x: Any) -> Array:
+        """The sums that a smooth likelihood asks for, to move its parameters."""
+        likelihood: Any = self.likelihood
+
+        def rule(y: Any, x: Any, *weights: Any) -> tuple[Any]:
+            return (likelihood.sums_of_parameters(y, x, weights[0] if weights else None),)
+
+        sums: Array = self.engine.tally(rule, self.cells.y, x, *self._counts)[0]
+        return sums
 
     def under(self, likelihood: Likelihood) -> "Task":
         """The same cells under another likelihood."""

@@ -1,0 +1,182 @@
+"""What factorizations through thresholds share: factors of any sign, biases, a ridge, restarts, early stopping."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from halfseen import checks
+from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.engines import Side
+from halfseen.estimators.base import Factorization
+from halfseen.estimators.holding_out import Patience, held_out
+from halfseen.estimators.leveled import LeveledMixin
+from halfseen.fitting import Watch, run
+from halfseen.likelihoods import Likelihood, Smooth
+from halfseen.result import Fit
+from halfseen.solvers import Newton, PointFactor, Ridge, Solver, Stochastic, Task
+
+#: l2 by default, as a part of what the noise of the slopes would do to a factor: docs/methods.md.
+L2_SHARE = 0.75
+#: The l2 of biases, as a part of that of factors.
+OF_BIASES = 1 / 3
+
+
+class GradedFactorization(LeveledMixin, Factorization):
+    """Levels cut out of x = <w_u, h_i> + b_u + c_i by thresholds."""
+
+    biases: bool
+    l2: float | None
+    solver: str
+    learning_rate: float
+    batch_size: int
+    n_init: int
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+
+    factor_type = PointFactor
+    score_is_log_likelihood = False
+    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+        **{name: rule for name, rule in Factorization.parameter_rules.items() if name != "accelerate"},
+        **LeveledMixin.rules_of_levels,
+        "biases": checks.flag(),
+        "l2": checks.number(0.0, or_none=True),
+        "solver": checks.one_of("newton", "sgd"),
+        "learning_rate": checks.number(0.0, above=True),
+        "batch_size": checks.whole(1),
+        "n_init": checks.whole(1),
+        "early_stopping": checks.flag(),
+        "validation_fraction": checks.between(0.0, 1.0),
+        "n_iter_no_change": checks.whole(1),
+    }
+
+    @abstractmethod
+    def _unfitted(self, thresholds: Array, learned: bool) -> Smooth:
+        """The likelihood, with these thresholds."""
+
+    def _first_likelihood(self, histogram: Array) -> Likelihood:
+        if self.thresholds is not None:
+            return self._unfitted(np.asarray(self.thresholds, dtype=np.float64), False)
+        return self._unfitted(np.zeros(histogram.size - 1), True).started(histogram)
+
+    def _make_solver(self) -> Solver[Any]:
+        return self._solver_around(None)
+
+    def _make_folding_solver(self) -> Solver[Any]:
+        """New rows are drawn to the average of the fit, not to their own."""
+        return Newton(self._ridge_around(self.W_.mean(axis=0)))
+
+    def _solver_around(self, centre: Array | None) -> Solver[Any]:
+        ridge = self._ridge_around(centre)
+        if self.solver == "newton":
+            return Newton(ridge)
+        return Stochastic(ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
+
+    def _ridge_around(self, centre: Array | None) -> Ridge:
+        return Ridge(self.l2_, bool(self.biases), OF_BIASES * self.l2_, centre)
+
+    def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
+        """The best of `n_init` runs: by the cells held out, if there are any, else by the loss."""
+        random = check_random_state(self.random_state)
+        fitted, judges = task, None
+        if self.early_stopping:
+            cells, judges = held_out(task.cells.observed, self.validation_fraction, random)
+            fitted = Task(task.engine, task.engine.place(cells, Side.ROWS, Side.COLUMNS), task.likelihood)
+        best: Fit | None = None
+        for _ in range(self.n_init):
+            patience = None if judges is None else Patience(judges, self.n_iter_no_change)
+            found = self._run(fitted, solver, random, watch if patience is None else patience.beside(watch))
+            found = found if patience is None else patience.best(found)
+            best = found if best is None or _judged(found) < _judged(best) else best
+            if found.status.name in ("INTERRUPTED", "STOPPED"):  # who asked for the end does not want another start
+                break
+        return best  # type: ignore[return-value]
+
+    def _run(self, task: Task, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
+        """One run, from a start of its own."""
+        return run(
+            task, solver, lambda: self._start(task, solver, random), max_iter=self.max_iter, tol=self.tol, watch=watch
+        )
+
+    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
+        W, H = super()._start(task, solver, random)
+        ridge = self._ridge_around(None)
+        return tuple(  # type: ignore[return-value]
+            factor if factor.shape[1] > self.n_components else ridge.with_biases(factor, side)
+            for factor, side in ((W, Side.ROWS), (H, Side.COLUMNS))
+        )
+
+    def _settle_l2(self, observed: Observed, likelihood: Any) -> None:
+        self.l2_ = self._l2_by_noise(observed, likelihood) if self.l2 is None else float(self.l2)
+
+    def _l2_by_noise(self, observed: Observed, likelihood: Smooth) -> float:
+        """share * rms(slope at x = 0) * (sqrt(cells a row) + sqrt(cells a column)).
+
+        Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this without
+        the share, and an l2 on both factors must outweigh it, or else they fit noise.
+        """
+        slopes = likelihood.local(observed.values, np.zeros_like(observed.values)).slope
+        noise = np.sqrt(np.mean((slopes if observed.weights is None else slopes * observed.weights) ** 2))
+        return L2_SHARE * float(noise * np.sqrt(observed.nnz / np.array(observed.shape)).sum())
+
+    def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
+        coded, likelihood = super()._begun(observed)
+        self._settle_l2(coded, likelihood)
+        return coded, likelihood
+
+    @property
+    def thresholds_(self) -> Array:
+        """tau_1 < ... < tau_N between the levels, in units of x."""
+        thresholds: Array = self.likelihood_.thresholds
+        return thresholds
+
+    @property
+    def row_biases_(self) -> Array | None:
+        """b, one for each row; None without biases."""
+        biases: Array | None = self.W_[:, -2] if self.biases else None
+        return biases
+
+    @property
+    def column_biases_(self) -> Array | None:
+        """c, one for each column; None without biases."""
+        biases: Array | None = self.H_[:, -1] if self.biases else None
+        return biases
+
+    def predict_level(self, rows: Any, cols: Any = None) -> Array:
+        """GRF(x), the level whose interval holds x  (Eq. 2.5), by its name in `levels_`.
+
+        Without `cols`, `rows` is data as for `transform`: the rows are folded in, and every cell is told of.
+        """
+        check_is_fitted(self)
+        x = self._x_at(rows, cols) if cols is not None else self._x_everywhere(rows)
+        levels: Array = self.levels_[self.likelihood_.levels(x)]
+        return levels
+
+    def _kept_of_levels(self) -> dict[str, Array]:
+        return {"thresholds": self.likelihood_.thresholds, "parameters": self.likelihood_.parameters}
+
+    def _restored_likelihood(self, further: dict[str, Array]) -> Likelihood:
+        return self._unfitted(further["thresholds"], self.thresholds is None)
+
+    def _further_arrays(self) -> dict[str, Array]:
+        return super()._further_arrays() | {"l2": np.array(self.l2_)}
+
+    def _restore(self, further: dict[str, Array]) -> None:
+        super()._restore(further)
+        self.l2_ = float(further["l2"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = False
+        return tags
+
+
+def _judged(fit: Fit) -> float:
+    """What a run is judged by: smaller is better."""
+    losses = fit.trace.get("held_out", fit.trace["objective"][-1:])
+    return float(np.min(losses, initial=np.inf))

@@ -1,0 +1,150 @@
+"""Steps that follow slopes: of whole rows by Newton's method, and of single cells one after another.
+
+`F`, `G`, `indptr`, `indices` as in `cells`; `penalty` is the L2 penalty of each component, `held` is endless for
+components that must not move.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from halfseen.kernels.compiling import kernel
+
+Array = npt.NDArray[Any]
+
+
+@kernel
+def newton(
+    indptr: Array,
+    indices: Array,
+    s: Array,
+    c: Array,
+    F: Array,
+    G: Array,
+    penalty: Array,
+    centre: Array,
+    held: Array,
+    out: Array,
+) -> None:
+    """out[u] = F[u] - A^{-1} g,   g = sum of s[p] G[i] + penalty (F[u] - centre),
+    A = sum of c[p] G[i] G[i]^T + penalty."""
+    k = F.shape[1]
+    A = np.empty((k, k), F.dtype)
+    g = np.empty(k, F.dtype)
+    first = indptr[0]
+    for u in range(F.shape[0]):
+        for a in range(k):
+            g[a] = penalty[a] * (F[u, a] - centre[a])
+            for b in range(k):
+                A[a, b] = 0
+        p = np.int64(indptr[u] - first)
+        stop = np.int64(indptr[u + 1] - first)
+        while p + 4 <= stop:
+            _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
+            p += 4
+        while p < stop:
+            _add_one(G[indices[p]], s[p], c[p], g, A)
+            p += 1
+        for a in range(k):
+            A[a, a] += penalty[a]
+        _solve(A, g, held)
+        for a in range(k):
+            out[u, a] = F[u, a] - g[a]
+
+
+@kernel
+def _add_one(row: Array, slope: Any, curvature: Any, g: Array, A: Array) -> None:
+    for a in range(g.size):
+        g[a] += slope * row[a]
+        bent = curvature * row[a]
+        for b in range(a + 1):
+            A[a, b] += bent * row[b]
+
+
+@kernel
+def _add_four(g0: Array, g1: Array, g2: Array, g3: Array, s: Array, c: Array, p: int, g: Array, A: Array) -> None:
+    """Four cells per turn: fewer loads and stores of A."""
+    s0, s1, s2, s3 = s[p], s[p + 1], s[p + 2], s[p + 3]
+    c0, c1, c2, c3 = c[p], c[p + 1], c[p + 2], c[p + 3]
+    for a in range(g.size):
+        g[a] += (s0 * g0[a] + s1 * g1[a]) + (s2 * g2[a] + s3 * g3[a])
+        b0, b1, b2, b3 = c0 * g0[a], c1 * g1[a], c2 * g2[a], c3 * g3[a]
+        row = A[a]
+        for b in range(a + 1):
+            row[b] += (b0 * g0[b] + b1 * g1[b]) + (b2 * g2[b] + b3 * g3[b])
+
+
+@kernel
+def _solve(A: Array, g: Array, held: Array) -> None:
+    """g <- A^{-1} g by Cholesky's method, A given by its lower half and used up; held components give 0."""
+    k = g.size
+    largest = A[0, 0] * 0
+    for a in range(k):
+        largest = max(largest, A[a, a])
+    lowest = largest * np.finfo(A.dtype).eps * k
+    for a in range(k):
+        for b in range(a):
+            dot = A[a, b]
+            for j in range(b):
+                dot -= A[a, j] * A[b, j]
+            A[a, b] = dot * A[b, b]
+        pivot = A[a, a]
+        for j in range(a):
+            pivot -= A[a, j] * A[a, j]
+        # The diagonal holds the inverse roots: 0 for a component that is held, or of which nothing is known.
+        A[a, a] = 1 / np.sqrt(pivot) if pivot > lowest and held[a] == 0 else 0
+    for a in range(k):
+        dot = g[a]
+        for j in range(a):
+            dot -= A[a, j] * g[j]
+        g[a] = dot * A[a, a]
+    for a in range(k - 1, -1, -1):
+        dot = g[a]
+        for j in range(a + 1, k):
+            dot -= A[j, a] * g[j]
+        g[a] = dot * A[a, a]
+
+
+@kernel
+def dots_at(rows: Array, columns: Array, W: Array, H: Array, x: Array) -> None:
+    """x[p] = <W[rows[p]], H[columns[p]]>."""
+    for p in range(rows.size):
+        w, h = W[rows[p]], H[columns[p]]
+        dot = x.dtype.type(0)
+        for a in range(w.size):
+            dot += w[a] * h[a]
+        x[p] = dot
+
+
+@kernel
+def descend(
+    rows: Array, columns: Array, s: Array, rate: float,
+    W: Array, seen_of_row: Array, past_of_row: Array, penalty: Array, centre: Array, held: Array,
+    H: Array, seen_of_column: Array, past_of_column: Array, far_penalty: Array, far_centre: Array, far_held: Array,
+) -> None:  # fmt: skip
+    """For one cell after another, both its rows go down the slope of its cost and of its share of the penalty, by
+
+        f <- f - rate * g / sqrt(past),   past <- past + mean of g^2   (one number for each row)
+
+    which is AdaGrad's step by rows. `seen` are the numbers of cells over which a row's penalty is shared out.
+    """
+    k = W.shape[1]
+    down_w, down_h = np.empty(k, W.dtype), np.empty(k, W.dtype)
+    for p in range(rows.size):
+        u, i = rows[p], columns[p]
+        w, h = W[u], H[i]
+        share_w, share_h = 1 / seen_of_row[u], 1 / seen_of_column[i]
+        of_w, of_h = W.dtype.type(0), W.dtype.type(0)
+        for a in range(k):
+            down_w[a] = (s[p] * h[a] + share_w * penalty[a] * (w[a] - centre[a])) * (1 - held[a])
+            down_h[a] = (s[p] * w[a] + share_h * far_penalty[a] * (h[a] - far_centre[a])) * (1 - far_held[a])
+            of_w += down_w[a] * down_w[a]
+            of_h += down_h[a] * down_h[a]
+        past_of_row[u] += of_w / k
+        past_of_column[i] += of_h / k
+        step_w = rate / np.sqrt(past_of_row[u]) if past_of_row[u] > 0 else 0.0
+        step_h = rate / np.sqrt(past_of_column[i]) if past_of_column[i] > 0 else 0.0
+        for a in range(k):
+            w[a] -= step_w * down_w[a]
+            h[a] -= step_h * down_h[a]

@@ -1,0 +1,174 @@
+"""Distributions of the noise that is added to x before it is cut into levels, as cumulative links know them.
+
+Each has a name, its distribution function F, and three things made so that nothing is lost in the tails:
+log(F(b) - F(a)) for a < b, log f(z), and f'(z) / f(z).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, log_ndtr, ndtr
+
+from halfseen.arrays import namespace
+
+
+class Link(ABC):
+    """Noise of mean or mode 0 and a scale of its own."""
+
+    name: ClassVar[str]
+    #: Where the line ends: F is 0 or 1 there to all digits, and nothing overflows in single precision.
+    far: ClassVar[float] = 80.0
+
+    @abstractmethod
+    def cdf(self, z: Any) -> Any:
+        """F(z)."""
+
+    @abstractmethod
+    def quantile(self, p: Any) -> Any:
+        """The z with F(z) = p, of NumPy arrays."""
+
+    @abstractmethod
+    def log_mass(self, a: Any, b: Any) -> Any:
+        """log(F(b) - F(a))."""
+
+    @abstractmethod
+    def log_density(self, z: Any) -> Any:
+        """log f(z)."""
+
+    @abstractmethod
+    def score(self, z: Any) -> Any:
+        """f'(z) / f(z)."""
+
+
+class Logit(Link):
+    """F(z) = 1 / (1 + exp(-z))."""
+
+    name = "logit"
+
+    def cdf(self, z: Any) -> Any:
+        return expit(z)
+
+    def quantile(self, p: Any) -> Any:
+        return np.log(p) - np.log1p(-p)
+
+    def log_mass(self, a: Any, b: Any) -> Any:
+        """F(b) - F(a) = F(b) F(-a) (1 - exp(a - b))."""
+        xp = namespace(a)
+        return xp.log(-xp.expm1(a - b)) - _softplus(-b) - _softplus(a)
+
+    def log_density(self, z: Any) -> Any:
+        return -_softplus(z) - _softplus(-z)
+
+    def score(self, z: Any) -> Any:
+        return 1.0 - 2.0 * expit(z)
+
+
+class Probit(Link):
+    """F is the normal distribution's."""
+
+    name = "probit"
+
+    def cdf(self, z: Any) -> Any:
+        return ndtr(z)
+
+    def quantile(self, p: Any) -> Any:
+        from scipy.special import ndtri
+
+        return ndtri(p)
+
+    def log_mass(self, a: Any, b: Any) -> Any:
+        """By symmetry in the lower tail, where the logarithm of F is accurate."""
+        xp = namespace(a)
+        upper = a > 0.0
+        a, b = xp.where(upper, -b, a), xp.where(upper, -a, b)
+        log_b = log_ndtr(b)
+        return log_b + xp.log(-xp.expm1(log_ndtr(a) - log_b))
+
+    def log_density(self, z: Any) -> Any:
+        return -0.5 * z * z - 0.5 * float(np.log(2.0 * np.pi))
+
+    def score(self, z: Any) -> Any:
+        return -z
+
+
+class Cloglog(Link):
+    """F(z) = 1 - exp(-exp(z)): the complementary log-log link, noise with a long lower tail."""
+
+    name = "cloglog"
+
+    def cdf(self, z: Any) -> Any:
+        xp = namespace(z)
+        return -xp.expm1(-xp.exp(z))
+
+    def quantile(self, p: Any) -> Any:
+        return np.log(-np.log1p(-p))
+
+    def log_mass(self, a: Any, b: Any) -> Any:
+        """F(b) - F(a) = exp(-e^a) (1 - exp(e^a - e^b))."""
+        xp = namespace(a)
+        below, above = xp.exp(a), xp.exp(b)
+        return xp.log(-xp.expm1(below - above)) - below
+
+    def log_density(self, z: Any) -> Any:
+        return z - namespace(z).exp(z)
+
+    def score(self, z: Any) -> Any:
+        return 1.0 - namespace(z).exp(z)
+
+
+class Loglog(Link):
+    """F(z) = exp(-exp(-z)): the log-log link, the complementary one upside down."""
+
+    name = "loglog"
+    _mirrored = Cloglog()
+
+    def cdf(self, z: Any) -> Any:
+        xp = namespace(z)
+        return xp.exp(-xp.exp(-z))
+
+    def quantile(self, p: Any) -> Any:
+        return -np.log(-np.log(p))
+
+    def log_mass(self, a: Any, b: Any) -> Any:
+        return self._mirrored.log_mass(-b, -a)
+
+    def log_density(self, z: Any) -> Any:
+        return self._mirrored.log_density(-z)
+
+    def score(self, z: Any) -> Any:
+        return -self._mirrored.score(-z)
+
+
+class Cauchit(Link):
+    """F(z) = 1/2 + arctan(z) / pi: noise with tails so long that a strange cell hardly counts."""
+
+    name = "cauchit"
+    far = 1e15
+
+    def cdf(self, z: Any) -> Any:
+        return 0.5 + namespace(z).atan(z) / float(np.pi)
+
+    def quantile(self, p: Any) -> Any:
+        return np.tan(np.pi * (p - 0.5))
+
+    def log_mass(self, a: Any, b: Any) -> Any:
+        """arctan(b) - arctan(a) as one angle, which loses nothing where both are far out."""
+        xp = namespace(a)
+        return xp.log(xp.atan2(b - a, 1.0 + a * b) / float(np.pi))
+
+    def log_density(self, z: Any) -> Any:
+        xp = namespace(z)
+        return -xp.log1p(z * z) - float(np.log(np.pi))
+
+    def score(self, z: Any) -> Any:
+        return -2.0 * z / (1.0 + z * z)
+
+
+def _softplus(z: Any) -> Any:
+    """log(1 + exp(z))."""
+    xp = namespace(z)
+    return xp.maximum(z, xp.zeros_like(z)) + xp.log1p(xp.exp(-xp.abs(z)))
+
+
+LINKS: dict[str, Link] = {link.name: link for link in (Logit(), Probit(), Cloglog(), Loglog(), Cauchit())}

@@ -1,0 +1,33 @@
+"""Rising numbers as a vector that may take any value: the first, then the logarithms of the gaps.
+
+    tau_1 = p_1,    tau_{d+1} = tau_d + exp(p_{d+1})
+
+so that thresholds stay ordered wherever a solver moves the parameters.
+"""
+
+import numpy as np
+
+from halfseen.arrays import Array
+
+#: Gaps between exp(-this) and exp(this): beyond, thresholds would be one, or overflow.
+_WIDEST = 30.0
+
+
+def thresholds_of(parameters: Array) -> Array:
+    """tau, by its parameters (along the last axis)."""
+    gaps = np.exp(np.clip(parameters[..., 1:], -_WIDEST, _WIDEST))
+    thresholds: Array = np.cumsum(np.concatenate([parameters[..., :1], gaps], axis=-1), axis=-1)
+    return thresholds
+
+
+def parameters_of(thresholds: Array) -> Array:
+    """The parameters of given thresholds."""
+    parameters: Array = np.concatenate([thresholds[..., :1], np.log(np.diff(thresholds, axis=-1))], axis=-1)
+    return parameters
+
+
+def jacobian(parameters: Array) -> Array:
+    """d tau_d / d p_e: 1 for the first parameter, the gap for each later one up to d."""
+    size = parameters.size
+    gaps = np.concatenate([[1.0], np.exp(np.clip(parameters[1:], -_WIDEST, _WIDEST))])
+    return np.tril(np.ones((size, size))) * gaps

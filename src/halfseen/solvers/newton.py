@@ -1,0 +1,141 @@
+"""Newton's method by rows: each row's step looks at its own slopes and curvatures, the other side held fixed.
+
+    f_u <- f_u - (sum of c g_i g_i^T + penalty)^{-1} (sum of s g_i + penalty f_u)
+
+with s and c the slope and the curvature of each seen cell's cost. A row that its step would make worse tries shorter
+ones, and stays if none helps: so the loss never rises. Rows are independent, and so the loss of each is its own judge.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from halfseen.arrays import Array, namespace
+from halfseen.engines import Pulled, Side
+from halfseen.likelihoods import Likelihood, Local, Smooth
+from halfseen.solvers.base import Solver, State
+from halfseen.solvers.multiplicative import PointFactor
+from halfseen.solvers.ridge import Ridge, costs_of_rows
+from halfseen.solvers.task import Task
+
+#: Curvatures are taken so many times for the rows that a step has made worse.
+_STIFFER = (1.0, 4.0, 16.0, 100.0)
+#: The parameters of a likelihood (offsets, logarithms of gaps) move at most so far at a time.
+_FARTHEST = 1.0
+#: Parts of a step of the parameters that are tried.
+_PARTS = (1.0, 0.5, 0.1, 0.01)
+
+
+#: How large the entries of a random start are.
+_START = 0.1
+
+
+class Newton(Solver[PointFactor]):
+    """Alternating: rows, columns, then the likelihood's own parameters, each from where the others have come to."""
+
+    name = "newton"
+    falls = True
+    start_needs = ""
+
+    def __init__(self, ridge: Ridge) -> None:
+        self.ridge = ridge
+
+    def check(self, likelihood: Likelihood) -> None:
+        self._needs(isinstance(likelihood, Smooth), likelihood, "with a slope everywhere")
+
+    def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
+        """Small numbers around 0: biases and thresholds come first, then what sets rows apart."""
+        return random.normal(0.0, _START, size)
+
+    def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
+        local = task.local(task.engine.dots(task.cells, W, H))
+        return self._state(task, PointFactor(W), PointFactor(H), local)
+
+    def at(self, task: Task, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
+        local = task.local(task.engine.dots(task.cells, rows.mean, columns.mean))
+        return State(rows, columns, local, np.inf, task.likelihood)
+
+    def begin_factor(self, factor: Array) -> PointFactor:
+        return PointFactor(factor)
+
+    def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
+        task = task.under(state.likelihood)
+        rows, _, local = self._moved(task, state.rows, state.columns, Side.ROWS, state.cells)
+        columns, x, local = self._moved(task, state.columns, rows, Side.COLUMNS, local)
+        task, local = _refitted(task, x, local)
+        return self._state(task, rows, columns, local)
+
+    def half_step(self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
+        return self._moved(task, near, far, side, task.local(x))[0]
+
+    def _moved(
+        self, task: Task, near: PointFactor, far: PointFactor, side: Side, local: Local
+    ) -> tuple[PointFactor, Any, Local]:
+        """One side moved, and x and what the cells say of it there. `local` is what they said before."""
+        F, G = near.mean, far.mean
+        pulled = self.ridge.pulled(task.engine, F, side)
+        before = _losses(task, local, F, G, side, pulled)
+        settled, kept = np.zeros(len(before), bool), F
+        for stiffer in _STIFFER:
+            curvature = task.engine.each(lambda c, times=stiffer: c * times, local.curvature)
+            new = task.engine.newton(task.cells, local.slope, curvature, F, G, pulled, side)
+            kept = _where(settled, kept, new)
+            x, found = self._between(task, kept, G, side)
+            worse = _losses(task, found, kept, G, side, pulled) > before
+            settled = ~worse
+            if not worse.any():
+                return PointFactor(kept), x, found
+        kept = _where(settled, kept, F)
+        return PointFactor(kept), *self._between(task, kept, G, side)
+
+    def _between(self, task: Task, F: Any, G: Any, side: Side) -> tuple[Any, Local]:
+        x = task.engine.dots(task.cells, *((F, G) if side is Side.ROWS else (G, F)))
+        return x, task.local(x)
+
+    def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
+        """(previous - current) / loss at the start <= tol."""
+        return previous - current <= tol * abs(first)
+
+    def blank(self, average: Array, count: int, side: Side) -> PointFactor:
+        return PointFactor(np.repeat(average[None], count, axis=0))
+
+    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, local: Local) -> State[PointFactor]:
+        engine = task.engine
+        loss = engine.total(lambda cost: cost, local.cost)
+        for factor, side in ((rows.mean, Side.ROWS), (columns.mean, Side.COLUMNS)):
+            pulled = self.ridge.pulled(engine, factor, side)
+            loss += engine.total(lambda rows, pulled=pulled: costs_of_rows(rows, pulled), factor)
+        return State(rows, columns, local, loss, task.likelihood)
+
+
+def _losses(task: Task, local: Local, F: Any, G: Any, side: Side, pulled: Pulled) -> Array:
+    """The loss of each row of F: its cells' costs, and its penalty. No number counts as the worst there is."""
+    engine = task.engine
+    of_cells = engine.fetch(engine.spread(task.cells, local.cost, namespace(G).ones_like(G[:, :1]), side))
+    losses = of_cells[:, 0] + engine.fetch(engine.each(lambda rows: costs_of_rows(rows, pulled), F))
+    return np.where(np.isnan(losses), np.inf, losses)
+
+
+def _where(mask: Array, yes: Any, no: Any) -> Any:
+    if not mask.any():
+        return no
+    xp = namespace(yes)
+    return xp.where(xp.asarray(mask[:, None]), yes, no)
+
+
+def _refitted(task: Task, x: Any, local: Local) -> tuple[Task, Local]:
+    """The likelihood's own parameters after a step of Newton's method, shortened until it helps."""
+    likelihood: Any = task.likelihood
+    parameters = likelihood.parameters
+    if not parameters.size:
+        return task, local
+    gradient, curvature = likelihood.slopes(task.sums_of_parameters(x))
+    step = -np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+    step *= min(1.0, _FARTHEST / max(np.abs(step).max(), 1e-300))
+    cost = task.engine.total(lambda cost: cost, local.cost)
+    for part in _PARTS:
+        moved = task.under(likelihood.at(parameters + part * step))
+        found = moved.local(x)
+        if task.engine.total(lambda cost: cost, found.cost) < cost:
+            return moved, found
+    return task, local

@@ -1,0 +1,95 @@
+"""Stochastic gradient descent: a few cells at a time, in random order, with AdaGrad's steps by rows.
+
+An epoch visits every seen cell once. Slopes are taken for a batch at once, at the factors before it; the cells of the
+batch then move their rows one after another. The likelihood's own parameters move once a batch. An epoch after which
+the loss is higher is done again with half the rate, so the loss never rises.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from halfseen.arrays import Array, namespace
+from halfseen.engines import Descent, Side
+from halfseen.solvers.base import State
+from halfseen.solvers.multiplicative import PointFactor
+from halfseen.solvers.newton import Newton
+from halfseen.solvers.ridge import Ridge
+from halfseen.solvers.task import Task
+
+#: So often the rate is halved before an epoch is given up.
+_HALVINGS = 6
+
+
+@dataclass(frozen=True)
+class Past:
+    """The squared slopes so far: of each row, each column and each parameter; and the rate in force."""
+
+    rows: Array
+    columns: Array
+    parameters: Array
+    rate: float
+
+
+class Stochastic(Newton):
+    """Epochs by single cells; folding in and the loss are those of Newton's method, which has the same optimum."""
+
+    name = "stochastic"
+
+    def __init__(self, ridge: Ridge, rate: float, batch: int, random: np.random.RandomState) -> None:
+        super().__init__(ridge)
+        self.rate = rate
+        self.batch = batch
+        self._random = random
+
+    def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
+        n, m = task.cells.observed.shape
+        past = Past(np.zeros(n), np.zeros(m), np.zeros(task.likelihood.parameters.size), self.rate)  # type: ignore[attr-defined]
+        return self._ended(task, PointFactor(W), PointFactor(H), past)
+
+    def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
+        task, rate = task.under(state.likelihood), state.cells.rate
+        for _ in range(_HALVINGS):
+            new = self._epoch(task, state, rate)
+            if new.objective <= state.objective:
+                return new
+            rate /= 2.0
+        return state
+
+    def _epoch(self, task: Task, state: State[PointFactor], rate: float) -> State[PointFactor]:
+        engine, past = task.engine, state.cells
+        xp = namespace(state.rows.mean)
+        W, H = xp.asarray(state.rows.mean, copy=True), xp.asarray(state.columns.mean, copy=True)
+        observed = task.cells.observed
+        descent = Descent(
+            rate,
+            (past.rows.copy(), past.columns.copy()),
+            (observed.seen_per_row(), observed.seen_per_column()),
+            (self.ridge.pulled(engine, W, Side.ROWS), self.ridge.pulled(engine, H, Side.COLUMNS)),
+        )
+        of_parameters = past.parameters.copy()
+        order = self._random.permutation(observed.nnz)
+        for first in range(0, observed.nnz, self.batch):
+            which = order[first : first + self.batch]
+            x = engine.dots_at(task.cells, which, W, H)
+            slope, (y, weight) = task.slope_at(which, x)
+            engine.descend(task.cells, which, slope, W, H, descent)
+            task = _parameters_moved(task, y, x, weight, of_parameters, rate)
+        rows, columns = descent.past
+        return self._ended(task, PointFactor(W), PointFactor(H), Past(rows, columns, of_parameters, rate))
+
+    def _ended(self, task: Task, rows: PointFactor, columns: PointFactor, past: Past) -> State[PointFactor]:
+        local = task.local(task.engine.dots(task.cells, rows.mean, columns.mean))
+        state = self._state(task, rows, columns, local)
+        return State(rows, columns, past, state.objective, task.likelihood)
+
+
+def _parameters_moved(task: Task, y: Any, x: Any, weight: Any, past: Array, rate: float) -> Task:
+    """The likelihood's own parameters after a step down the slope of a batch; `past` is added to."""
+    if not past.size:
+        return task
+    likelihood: Any = task.likelihood
+    gradient, _ = likelihood.slopes(likelihood.sums_of_parameters(y, x, weight))
+    past += gradient**2
+    return task.under(likelihood.at(likelihood.parameters - rate * gradient / np.sqrt(np.maximum(past, 1e-300))))

@@ -92,7 +92,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
         sizes = ((n, self.n_components), (m, self.n_components))
         if isinstance(self.init, str):
             return self._named_start(task, solver, sizes, random)
-        W, H = (_checked_start(*given, solver) for given in zip(self.init, sizes, ("W0", "H0"), strict=True))
+        W, H = (checked_start(*given, solver) for given in zip(self.init, sizes, ("W0", "H0"), strict=True))
         return W, H
 
     def _named_start(
@@ -131,16 +131,17 @@ class Factorization(CallbackSupportMixin, FactorModel):
         return W
 
 
-def _checked_start(factor: Any, size: tuple[int, int], name: str, solver: Solver[Any]) -> Array:
+def checked_start(factor: Any, size: tuple[int, int], name: str, solver: Solver[Any]) -> Array:
+    """A given factor, if it has the right size and the solver can start from it."""
     factor = np.asarray(factor)
     if factor.shape != size:
         raise ParameterError(
             f"{name} of init must have a row for each {'row' if name == 'W0' else 'column'} of X and a column for each "
             f"component, shape {size}. Found shape {factor.shape}. Reshape it."
         )
-    good = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor)) and np.all(factor >= 0)
-    if not (good and solver.starts(factor)):
-        needs = f"finite numbers of 0 or more{solver.start_needs}"
+    good = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor))
+    if not (good and (np.all(factor >= 0) or not solver.multiplies) and solver.starts(factor)):
+        needs = f"finite numbers{' of 0 or more' if solver.multiplies else ''}{solver.start_needs}"
         raise ParameterError(f"{name} of init must hold {needs}. Found others. Replace them.")
     return factor.astype(np.float64) if factor.dtype.kind != "f" else factor
 

@@ -87,5 +87,5 @@ class BernoulliPoisson(GammaFactorization):
         Poisson().check(observed, type(self).__name__)  # counts of any size are welcome, negative ones are not
         return replace(observed, values=(observed.values > 0).astype(observed.dtype))
 
-    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
         return draw_levels(self.likelihood_, 1, x, random)

@@ -89,7 +89,7 @@ class CompoundPoisson(GammaFactorization):
         """A p that is learned starts at 1/2."""
         return likelihoods.CompoundPoisson(-float(np.log1p(-(0.5 if self.p is None else self.p))), self.p is None)
 
-    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
         return draw_compound(x, self.p_, random)
 
     @property

@@ -16,8 +16,8 @@ from halfseen.likelihoods import Likelihood
 #: Cells that are drawn at a time.
 CELLS_AT_A_TIME = 1 << 18
 
-#: From x to values drawn there, 0 for what is not there.
-Draw = Callable[[Array, np.random.Generator], Array]
+#: From x to values drawn there, 0 for what is not there; it may be told the rows and columns of the cells.
+Draw = Callable[..., Array]
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -105,6 +105,6 @@ def drawn_at_seen(W: Array, H: Array, seen: Seen, draw: Draw, random: np.random.
     values = np.empty(columns.size)
     for start in range(0, values.size, CELLS_AT_A_TIME):
         part = slice(start, start + CELLS_AT_A_TIME)
-        values[part] = draw(products_at(W, H, rows[part], columns[part]), random)
+        values[part] = draw(products_at(W, H, rows[part], columns[part]), random, rows[part], columns[part])
     indptr = np.searchsorted(rows, np.arange(len(W) + 1))
     return sparse.csr_array((values, columns, indptr), shape=(len(W), len(H)))

@@ -12,18 +12,13 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines import Side
-from halfseen.estimators.base import Factorization
+from halfseen.estimators.base import Factorization, checked_start
 from halfseen.estimators.holding_out import Patience, held_out
 from halfseen.estimators.leveled import LeveledMixin
-from halfseen.fitting import Watch, run
+from halfseen.fitting import Start, Watch, run
 from halfseen.likelihoods import Likelihood, Smooth
 from halfseen.result import Fit
 from halfseen.solvers import Newton, PointFactor, Ridge, Solver, Stochastic, Task
-
-#: l2 by default, as a part of what the noise of the slopes would do to a factor: docs/methods.md.
-L2_SHARE = 0.75
-#: The l2 of biases, as a part of that of factors.
-OF_BIASES = 1 / 3
 
 
 class GradedFactorization(LeveledMixin, Factorization):
@@ -42,7 +37,7 @@ class GradedFactorization(LeveledMixin, Factorization):
     factor_type = PointFactor
     score_is_log_likelihood = False
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        **{name: rule for name, rule in Factorization.parameter_rules.items() if name != "accelerate"},
+        **Factorization.parameter_rules,
         **LeveledMixin.rules_of_levels,
         "biases": checks.flag(),
         "l2": checks.number(0.0, or_none=True),
@@ -65,20 +60,17 @@ class GradedFactorization(LeveledMixin, Factorization):
         return self._unfitted(np.zeros(histogram.size - 1), True).started(histogram)
 
     def _make_solver(self) -> Solver[Any]:
-        return self._solver_around(None)
+        if self.solver == "newton":
+            return Newton(self._ridge)
+        return Stochastic(self._ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
 
     def _make_folding_solver(self) -> Solver[Any]:
-        """New rows are drawn to the average of the fit, not to their own."""
-        return Newton(self._ridge_around(self.W_.mean(axis=0)))
+        """Rows alone have one best place, to which Newton's method is the shortest way."""
+        return Newton(self._ridge)
 
-    def _solver_around(self, centre: Array | None) -> Solver[Any]:
-        ridge = self._ridge_around(centre)
-        if self.solver == "newton":
-            return Newton(ridge)
-        return Stochastic(ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
-
-    def _ridge_around(self, centre: Array | None) -> Ridge:
-        return Ridge(self.l2_, bool(self.biases), OF_BIASES * self.l2_, centre)
+    @property
+    def _ridge(self) -> Ridge:
+        return Ridge(self.l2_, bool(self.biases))
 
     def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
         """The best of `n_init` runs: by the cells held out, if there are any, else by the loss."""
@@ -95,34 +87,54 @@ class GradedFactorization(LeveledMixin, Factorization):
             best = found if best is None or _judged(found) < _judged(best) else best
             if found.status.name in ("INTERRUPTED", "STOPPED"):  # who asked for the end does not want another start
                 break
+            if self._is_perfect(found, task):
+                break
         return best  # type: ignore[return-value]
 
+    def _is_perfect(self, fit: Fit, task: Task) -> bool:
+        """Whether no other start could do better."""
+        return False
+
     def _run(self, task: Task, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
-        """One run, from a start of its own."""
-        return run(
-            task, solver, lambda: self._start(task, solver, random), max_iter=self.max_iter, tol=self.tol, watch=watch
-        )
+        """One run, from a random start of its own or from the given one."""
+        return self._run_from(lambda: self._start(task, solver, random), task, solver, watch)
+
+    def _run_from(self, start: Start, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
+        # Single cells in random order have no direction to go ahead in.
+        accelerate = bool(self.accelerate) and self.solver == "newton"
+        return run(task, solver, start, max_iter=self.max_iter, tol=self.tol, accelerate=accelerate, watch=watch)
 
     def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
-        W, H = super()._start(task, solver, random)
-        ridge = self._ridge_around(None)
-        return tuple(  # type: ignore[return-value]
-            factor if factor.shape[1] > self.n_components else ridge.with_biases(factor, side)
-            for factor, side in ((W, Side.ROWS), (H, Side.COLUMNS))
-        )
+        if isinstance(self.init, str):
+            W, H = super()._start(task, solver, random)
+            return self._ridge.started(W, Side.ROWS), self._ridge.started(H, Side.COLUMNS)
+        return self._given_start(task.cells.observed.shape, solver)
+
+    def _given_start(self, shape: tuple[int, int], solver: Solver[Any]) -> tuple[Array, Array]:
+        """The pair of arrays, which may have the columns of biases already."""
+        k = self.n_components
+        has_biases = bool(self.biases) and all(np.shape(factor)[1:] == (k + 2,) for factor in self.init)
+        factors = []
+        for factor, count, name, side in zip(self.init, shape, ("W0", "H0"), Side, strict=True):
+            given = checked_start(factor, (count, k + 2 if has_biases else k), name, solver)
+            if self.biases and not has_biases:
+                given = self._ridge.started(given, side)
+            held = self._ridge.pulled(given.shape[1], side).held
+            factors.append(np.where(held == 1, 1.0, given).astype(given.dtype))
+        return factors[0], factors[1]
 
     def _settle_l2(self, observed: Observed, likelihood: Any) -> None:
         self.l2_ = self._l2_by_noise(observed, likelihood) if self.l2 is None else float(self.l2)
 
     def _l2_by_noise(self, observed: Observed, likelihood: Smooth) -> float:
-        """share * rms(slope at x = 0) * (sqrt(cells a row) + sqrt(cells a column)).
+        """rms(slope at x = 0) * (sqrt(cells a row) + sqrt(cells a column)).
 
-        Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this without
-        the share, and an l2 on both factors must outweigh it, or else they fit noise.
+        Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this, and an l2
+        on both factors must outweigh it, or else they fit noise.
         """
         slopes = likelihood.local(observed.values, np.zeros_like(observed.values)).slope
         noise = np.sqrt(np.mean((slopes if observed.weights is None else slopes * observed.weights) ** 2))
-        return L2_SHARE * float(noise * np.sqrt(observed.nnz / np.array(observed.shape)).sum())
+        return float(noise * np.sqrt(observed.nnz / np.array(observed.shape)).sum())
 
     def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
         coded, likelihood = super()._begun(observed)
@@ -153,8 +165,8 @@ class GradedFactorization(LeveledMixin, Factorization):
         Without `cols`, `rows` is data as for `transform`: the rows are folded in, and every cell is told of.
         """
         check_is_fitted(self)
-        x = self._x_at(rows, cols) if cols is not None else self._x_everywhere(rows)
-        levels: Array = self.levels_[self.likelihood_.levels(x)]
+        x, likelihood = self._x_and_likelihood(rows, cols)
+        levels: Array = self.levels_[likelihood.levels(x)]
         return levels
 
     def _kept_of_levels(self) -> dict[str, Array]:

@@ -114,8 +114,14 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return self._means(W)
 
     def _means(self, W: Array) -> Array:
-        means: Array = self.likelihood_.mean(W @ self.H_.T)
+        rows = np.arange(len(W))[:, None] if W is self.W_ else None
+        means: Array = self._likelihood_at(rows, None).mean(W @ self.H_.T)
         return means
+
+    def _likelihood_at(self, rows: Array | None, columns: Array | None) -> Any:
+        """The likelihood at cells of these positions, for who has one for each row or column; None: new rows, all
+        columns."""
+        return self.likelihood_
 
     def predict(self, rows: Any, cols: Any = None) -> Array:
         """The model's mean at the pairs (rows[j], cols[j]), named as X named them: by label, else by position.
@@ -123,21 +129,18 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         Without `cols`, `rows` is data as for `transform`: the rows are folded in, and the mean of every cell returned.
         """
         check_is_fitted(self)
-        if cols is None:
-            everywhere: Array = self.likelihood_.mean(self._x_everywhere(rows))
-            return everywhere
-        means: Array = self.likelihood_.mean(self._x_at(rows, cols))
+        x, likelihood = self._x_and_likelihood(rows, cols)
+        means: Array = likelihood.mean(x)
         return means if means.shape else means[()]
 
-    def _x_everywhere(self, X: Any) -> Array:
-        """<w_u, h_i> for all columns, of rows that are folded in."""
-        _refuse_sparse(X)
-        x: Array = self._folded_in(observe_rows(self, X)) @ self.H_.T
-        return x
-
-    def _x_at(self, rows: Any, cols: Any) -> Array:
-        """<w_u, h_i> at pairs of rows and columns."""
-        return products_at(self.W_, self.H_, *pair_positions(self, rows, cols))
+    def _x_and_likelihood(self, rows: Any, cols: Any) -> tuple[Array, Any]:
+        """<w_u, h_i>, and the likelihood there: at pairs of rows and columns or, without `cols`, for all columns of
+        rows that are folded in."""
+        if cols is None:
+            _refuse_sparse(rows)
+            return self._folded_in(observe_rows(self, rows)) @ self.H_.T, self._likelihood_at(None, None)
+        places = pair_positions(self, rows, cols)
+        return products_at(self.W_, self.H_, *places), self._likelihood_at(*places)
 
     def complete(self, X: Any) -> Any:
         """X with its holes filled by the model and the rest as given.

@@ -19,8 +19,8 @@ from halfseen.likelihoods import Likelihood, Ordinal
 class ProbableLevelsMixin(LeveledMixin):
     """Levels in, probabilities of levels out. Comes before the base class of an estimator."""
 
-    _x_at: Any
-    _x_everywhere: Any
+    _x_and_likelihood: Any
+    _likelihood_at: Any
 
     def predict_proba(self, rows: Any, cols: Any = None) -> Array:
         """The probability of every level (last axis, in the order of `levels_`) at pairs of rows and columns.
@@ -28,8 +28,8 @@ class ProbableLevelsMixin(LeveledMixin):
         Without `cols`, `rows` is data as for `transform`: the rows are folded in, and every cell is told of.
         """
         check_is_fitted(self)
-        x = self._x_at(rows, cols) if cols is not None else self._x_everywhere(rows)
-        probabilities: Array = self.likelihood_.probabilities(x.astype(np.float64))
+        x, likelihood = self._x_and_likelihood(rows, cols)
+        probabilities: Array = likelihood.probabilities(x.astype(np.float64))
         return probabilities
 
     def predict_level(self, rows: Any, cols: Any = None) -> Array:
@@ -42,12 +42,12 @@ class ProbableLevelsMixin(LeveledMixin):
         above: Array = logsumexp(logs_of_levels(self.likelihood_, self.levels_.size - 1, x), axis=0)
         return above
 
-    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
         return draw_levels(self.likelihood_, self.levels_.size - 1, x, random)
 
-    def _value_quantiles(self, x: Array, tails: Array, random: np.random.Generator) -> Array:
+    def _value_quantiles(self, x: Array, tails: Array, random: np.random.Generator, *at: Array) -> Array:
         """The levels that are reached with the probabilities `tails`, by the mean probabilities over draws of x."""
-        up_to = np.cumsum(sum(map(self.likelihood_.probabilities, x)) / len(x), axis=-1)
+        up_to = np.cumsum(sum(map(self._likelihood_at(*at).probabilities, x)) / len(x), axis=-1)
         return np.stack([(up_to[..., :-1] < tail - 1e-12).sum(axis=-1) for tail in tails])
 
 

@@ -1,16 +1,20 @@
 """Matrix factorization of ordered levels through cumulative links."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
+from halfseen.data import Observed
+from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.graded_factorization import GradedFactorization
 from halfseen.estimators.ordinal import ProbableLevelsMixin
 from halfseen.estimators.predictive import PredictiveMixin
-from halfseen.likelihoods import LINKS, Cumulative, Smooth
+from halfseen.likelihoods import LINKS, Cumulative, Likelihood, OwnThresholds, Smooth
+from halfseen.solvers.ridge import OF_BIASES
 
 
 class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
@@ -27,16 +31,20 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         "cauchit" (long tails on both sides: strange cells hardly count).
     levels : the levels from the lowest to the highest; None takes the different values of the data.
     thresholds : tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
+    own_thresholds : "rows" or "columns": each of them has thresholds of its own, drawn to the common ones (some people
+        call everything good, some little); None: all share one set. Newton's solver only.
     biases : whether each row and each column has a bias.
     l2 : the prior exp(-l2 / 2 |w - mean|^2) on the rows of both factors, a third of it on biases. None takes it from
         the number of cells and the slope of the loss, as noise makes it necessary. Hold cells out to choose your own.
     solver : "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
-    learning_rate, batch_size : for "sgd": how far the first step goes; how many cells between two looks at slopes.
+    learning_rate, batch_size : for "sgd": how far the first step goes; how many cells at most between
+        two looks at slopes.
     n_init : so many random starts; the best run is kept.
     early_stopping : hold cells out of the fit, stop when their loss no longer falls, keep the best iteration.
     validation_fraction, n_iter_no_change : the share of cells held out; for how many iterations to wait.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
+    accelerate : for "newton": let iterations start ahead of the last one, by momentum, and keep only what gains.
     init : "random", or a pair of arrays (W0, H0), with the columns of biases or without.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
     verbose : 1 shows a progress bar on a terminal.
@@ -48,6 +56,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     ----------
     W_ : (n, k), H_ : (m, k), and x = W_ H_^T; with biases two columns more, W_ = [w, b, 1] and H_ = [h, 1, c].
     row_biases_, column_biases_ : b and c; None without biases.
+    own_thresholds_ : tau_1..tau_N of each row or column, if they have their own.
     thresholds_ : tau_1..tau_N; levels_ : the levels 0..N between them.
     l2_ : the l2 of the fit.
     n_iter_, status_ : how many iterations, and why they ended.
@@ -61,6 +70,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         **GradedFactorization.parameter_rules,
         "link": checks.one_of(*LINKS),
+        "own_thresholds": checks.one_of("rows", "columns", or_none=True),
     }
 
     def __init__(
@@ -70,17 +80,19 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         link: str = "logit",
         levels: Any = None,
         thresholds: Any = None,
+        own_thresholds: str | None = None,
         biases: bool = True,
         l2: float | None = None,
         solver: str = "newton",
-        learning_rate: float = 0.1,
-        batch_size: int = 1000,
+        learning_rate: float = 0.3,
+        batch_size: int = 4000,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         max_iter: int = 200,
         tol: float = 1e-4,
+        accelerate: bool = True,
         init: Any = "random",
         random_state: Any = None,
         verbose: int = 0,
@@ -92,6 +104,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         self.link = link
         self.levels = levels
         self.thresholds = thresholds
+        self.own_thresholds = own_thresholds
         self.biases = biases
         self.l2 = l2
         self.solver = solver
@@ -103,6 +116,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         self.n_iter_no_change = n_iter_no_change
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.init = init
         self.random_state = random_state
         self.verbose = verbose
@@ -112,6 +126,73 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
 
     def _unfitted(self, thresholds: Array, learned: bool) -> Smooth:
         return Cumulative(thresholds, learned, self._numbers, link=LINKS[self.link])
+
+    def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
+        coded, first = super()._begun(observed)
+        likelihood: Any = first
+        if self.own_thresholds is None:
+            return coded, likelihood
+        self._refuse_what_owners_cannot_have(coded)
+        owners = coded.shape[0 if self.own_thresholds == "rows" else 1]
+        owned = self._owned(likelihood, np.zeros((owners, likelihood.highest)))
+        return self._with_owners(coded, owned), owned
+
+    def _owned(self, likelihood: Any, offsets: Array) -> OwnThresholds:
+        return OwnThresholds(
+            likelihood.thresholds, True, likelihood.values, likelihood.link, offsets=offsets, l2=OF_BIASES * self.l2_
+        )
+
+    def _refuse_what_owners_cannot_have(self, coded: Observed) -> None:
+        if self.thresholds is not None or self.solver != "newton":
+            found = "thresholds" if self.thresholds is not None else f"solver={self.solver!r}"
+            raise ParameterError(
+                "own_thresholds must be None where thresholds are given, or single cells make the steps. Found "
+                f'{self.own_thresholds!r} and {found}. Leave one of them out, or use solver="newton".'
+            )
+        codes = (max(coded.shape) + 1) * self.levels_.size
+        if codes > 2 ** np.finfo(coded.dtype).nmant:
+            raise DataError(
+                f"With own_thresholds, {coded.dtype} must tell {codes:,} pairs of an owner and a level apart. Found more "
+                "than it can. Use float64."
+            )
+
+    def _with_owners(self, coded: Observed, owned: OwnThresholds, *, new_rows: bool = False) -> Observed:
+        """Cells with owner and level in one number; new rows have no thresholds of their own yet."""
+        owner: Any = coded.indices
+        if self.own_thresholds == "rows":
+            owner = len(owned.offsets) if new_rows else coded.row_of_cell()
+        values = owner * (owned.highest + 1) + coded.values
+        return replace(coded, values=values.astype(coded.dtype))
+
+    def _coded(self, observed: Observed) -> Observed:
+        coded = super()._coded(observed)
+        return coded if self.own_thresholds is None else self._with_owners(coded, self.likelihood_, new_rows=True)
+
+    def _likelihood_at(self, rows: Array | None, columns: Array | None) -> Any:
+        if self.own_thresholds is None:
+            return self.likelihood_
+        if self.own_thresholds == "rows":
+            return self.likelihood_.at_owners(len(self.W_) if rows is None else rows)
+        return self.likelihood_.at_owners(np.arange(len(self.H_)) if columns is None else columns)
+
+    @property
+    def own_thresholds_(self) -> Array | None:
+        """tau_1..tau_N of each row or column; None if all share `thresholds_`."""
+        thresholds: Array | None = None if self.own_thresholds is None else self.likelihood_.of_owners[:-1]
+        return thresholds
+
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
+        up_to = np.cumsum(self._likelihood_at(*at).probabilities(x), axis=-1)
+        return (up_to[..., :-1] < random.random((*x.shape, 1))).sum(axis=-1).astype(np.float64)
+
+    def _kept_of_levels(self) -> dict[str, Array]:
+        owned = {} if self.own_thresholds is None else {"offsets": self.likelihood_.offsets}
+        return super()._kept_of_levels() | owned
+
+    def _restore(self, further: dict[str, Array]) -> None:
+        super()._restore(further)
+        if self.own_thresholds is not None:
+            self.likelihood_ = self._owned(self.likelihood_, further["offsets"])
 
     def _drawn_factors(
         self, random: np.random.Generator, rows: Array | None, columns: Array | None

@@ -76,5 +76,5 @@ class PoissonFactorization(GammaFactorization):
     def _make_likelihood(self) -> Likelihood:
         return Poisson()
 
-    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
         return draw_counts(x, random)

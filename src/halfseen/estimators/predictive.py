@@ -45,8 +45,8 @@ class PredictiveMixin:
         """W and H of the rows and columns at these positions, or of all: drawn, where they have a distribution."""
 
     @abstractmethod
-    def _draw(self, x: Array, random: np.random.Generator) -> Array:
-        """Values drawn at x, as the likelihood counts them."""
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
+        """Values drawn at x, as the likelihood counts them; `at` are rows and columns of the cells, if they are known."""
 
     def _counted(self, observed: Observed) -> Observed:
         """Cells as the likelihood counts them, each with the weight that it came with."""
@@ -101,7 +101,9 @@ class PredictiveMixin:
         for start in range(0, cells.nnz, CELLS_AT_A_TIME):
             part = slice(start, start + CELLS_AT_A_TIME)
             x = away_from_zero(products_at(self.W_, self.H_, rows[part], cells.indices[part]), self.likelihood_)
-            logs = self.likelihood_.log_prob(cells.values[part].astype(np.float64), x)
+            logs = self._likelihood_at(rows[part], cells.indices[part]).log_prob(
+                cells.values[part].astype(np.float64), x
+            )
             yield logs - self._log_above_zero(x) if self.unseen == "zero" else logs
 
     def _log_above_zero(self, x: Array) -> Array:
@@ -161,8 +163,8 @@ class PredictiveMixin:
         parts = [np.empty((2, 0))]
         for start in range(0, u.size, PAIRS_AT_A_TIME):
             part = slice(start, start + PAIRS_AT_A_TIME)
-            x = self._drawn_products(u.reshape(-1)[part], i.reshape(-1)[part], n_draws, random)
-            parts.append(self._quantiles(x, tails, of, random))
+            at = u.reshape(-1)[part], i.reshape(-1)[part]
+            parts.append(self._quantiles(self._drawn_products(*at, n_draws, random), tails, of, random, *at))
         low, high = np.concatenate(parts[1:] or parts, axis=1).reshape(2, *u.shape)
         return Interval(low, high)
 
@@ -191,15 +193,15 @@ class PredictiveMixin:
             x[draw] = products_at(W, H, u, i)
         return x
 
-    def _quantiles(self, x: Array, tails: Array, of: str, random: np.random.Generator) -> Array:
+    def _quantiles(self, x: Array, tails: Array, of: str, random: np.random.Generator, *at: Array) -> Array:
         """Both ends of the interval of each column of draws x."""
         if of == "value":
-            return self._labelled(self._value_quantiles(x, tails, random))
-        return np.quantile(x if of == "x" else self.likelihood_.mean(x), tails, axis=0)
+            return self._labelled(self._value_quantiles(x, tails, random, *at))
+        return np.quantile(x if of == "x" else self._likelihood_at(*at).mean(x), tails, axis=0)
 
-    def _value_quantiles(self, x: Array, tails: Array, random: np.random.Generator) -> Array:
+    def _value_quantiles(self, x: Array, tails: Array, random: np.random.Generator, *at: Array) -> Array:
         """The values that are reached with the probabilities `tails`, a value drawn for each x."""
-        return np.quantile(self._draw(x, random), tails, axis=0, method="inverted_cdf")
+        return np.quantile(self._draw(x, random, *at), tails, axis=0, method="inverted_cdf")
 
     W_: Array
     H_: Array
@@ -207,5 +209,6 @@ class PredictiveMixin:
     column_labels_: Array | None
     seen_: Seen
     likelihood_: Likelihood
+    _likelihood_at: Any
     unseen: str
     _fitted_names: Any

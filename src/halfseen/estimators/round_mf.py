@@ -10,13 +10,16 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.estimators.graded_factorization import GradedFactorization
-from halfseen.fitting import Watch, run
+from halfseen.estimators.pairs import products_at
+from halfseen.fitting import Watch
 from halfseen.likelihoods import Linear, MultiSigmoid, Round, Smooth
 from halfseen.result import Fit
-from halfseen.solvers import Solver, Task
+from halfseen.solvers import Ridge, Solver, Task
 
 #: The l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT = 1e-5
+#: How large the entries of its random start are: different starts should have different ends.
+FAR_APART = 0.5
 
 
 class RoundMF(GradedFactorization):
@@ -40,12 +43,14 @@ class RoundMF(GradedFactorization):
         Hold cells out to choose your own.
     margin : for "round": how far inside its interval x must be to cost nothing.
     solver : "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
-    learning_rate, batch_size : for "sgd": how far the first step goes; how many cells between two looks at slopes.
+    learning_rate, batch_size : for "sgd": how far the first step goes; how many cells at most between
+        two looks at slopes.
     n_init : so many random starts; the best run is kept.
     early_stopping : hold cells out of the fit, stop when their loss no longer falls, keep the best iteration.
     validation_fraction, n_iter_no_change : the share of cells held out; for how many iterations to wait.
     max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
         start.
+    accelerate : for "newton": let iterations start ahead of the last one, by momentum, and keep only what gains.
     init : "random"; "smooth", for "round" (and its default): from a fit of "multi-sigmoid"; or a pair of arrays (W0,
         H0), with the columns of biases or without.
     random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
@@ -85,14 +90,15 @@ class RoundMF(GradedFactorization):
         l2: float | None = None,
         margin: float = 0.05,
         solver: str = "newton",
-        learning_rate: float = 0.1,
-        batch_size: int = 1000,
+        learning_rate: float = 0.3,
+        batch_size: int = 4000,
         n_init: int = 1,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         max_iter: int = 200,
         tol: float = 1e-4,
+        accelerate: bool = True,
         init: Any = "smooth",
         random_state: Any = None,
         verbose: int = 0,
@@ -116,6 +122,7 @@ class RoundMF(GradedFactorization):
         self.n_iter_no_change = n_iter_no_change
         self.max_iter = max_iter
         self.tol = tol
+        self.accelerate = accelerate
         self.init = init
         self.random_state = random_state
         self.verbose = verbose
@@ -138,6 +145,25 @@ class RoundMF(GradedFactorization):
     def _l2_by_noise(self, observed: Any, likelihood: Smooth) -> float:
         return EXACT if self.loss == "round" else super()._l2_by_noise(observed, likelihood)
 
+    @property
+    def _ridge(self) -> Ridge:
+        """Where there is no noise there is nothing to hold down, and no reason for a centre."""
+        return Ridge(self.l2_, bool(self.biases), centred=self.loss != "round")
+
+    def _named_start(
+        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+    ) -> tuple[Array, Array]:
+        if self.loss != "round":
+            return super()._named_start(task, solver, sizes, random)
+        W, H = (random.normal(0.0, FAR_APART, size) for size in sizes)
+        return W, H
+
+    def _is_perfect(self, fit: Fit, task: Task) -> bool:
+        """For "round": whether every cell is at its level."""
+        cells = task.cells.observed
+        x = products_at(fit.rows.mean, fit.columns.mean, cells.row_of_cell(), cells.indices)
+        return self.loss == "round" and bool(np.all(fit.likelihood.levels(x) == cells.values))
+
     def _run(self, task: Task, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
         if self.loss != "round" or not isinstance(self.init, str) or self.init != "smooth":
             return super()._run(task, solver, random, watch)
@@ -146,4 +172,4 @@ class RoundMF(GradedFactorization):
         first = super()._run(smooth, solver, random, None)
         task = task.under(replace(likelihood, thresholds=first.likelihood.thresholds))
         found = (first.rows.mean, first.columns.mean)
-        return run(task, solver, lambda: found, max_iter=self.max_iter, tol=self.tol, watch=watch)
+        return self._run_from(lambda: found, task, solver, watch)

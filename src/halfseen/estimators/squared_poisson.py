@@ -75,5 +75,5 @@ class SquaredPoisson(SquaredFactorization):
     def _make_likelihood(self) -> Squared:
         return Squared(Poisson())
 
-    def _draw(self, x: Array, random: np.random.Generator) -> Array:
+    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
         return draw_counts(x * x, random)

@@ -10,6 +10,7 @@ from halfseen.likelihoods.linear import Linear
 from halfseen.likelihoods.links import LINKS
 from halfseen.likelihoods.named import LOSSES, likelihood_for
 from halfseen.likelihoods.ordinal import Ordinal
+from halfseen.likelihoods.own_thresholds import OwnThresholds
 from halfseen.likelihoods.poisson import Poisson
 from halfseen.likelihoods.rounding import MultiSigmoid, Round
 from halfseen.likelihoods.smooth import Local, Smooth
@@ -29,6 +30,7 @@ __all__ = [
     "Local",
     "MultiSigmoid",
     "Ordinal",
+    "OwnThresholds",
     "Poisson",
     "Round",
     "Smooth",

@@ -8,6 +8,7 @@ import numpy as np
 from halfseen.arrays import Array, namespace
 from halfseen.likelihoods.graded import Ends, Intervals
 from halfseen.likelihoods.links import LINKS, Link
+from halfseen.likelihoods.smooth import Local
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +28,17 @@ class Cumulative(Intervals):
         return -np.inf, np.inf
 
     def _ends(self, a: Any, b: Any) -> Ends:
-        xp, link = namespace(a), self.link
-        a, b = xp.clip(a, -link.far, link.far), xp.clip(b, -link.far, link.far)
-        log_mass = link.log_mass(a, b)
-        pull, push = (xp.exp(link.log_density(z) - log_mass) for z in (a, b))
-        of_a, of_b = pull * (pull + link.score(a)), push * (push - link.score(b))
-        return Ends(-log_mass, pull, push, of_a, of_b, -pull * push)
+        return self.link.ends(*self._on_the_line(a, b))
 
-    def _judged(self, curvature: Any, slope: Any) -> Any:
-        """Where the cost is not convex (as with cauchit), the square of the slope, which is the one expected."""
-        return namespace(curvature).where(curvature > 0.0, curvature, slope * slope)
+    def _local(self, a: Any, b: Any) -> Local:
+        """Where the cost is not convex (as with cauchit), steps are judged by the square of the slope."""
+        cost, slope, curvature = self.link.local(*self._on_the_line(a, b))
+        return Local(cost, slope, namespace(curvature).where(curvature > 0.0, curvature, slope * slope))
+
+    def _on_the_line(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Both ends where F is 0 or 1 to all digits, if they are farther out."""
+        xp, far = namespace(a), self.link.far
+        return xp.clip(a, -far, far), xp.clip(b, -far, far)
 
     def started(self, histogram: Array) -> Self:
         """Where the thresholds part the noise as the levels part the cells."""
@@ -45,9 +47,8 @@ class Cumulative(Intervals):
 
     def probabilities(self, x: Array) -> Array:
         """p(v | x) for every level v, along a last axis."""
-        below = np.stack([self.link.cdf(threshold - x) for threshold in self.thresholds], axis=-1)
-        ends = np.zeros((*x.shape, 1))
-        return np.diff(np.concatenate([ends, below, ends + 1.0], axis=-1), axis=-1)
+        levels = (np.full_like(x, level) for level in range(self.highest + 1))
+        return np.stack([np.exp(-self._at_cells(level, x).cost) for level in levels], axis=-1)
 
     def mean(self, x: Any) -> Any:
         """E[y] = sum of (value of level v + 1 - value of level v) P(y > v), plus the lowest value."""
@@ -55,5 +56,5 @@ class Cumulative(Intervals):
         values = np.arange(self.highest + 1.0) if self.values is None else self.values
         expected = xp.zeros_like(x) + float(values[0])
         for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
-            expected = expected + float(gap) * (1.0 - self.link.cdf(float(threshold) - x))
+            expected = expected + float(gap) * (1.0 - self.link.cdf(xp.asarray(threshold, dtype=x.dtype) - x))
         return expected

@@ -79,19 +79,23 @@ class Intervals(Graded):
         first, last = self._outermost
         return np.append(first, self.thresholds), np.append(self.thresholds, last)
 
-    def _at_cells(self, y: Any, x: Any) -> Ends:
+    def _interval(self, y: Any, x: Any) -> tuple[Any, Any]:
+        """Where the interval of each cell's level begins and ends, as seen from x."""
         xp = namespace(x)
         level = xp.astype(y, xp.int64)
         lower, upper = (xp.take(xp.asarray(bound, dtype=x.dtype), level) for bound in self._bounds)
-        return self._ends(lower - x, upper - x)
+        return lower - x, upper - x
+
+    def _at_cells(self, y: Any, x: Any) -> Ends:
+        return self._ends(*self._interval(y, x))
 
     def local(self, y: Any, x: Any) -> Local:
-        cost, pull, push, of_a, of_b, across = self._at_cells(y, x)
-        return Local(cost, push - pull, self._judged(of_a + of_b + 2.0 * across, push - pull))
+        return self._local(*self._interval(y, x))
 
-    def _judged(self, curvature: Any, slope: Any) -> Any:
-        """The curvature, where it is one to judge steps by."""
-        return curvature
+    def _local(self, a: Any, b: Any) -> Local:
+        """The cost of an interval, and its derivatives by x, which moves both ends."""
+        cost, pull, push, of_a, of_b, across = self._ends(a, b)
+        return Local(cost, push - pull, of_a + of_b + 2.0 * across)
 
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
         ends = self._at_cells(y, x)
@@ -103,26 +107,43 @@ class Intervals(Graded):
 
     def sums_of_parameters(self, y: Any, x: Any, weight: Any) -> Array:
         """By level: pulls, pushes and the three second derivatives."""
-        ends = self._at_cells(y, x)
+        return self._by_level(y, weight, *self._at_cells(y, x)[1:])
+
+    def _by_level(self, y: Any, weight: Any, *each: Any) -> Array:
         levels = np.asarray(y).astype(np.int64)
-        weight = None if weight is None else np.asarray(weight)
+        weight = 1.0 if weight is None else np.asarray(weight)
+        sums = (np.bincount(levels, np.asarray(what) * weight, minlength=self._bounds[0].size) for what in each)
+        return np.concatenate(list(sums))
 
-        def by_level(what: Any) -> Array:
-            each = np.asarray(what, dtype=np.float64)
-            return np.bincount(levels, each if weight is None else each * weight, minlength=self.highest + 1)
-
-        return np.concatenate([by_level(what) for what in ends[1:]])
+    def descent(self, y: Any, x: Any, weight: Any) -> tuple[Any, Array]:
+        _, pull, push, *_ = self._at_cells(y, x)
+        slope = push - pull
+        gradient = np.empty(0)
+        if self.learned:
+            sums = self._by_level(y, weight, pull, push)
+            gradient, _ = self.slopes(np.concatenate([sums, np.zeros(3 * sums.size // 2)]))
+        return slope if weight is None else slope * weight, gradient
 
     def _slopes_of_thresholds(self, sums: Array) -> tuple[Array, Array]:
-        pull, push, of_a, of_b, across = sums.reshape(5, -1)
-        gradient, curvature = np.zeros(self.highest), np.zeros((self.highest, self.highest))
-        for level in range(self.highest + 1):
-            # The outer ends of the first and the last level, if they have any, move with the threshold next to them.
-            a, b = max(level - 1, 0), min(level, self.highest - 1)
-            gradient[a] += pull[level]
-            gradient[b] -= push[level]
-            curvature[a, a] += of_a[level]
-            curvature[b, b] += of_b[level]
-            curvature[a, b] += across[level]
-            curvature[b, a] += across[level]
-        return gradient, curvature
+        gradient, curvature = slopes_by_level(sums.reshape(5, 1, -1))
+        return gradient[0], curvature[0]
+
+
+def slopes_by_level(sums: Array) -> tuple[Array, Array]:
+    """The gradient by thresholds and the matrix of second derivatives, from `Intervals`' sums by level.
+
+    The sums have shape (5, owners, levels): whoever has thresholds of his own has sums of his own.
+    """
+    pull, push, of_a, of_b, across = sums
+    owners, highest = pull.shape[0], pull.shape[1] - 1
+    gradient, curvature = np.zeros((owners, highest)), np.zeros((owners, highest, highest))
+    for level in range(highest + 1):
+        # The outer ends of the first and the last level, if they have any, move with the threshold next to them.
+        a, b = max(level - 1, 0), min(level, highest - 1)
+        gradient[:, a] += pull[:, level]
+        gradient[:, b] -= push[:, level]
+        curvature[:, a, a] += of_a[:, level]
+        curvature[:, b, b] += of_b[:, level]
+        curvature[:, a, b] += across[:, level]
+        curvature[:, b, a] += across[:, level]
+    return gradient, curvature

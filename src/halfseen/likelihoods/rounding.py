@@ -67,9 +67,9 @@ class MultiSigmoid(Graded):
         xp = namespace(x)
         height, slope = xp.zeros_like(x), xp.zeros_like(x)
         for threshold in self.thresholds:
-            step = expit(x - float(threshold))
-            height, slope = height + step, slope + step * (1.0 - step)
-        return height, slope
+            t = xp.tanh(0.5 * x - 0.5 * float(threshold))  # sigmoid(z) = (1 + tanh(z / 2)) / 2, and much faster
+            height, slope = height + t, slope + t * t
+        return 0.5 * (self.highest + height), 0.25 * (self.highest - slope)
 
     def local(self, y: Any, x: Any) -> Local:
         """The curvature is that of Gauss and Newton: it leaves out how psi itself bends."""

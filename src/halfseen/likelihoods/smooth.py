@@ -57,6 +57,23 @@ class Smooth(Likelihood):
     def slopes(self, sums: Array) -> tuple[Array, Array]:
         """The gradient of the summed cost by the parameters, and a matrix of curvatures by which to judge a step."""
 
+    def descent(self, y: Any, x: Any, weight: Any) -> tuple[Any, Array]:
+        """The slope in x of each cell, times its weight, and the gradient by the parameters: what single cells tell."""
+        slope = self.local(y, x).slope
+        gradient = self.slopes(self.sums_of_parameters(y, x, weight))[0] if self.parameters.size else np.empty(0)
+        return slope if weight is None else slope * weight, gradient
+
+    def step(self, sums: Array) -> Array:
+        """The step of Newton's method for the parameters."""
+        gradient, curvature = self.slopes(sums)
+        step: Array = -np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+        return step
+
+    @property
+    def penalty(self) -> float:
+        """What the parameters cost by themselves."""
+        return 0.0
+
     @abstractmethod
     def started(self, histogram: Array) -> Self:
         """With those parameters that are best if x is 0 everywhere, by the number of cells at each level."""

@@ -27,7 +27,9 @@ def parameters_of(thresholds: Array) -> Array:
 
 
 def jacobian(parameters: Array) -> Array:
-    """d tau_d / d p_e: 1 for the first parameter, the gap for each later one up to d."""
-    size = parameters.size
-    gaps = np.concatenate([[1.0], np.exp(np.clip(parameters[1:], -_WIDEST, _WIDEST))])
-    return np.tril(np.ones((size, size))) * gaps
+    """d tau_d / d p_e along the last two axes: 1 for the first parameter, the gap for each later one up to d."""
+    size = parameters.shape[-1]
+    gaps = np.exp(np.clip(parameters, -_WIDEST, _WIDEST))
+    gaps[..., 0] = 1.0
+    jacobian: Array = np.tril(np.ones((size, size))) * gaps[..., None, :]
+    return jacobian

@@ -56,9 +56,11 @@ class Solver(ABC, Generic[FactorT]):
     name: ClassVar[str]
     #: Whether the objective is to fall (a loss) or to rise (a bound on the evidence).
     falls: ClassVar[bool]
+    #: Whether factors are 0 or more and steps multiply, so that they are straight on logarithms; else steps add.
+    multiplies: ClassVar[bool] = True
     #: The relative gain of an epoch below which momentum may begin.
     settling: ClassVar[float] = np.inf
-    #: What `starts` asks of a start beside finite numbers of 0 or more, in words that follow these.
+    #: What `starts` asks of a start beside finite numbers (of 0 or more), in words that follow these.
     start_needs: ClassVar[str] = ""
 
     def check(self, likelihood: Likelihood) -> None:

@@ -4,11 +4,13 @@ With F_t the factor after epoch t, the next one starts at
 
     F_t (F_t / F_{t-1})^beta,    beta = (s_t - 1) / s_{t+1},   s_{t+1} = (1 + sqrt(1 + 4 s_t^2)) / 2
 
-which is Nesterov's extrapolation (1983) on the logarithms, where multiplicative steps are straight. An epoch after
+which is Nesterov's extrapolation (1983) on the logarithms, where multiplicative steps are straight; factors of any
+sign start at F_t + beta (F_t - F_{t-1}). An epoch after
 which the objective would be worse is done again from F_t itself, and the momentum starts from rest (O'Donoghue & Candès
 2015). So the objective never worsens if that of the solver does not.
 """
 
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
@@ -47,7 +49,8 @@ class Momentum(Generic[FactorT]):
         if before is None or not abs(state.objective - before.objective) <= solver.settling * abs(state.objective):
             return None
         beta = (self._s - 1.0) / _next(self._s)
-        rows, columns = _ahead(task, state.rows, before.rows, beta), _ahead(task, state.columns, before.columns, beta)
+        ahead = _ahead_on_logs if solver.multiplies else _ahead
+        rows, columns = ahead(task, state.rows, before.rows, beta), ahead(task, state.columns, before.columns, beta)
         new = solver.epoch(task, solver.at(task.under(state.likelihood), rows, columns))
         gains = new.objective <= state.objective if solver.falls else new.objective >= state.objective
         return new if gains and np.isfinite(new.objective) else None
@@ -69,11 +72,20 @@ def _starts(factor: Any) -> dict[str, Any]:
     return {name: getattr(factor, name) for name in factor.starts_from}
 
 
-def _ahead(task: Task, now: Any, before: dict[str, Any], beta: float) -> Any:
-    """Those arrays of a factor that an epoch starts from, extrapolated."""
+def _ahead_on_logs(task: Task, now: Any, before: dict[str, Any], beta: float) -> Any:
+    """Those arrays of a factor that an epoch starts from, extrapolated on their logarithms."""
 
     def rule(now: Any, before: Any) -> Any:
         ratio = namespace(now).clip(now / floored(before, 1.0), 1.0 / _FARTHEST, _FARTHEST)
         return positive(now * ratio**beta)
 
+    return _each(rule, task, now, before)
+
+
+def _ahead(task: Task, now: Any, before: dict[str, Any], beta: float) -> Any:
+    """The same, extrapolated as they are."""
+    return _each(lambda now, before: now + beta * (now - before), task, now, before)
+
+
+def _each(rule: Callable[..., Any], task: Task, now: Any, before: dict[str, Any]) -> Any:
     return now._replace(**{name: task.engine.each(rule, array, before[name]) for name, array in _starts(now).items()})

@@ -18,12 +18,10 @@ from halfseen.solvers.multiplicative import PointFactor
 from halfseen.solvers.ridge import Ridge, costs_of_rows
 from halfseen.solvers.task import Task
 
-#: Curvatures are taken so many times for the rows that a step has made worse.
-_STIFFER = (1.0, 4.0, 16.0, 100.0)
 #: The parameters of a likelihood (offsets, logarithms of gaps) move at most so far at a time.
 _FARTHEST = 1.0
-#: Parts of a step of the parameters that are tried.
-_PARTS = (1.0, 0.5, 0.1, 0.01)
+#: Parts of a step that are tried, for a row as for the parameters.
+_PARTS = (1.0, 0.4, 0.1, 0.01)
 
 
 #: How large the entries of a random start are.
@@ -35,7 +33,7 @@ class Newton(Solver[PointFactor]):
 
     name = "newton"
     falls = True
-    start_needs = ""
+    multiplies = False
 
     def __init__(self, ridge: Ridge) -> None:
         self.ridge = ridge
@@ -73,19 +71,17 @@ class Newton(Solver[PointFactor]):
     ) -> tuple[PointFactor, Any, Local]:
         """One side moved, and x and what the cells say of it there. `local` is what they said before."""
         F, G = near.mean, far.mean
-        pulled = self.ridge.pulled(task.engine, F, side)
+        pulled = self.ridge.pulled(F.shape[1], side)
         before = _losses(task, local, F, G, side, pulled)
-        settled, kept = np.zeros(len(before), bool), F
-        for stiffer in _STIFFER:
-            curvature = task.engine.each(lambda c, times=stiffer: c * times, local.curvature)
-            new = task.engine.newton(task.cells, local.slope, curvature, F, G, pulled, side)
-            kept = _where(settled, kept, new)
+        new = task.engine.newton(task.cells, local.slope, local.curvature, F, G, pulled, side)
+        kept, worse = F, np.ones(len(before), bool)
+        for part in _PARTS:
+            kept = _where(worse, F + part * (new - F), kept)
             x, found = self._between(task, kept, G, side)
             worse = _losses(task, found, kept, G, side, pulled) > before
-            settled = ~worse
             if not worse.any():
                 return PointFactor(kept), x, found
-        kept = _where(settled, kept, F)
+        kept = _where(worse, F, kept)
         return PointFactor(kept), *self._between(task, kept, G, side)
 
     def _between(self, task: Task, F: Any, G: Any, side: Side) -> tuple[Any, Local]:
@@ -101,9 +97,9 @@ class Newton(Solver[PointFactor]):
 
     def _state(self, task: Task, rows: PointFactor, columns: PointFactor, local: Local) -> State[PointFactor]:
         engine = task.engine
-        loss = engine.total(lambda cost: cost, local.cost)
+        loss = _loss_of_cells(task, local)
         for factor, side in ((rows.mean, Side.ROWS), (columns.mean, Side.COLUMNS)):
-            pulled = self.ridge.pulled(engine, factor, side)
+            pulled = self.ridge.pulled(factor.shape[1], side)
             loss += engine.total(lambda rows, pulled=pulled: costs_of_rows(rows, pulled), factor)
         return State(rows, columns, local, loss, task.likelihood)
 
@@ -117,8 +113,8 @@ def _losses(task: Task, local: Local, F: Any, G: Any, side: Side, pulled: Pulled
 
 
 def _where(mask: Array, yes: Any, no: Any) -> Any:
-    if not mask.any():
-        return no
+    if mask.all():
+        return yes
     xp = namespace(yes)
     return xp.where(xp.asarray(mask[:, None]), yes, no)
 
@@ -129,13 +125,17 @@ def _refitted(task: Task, x: Any, local: Local) -> tuple[Task, Local]:
     parameters = likelihood.parameters
     if not parameters.size:
         return task, local
-    gradient, curvature = likelihood.slopes(task.sums_of_parameters(x))
-    step = -np.linalg.lstsq(curvature, gradient, rcond=None)[0]
-    step *= min(1.0, _FARTHEST / max(np.abs(step).max(), 1e-300))
-    cost = task.engine.total(lambda cost: cost, local.cost)
+    step = np.clip(likelihood.step(task.sums_of_parameters(x)), -_FARTHEST, _FARTHEST)
+    loss = _loss_of_cells(task, local)
     for part in _PARTS:
         moved = task.under(likelihood.at(parameters + part * step))
         found = moved.local(x)
-        if task.engine.total(lambda cost: cost, found.cost) < cost:
+        if _loss_of_cells(moved, found) < loss:
             return moved, found
     return task, local
+
+
+def _loss_of_cells(task: Task, local: Local) -> float:
+    """What the cells cost, and the likelihood's own parameters."""
+    likelihood: Any = task.likelihood
+    return task.engine.total(lambda cost: cost, local.cost) + float(likelihood.penalty)

@@ -20,6 +20,8 @@ from halfseen.solvers.task import Task
 
 #: So often the rate is halved before an epoch is given up.
 _HALVINGS = 6
+#: Small data have smaller batches: an epoch should go many ways.
+_FEWEST_BATCHES = 50
 
 
 @dataclass(frozen=True)
@@ -66,16 +68,17 @@ class Stochastic(Newton):
             rate,
             (past.rows.copy(), past.columns.copy()),
             (observed.seen_per_row(), observed.seen_per_column()),
-            (self.ridge.pulled(engine, W, Side.ROWS), self.ridge.pulled(engine, H, Side.COLUMNS)),
+            (self.ridge.pulled(W.shape[1], Side.ROWS), self.ridge.pulled(H.shape[1], Side.COLUMNS)),
         )
         of_parameters = past.parameters.copy()
         order = self._random.permutation(observed.nnz)
-        for first in range(0, observed.nnz, self.batch):
-            which = order[first : first + self.batch]
+        size = max(1, min(self.batch, observed.nnz // _FEWEST_BATCHES))
+        for first in range(0, observed.nnz, size):
+            which = order[first : first + size]
             x = engine.dots_at(task.cells, which, W, H)
-            slope, (y, weight) = task.slope_at(which, x)
+            slope, gradient = task.descent_at(which, x)
             engine.descend(task.cells, which, slope, W, H, descent)
-            task = _parameters_moved(task, y, x, weight, of_parameters, rate)
+            task = _parameters_moved(task, gradient, of_parameters, rate)
         rows, columns = descent.past
         return self._ended(task, PointFactor(W), PointFactor(H), Past(rows, columns, of_parameters, rate))
 
@@ -85,11 +88,10 @@ class Stochastic(Newton):
         return State(rows, columns, past, state.objective, task.likelihood)
 
 
-def _parameters_moved(task: Task, y: Any, x: Any, weight: Any, past: Array, rate: float) -> Task:
+def _parameters_moved(task: Task, gradient: Array, past: Array, rate: float) -> Task:
     """The likelihood's own parameters after a step down the slope of a batch; `past` is added to."""
     if not past.size:
         return task
     likelihood: Any = task.likelihood
-    gradient, _ = likelihood.slopes(likelihood.sums_of_parameters(y, x, weight))
     past += gradient**2
     return task.under(likelihood.at(likelihood.parameters - rate * gradient / np.sqrt(np.maximum(past, 1e-300))))

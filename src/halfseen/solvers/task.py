@@ -108,15 +108,15 @@ class Task:
 
         return Local(*self.engine.each(rule, self.cells.y, x, *self._counts))
 
-    def slope_at(self, which: Array, x: Any) -> tuple[Any, tuple[Any, Any]]:
-        """The weighted slope at some of the cells, by number; and their values and weights."""
+    def descent_at(self, which: Array, x: Any) -> tuple[Any, Array]:
+        """What some of the cells, by number, tell at x: their weighted slopes, and the gradient by the parameters."""
         likelihood: Any = self.likelihood
         xp = namespace(x)
         y, weight = (
             None if array is None else xp.take(array, xp.asarray(which)) for array in (self.cells.y, self.cells.weights)
         )
-        slope = likelihood.local(y, x).slope
-        return slope if weight is None else slope * weight, (y, weight)
+        descent: tuple[Any, Array] = likelihood.descent(y, x, weight)
+        return descent
 
     def sums_of_parameters(self, x: Any) -> Array:
         """The sums that a smooth likelihood asks for, to move its parameters."""

@@ -17,7 +17,7 @@ from halfseen.estimators.holding_out import Patience, held_out
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.fitting import Start, Watch, run
 from halfseen.likelihoods import Likelihood, Smooth
-from halfseen.result import Fit
+from halfseen.result import Fit, Status
 from halfseen.solvers import Newton, PointFactor, Ridge, Solver, Stochastic, Task
 
 
@@ -57,7 +57,9 @@ class GradedFactorization(LeveledMixin, Factorization):
     def _first_likelihood(self, histogram: Array) -> Likelihood:
         if self.thresholds is not None:
             return self._unfitted(np.asarray(self.thresholds, dtype=np.float64), False)
-        return self._unfitted(np.zeros(histogram.size - 1), True).started(histogram)
+        likelihood = self._unfitted(np.zeros(histogram.size - 1), True)
+        likelihood.refuse_zeros(self.unseen, type(self).__name__)  # else no cell would be at level 0
+        return likelihood.started(histogram)
 
     def _make_solver(self) -> Solver[Any]:
         if self.solver == "newton":
@@ -85,7 +87,10 @@ class GradedFactorization(LeveledMixin, Factorization):
             found = self._run(fitted, solver, random, watch if patience is None else patience.beside(watch))
             found = found if patience is None else patience.best(found)
             best = found if best is None or _judged(found) < _judged(best) else best
-            if found.status.name in ("INTERRUPTED", "STOPPED"):  # who asked for the end does not want another start
+            if found.status in (
+                Status.INTERRUPTED,
+                Status.STOPPED,
+            ):  # who asked for the end does not want another start
                 break
             if self._is_perfect(found, task):
                 break

@@ -135,12 +135,11 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         self._refuse_what_owners_cannot_have(coded)
         owners = coded.shape[0 if self.own_thresholds == "rows" else 1]
         owned = self._owned(likelihood, np.zeros((owners, likelihood.highest)))
-        return self._with_owners(coded, owned), owned
+        return _with_owners(coded, owned), owned
 
     def _owned(self, likelihood: Any, offsets: Array) -> OwnThresholds:
-        return OwnThresholds(
-            likelihood.thresholds, True, likelihood.values, likelihood.link, offsets=offsets, l2=OF_BIASES * self.l2_
-        )
+        common = (likelihood.thresholds, True, likelihood.values, likelihood.link)
+        return OwnThresholds(*common, offsets, OF_BIASES * self.l2_, str(self.own_thresholds))
 
     def _refuse_what_owners_cannot_have(self, coded: Observed) -> None:
         if self.thresholds is not None or self.solver != "newton":
@@ -156,29 +155,25 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
                 "than it can. Use float64."
             )
 
-    def _with_owners(self, coded: Observed, owned: OwnThresholds, *, new_rows: bool = False) -> Observed:
-        """Cells with owner and level in one number; new rows have no thresholds of their own yet."""
-        owner: Any = coded.indices
-        if self.own_thresholds == "rows":
-            owner = len(owned.offsets) if new_rows else coded.row_of_cell()
-        values = owner * (owned.highest + 1) + coded.values
-        return replace(coded, values=values.astype(coded.dtype))
-
     def _coded(self, observed: Observed) -> Observed:
         coded = super()._coded(observed)
-        return coded if self.own_thresholds is None else self._with_owners(coded, self.likelihood_, new_rows=True)
+        return _with_owners(coded, self.likelihood_, new_rows=True) if self._has_owners else coded
+
+    @property
+    def _has_owners(self) -> bool:
+        return isinstance(self.likelihood_, OwnThresholds)
 
     def _likelihood_at(self, rows: Array | None, columns: Array | None) -> Any:
-        if self.own_thresholds is None:
+        if not self._has_owners:
             return self.likelihood_
-        if self.own_thresholds == "rows":
+        if self.likelihood_.who == "rows":
             return self.likelihood_.at_owners(len(self.W_) if rows is None else rows)
         return self.likelihood_.at_owners(np.arange(len(self.H_)) if columns is None else columns)
 
     @property
     def own_thresholds_(self) -> Array | None:
         """tau_1..tau_N of each row or column; None if all share `thresholds_`."""
-        thresholds: Array | None = None if self.own_thresholds is None else self.likelihood_.of_owners[:-1]
+        thresholds: Array | None = self.likelihood_.of_owners[:-1] if self._has_owners else None
         return thresholds
 
     def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
@@ -186,19 +181,18 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         return (up_to[..., :-1] < random.random((*x.shape, 1))).sum(axis=-1).astype(np.float64)
 
     def _kept_of_levels(self) -> dict[str, Array]:
-        owned = {} if self.own_thresholds is None else {"offsets": self.likelihood_.offsets}
+        owned = {"offsets": self.likelihood_.offsets} if self._has_owners else {}
         return super()._kept_of_levels() | owned
 
     def _restore(self, further: dict[str, Array]) -> None:
         super()._restore(further)
-        if self.own_thresholds is not None:
+        if "offsets" in further:
             self.likelihood_ = self._owned(self.likelihood_, further["offsets"])
 
-    def _drawn_factors(
-        self, random: np.random.Generator, rows: Array | None, columns: Array | None
-    ) -> tuple[Array, Array]:
-        """The factors themselves, which have no distribution."""
-        W, H = (
-            factor if chosen is None else factor[chosen] for factor, chosen in ((self.W_, rows), (self.H_, columns))
-        )
-        return W, H
+
+def _with_owners(coded: Observed, owned: OwnThresholds, *, new_rows: bool = False) -> Observed:
+    """Cells with owner and level in one number; new rows have no thresholds of their own yet."""
+    owner: Any = coded.indices
+    if owned.who == "rows":
+        owner = len(owned.offsets) if new_rows else coded.row_of_cell()
+    return replace(coded, values=(owner * (owned.highest + 1) + coded.values).astype(coded.dtype))

@@ -38,15 +38,19 @@ class PredictiveMixin:
     #: Whether the factors have a distribution, or are single numbers.
     has_posterior: ClassVar[bool]
 
-    @abstractmethod
     def _drawn_factors(
         self, random: np.random.Generator, rows: Array | None, columns: Array | None
     ) -> tuple[Array, Array]:
-        """W and H of the rows and columns at these positions, or of all: drawn, where they have a distribution."""
+        """W and H of the rows and columns at these positions, or of all: drawn, where they have a distribution; here
+        they have none."""
+        W, H = (
+            factor if chosen is None else factor[chosen] for factor, chosen in ((self.W_, rows), (self.H_, columns))
+        )
+        return W, H
 
     @abstractmethod
     def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
-        """Values drawn at x, as the likelihood counts them; `at` are rows and columns of the cells, if they are known."""
+        """Values drawn at x, as the likelihood counts them; `at` are the rows and columns of the cells, if known."""
 
     def _counted(self, observed: Observed) -> Observed:
         """Cells as the likelihood counts them, each with the weight that it came with."""

@@ -69,15 +69,6 @@ class SquaredFactorization(PredictiveMixin, Factorization):
         W, H = (scale * random.standard_gamma(1.0, size=size) for size in sizes)
         return W, H
 
-    def _drawn_factors(
-        self, random: np.random.Generator, rows: Array | None, columns: Array | None
-    ) -> tuple[Array, Array]:
-        """The factors themselves, which have no distribution."""
-        W, H = (
-            factor if chosen is None else factor[chosen] for factor, chosen in ((self.W_, rows), (self.H_, columns))
-        )
-        return W, H
-
     def _further_arrays(self) -> dict[str, Array]:
         return super()._further_arrays() | {"l2": np.array(self.l2_)}
 

@@ -101,17 +101,23 @@ class Likelihood(ABC):
 
     #: The legal domain in words, and what to do about a value outside it.
     domain: ClassVar[str]
+    #: What else to use where unseen cells are to count as zeros.
+    instead_of_zeros: ClassVar[str] = 'the loss "kullback-leibler" or "frobenius"'
     remedy: ClassVar[str]
 
     def check(self, observed: Observed, whose: str) -> None:
         """Refuse what can't be fitted: zeros where they have no meaning, illegal values, values near nothing."""
-        if observed.unseen == "zero" and self.unseen is None:
-            raise DataError(
-                f'unseen="zero" needs a loss whose sum over all cells has a closed form. {whose} uses {self.name}, '
-                f'which has none. Use unseen="missing", or the loss "kullback-leibler" or "frobenius".'
-            )
+        self.refuse_zeros(observed.unseen, whose)
         self._refuse_illegal(observed, whose)
         self._refuse_dust(observed)
+
+    def refuse_zeros(self, unseen: str, whose: str) -> None:
+        """Refuse data whose unseen cells are zeros, where the likelihood has no short way to sum over them."""
+        if unseen == "zero" and self.unseen is None:
+            raise DataError(
+                f'unseen="zero" needs a loss whose sum over all cells has a closed form. {whose} uses {self.name}, '
+                f'which has none. Use unseen="missing", or {self.instead_of_zeros}.'
+            )
 
     def _refuse_illegal(self, observed: Observed, whose: str) -> None:
         bad = np.flatnonzero(~self.legal(observed.values))

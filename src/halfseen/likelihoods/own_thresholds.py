@@ -23,6 +23,8 @@ class OwnThresholds(Cumulative):
     #: d, a row for each owner but the last.
     offsets: Array = field(default_factory=lambda: np.zeros((0, 0)))
     l2: float = 1.0
+    #: Who the owners are: "rows" or "columns".
+    who: str = "rows"
 
     @cached_property
     def of_owners(self) -> Array:

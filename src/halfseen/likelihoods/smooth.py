@@ -33,6 +33,7 @@ class Smooth(Likelihood):
     #: What the levels 0..N stand for; themselves, if None.
     values: Array | None
 
+    instead_of_zeros: ClassVar[str] = "OrdNMF, which takes them for a level below all others"
     domain: ClassVar[str] = "Ordinal levels must be integers 0..V."
     remedy: ClassVar[str] = "Round the values, or use WeightedNMF."
 

@@ -86,13 +86,10 @@ class GradedFactorization(LeveledMixin, Factorization):
             patience = None if judges is None else Patience(judges, self.n_iter_no_change)
             found = self._run(fitted, solver, random, watch if patience is None else patience.beside(watch))
             found = found if patience is None else patience.best(found)
-            best = found if best is None or _judged(found) < _judged(best) else best
-            if found.status in (
-                Status.INTERRUPTED,
-                Status.STOPPED,
-            ):  # who asked for the end does not want another start
-                break
             if self._is_perfect(found, task):
+                return found
+            best = found if best is None or _judged(found) < _judged(best) else best
+            if found.status in (Status.INTERRUPTED, Status.STOPPED):  # who asked for the end wants no other start
                 break
         return best  # type: ignore[return-value]
 

@@ -34,7 +34,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     own_thresholds : "rows" or "columns": each of them has thresholds of its own, drawn to the common ones (some people
         call everything good, some little); None: all share one set. Newton's solver only.
     biases : whether each row and each column has a bias.
-    l2 : the prior exp(-l2 / 2 |w - mean|^2) on the rows of both factors, a third of it on biases. None takes it from
+    l2 : the prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from
         the number of cells and the slope of the loss, as noise makes it necessary. Hold cells out to choose your own.
     solver : "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
     learning_rate, batch_size : for "sgd": how far the first step goes; how many cells at most between

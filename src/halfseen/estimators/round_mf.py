@@ -38,7 +38,7 @@ class RoundMF(GradedFactorization):
     levels : the levels from the lowest to the highest; None takes the different values of the data.
     thresholds : tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
     biases : whether each row and each column has a bias. False gives the model of the thesis.
-    l2 : the prior exp(-l2 / 2 |w - mean|^2) on the rows of both factors, a third of it on biases. None takes it from
+    l2 : the prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from
         the number of cells and the slope of the loss, as noise would make it necessary; for "round" next to nothing.
         Hold cells out to choose your own.
     margin : for "round": how far inside its interval x must be to cost nothing.

@@ -35,6 +35,9 @@ class Cumulative(Intervals):
         cost, slope, curvature = self.link.local(*self._on_the_line(a, b))
         return Local(cost, slope, namespace(curvature).where(curvature > 0.0, curvature, slope * slope))
 
+    def divergence(self, y: Any, x: Any) -> Any:
+        return self.link.cost(*self._on_the_line(*self._interval(y, x)))
+
     def _on_the_line(self, a: Any, b: Any) -> tuple[Any, Any]:
         """Both ends where F is 0 or 1 to all digits, if they are farther out."""
         xp, far = namespace(a), self.link.far

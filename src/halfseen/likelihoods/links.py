@@ -50,6 +50,9 @@ class Link(ABC):
         pull, push = (xp.exp(self.log_density(z) - log_mass) for z in (a, b))
         return Ends(-log_mass, pull, push, pull * (pull + self.score(a)), push * (push - self.score(b)), -pull * push)
 
+    def cost(self, a: Any, b: Any) -> Any:
+        return -self.log_mass(a, b)
+
     def local(self, a: Any, b: Any) -> Local:
         """The cost, and its first and second derivatives by x, which moves both ends down."""
         cost, pull, push, of_a, of_b, across = self.ends(a, b)
@@ -97,6 +100,11 @@ class Logit(Link):
         beyond = xp.clip(a, 0.0, None) - xp.clip(b, None, 0.0)
         cost = beyond - xp.log(-large_a * large_b * xp.expm1(a - b))
         return Local(cost, slope, rest_a * large_a + rest_b * large_b)
+
+    def cost(self, a: Any, b: Any) -> Any:
+        xp = namespace(a)
+        both = (1.0 + xp.exp(-xp.abs(a))) * (1.0 + xp.exp(-xp.abs(b)))
+        return xp.clip(a, 0.0, None) - xp.clip(b, None, 0.0) + xp.log(both / -xp.expm1(a - b))
 
 
 class Probit(Link):

@@ -66,7 +66,7 @@ class OwnThresholds(Cumulative):
         gradient, blocks = self._by_owner(sums)
         return np.concatenate([gradient.sum(axis=0), (gradient + self.l2 * self.offsets).ravel()]), blocks
 
-    def step(self, sums: Array) -> Array:
+    def step(self, sums: Array, stiffness: float = 0.0) -> Array:
         """Newton's step for p and all d at once. With B_u an owner's block and g_u his gradient,
 
             (B_u + l2) delta_u = -(g_u + l2 d_u) - B_u delta,    sum of B_u (delta + delta_u) = -sum of g_u
@@ -74,6 +74,7 @@ class OwnThresholds(Cumulative):
         so that delta is found first, and each delta_u after it.
         """
         gradient, blocks = self._by_owner(sums)
+        blocks = blocks + stiffness * np.mean(np.diagonal(blocks, axis1=1, axis2=2)) * np.eye(self.highest)
         bent = blocks + self.l2 * np.eye(self.highest)
         by_gradient = np.linalg.solve(bent, (gradient + self.l2 * self.offsets)[..., None])
         by_common = np.linalg.solve(bent, blocks)

@@ -64,10 +64,11 @@ class Smooth(Likelihood):
         gradient = self.slopes(self.sums_of_parameters(y, x, weight))[0] if self.parameters.size else np.empty(0)
         return slope if weight is None else slope * weight, gradient
 
-    def step(self, sums: Array) -> Array:
-        """The step of Newton's method for the parameters."""
+    def step(self, sums: Array, stiffness: float = 0.0) -> Array:
+        """The step of Newton's method for the parameters, all of them that much stiffer than they are on average."""
         gradient, curvature = self.slopes(sums)
-        step: Array = -np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+        stiffer = curvature + stiffness * np.mean(np.diag(curvature)) * np.eye(gradient.size)
+        step: Array = -np.linalg.lstsq(stiffer, gradient, rcond=None)[0]
         return step
 
     @property

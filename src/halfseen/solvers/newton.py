@@ -6,6 +6,7 @@ with s and c the slope and the curvature of each seen cell's cost. A row that it
 ones, and stays if none helps: so the loss never rises. Rows are independent, and so the loss of each is its own judge.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,10 @@ from halfseen.solvers.task import Task
 
 #: The parameters of a likelihood (offsets, logarithms of gaps) move at most so far at a time.
 _FARTHEST = 1.0
-#: Parts of a step that are tried, for a row as for the parameters.
-_PARTS = (1.0, 0.4, 0.1, 0.01)
+#: Parts of its step that a row tries.
+_PARTS = (1.0, 0.4, 0.1, 0.01, 0.0)
+#: How much stiffer than they are the parameters of a likelihood are taken to be, until a step helps.
+_STIFFER = (0.0, 0.1, 1.0, 30.0)
 
 
 #: How large the entries of a random start are.
@@ -46,47 +49,43 @@ class Newton(Solver[PointFactor]):
         return random.normal(0.0, _START, size)
 
     def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
-        local = task.local(task.engine.dots(task.cells, W, H))
-        return self._state(task, PointFactor(W), PointFactor(H), local)
+        x = task.engine.dots(task.cells, W, H)
+        return self._state(task, PointFactor(W), PointFactor(H), x, task.costs(x))
 
     def at(self, task: Task, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
-        local = task.local(task.engine.dots(task.cells, rows.mean, columns.mean))
-        return State(rows, columns, local, np.inf, task.likelihood)
+        return State(rows, columns, task.engine.dots(task.cells, rows.mean, columns.mean), np.inf, task.likelihood)
 
     def begin_factor(self, factor: Array) -> PointFactor:
         return PointFactor(factor)
 
     def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
         task = task.under(state.likelihood)
-        rows, _, local = self._moved(task, state.rows, state.columns, Side.ROWS, state.cells)
-        columns, x, local = self._moved(task, state.columns, rows, Side.COLUMNS, local)
-        task, local = _refitted(task, x, local)
-        return self._state(task, rows, columns, local)
+        local = task.local(state.cells)
+        rows, _, local = self._moved(task, state.rows, state.columns, Side.ROWS, local, task.local)
+        columns, x, found = self._moved(task, state.columns, rows, Side.COLUMNS, local, task.costs)
+        task, found = _refitted(task, x, found)
+        return self._state(task, rows, columns, x, found)
 
     def half_step(self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
-        return self._moved(task, near, far, side, task.local(x))[0]
+        return self._moved(task, near, far, side, task.local(x), task.costs)[0]
 
     def _moved(
-        self, task: Task, near: PointFactor, far: PointFactor, side: Side, local: Local
+        self, task: Task, near: PointFactor, far: PointFactor, side: Side, local: Local, look: Callable[[Any], Local]
     ) -> tuple[PointFactor, Any, Local]:
-        """One side moved, and x and what the cells say of it there. `local` is what they said before."""
+        """One side moved, x there, and what `look` sees of the cells at it. `local` is what was to be seen before."""
         F, G = near.mean, far.mean
         pulled = self.ridge.pulled(F.shape[1], side)
         before = _losses(task, local, F, G, side, pulled)
         new = task.engine.newton(task.cells, local.slope, local.curvature, F, G, pulled, side)
         kept, worse = F, np.ones(len(before), bool)
         for part in _PARTS:
-            kept = _where(worse, F + part * (new - F), kept)
-            x, found = self._between(task, kept, G, side)
+            kept = _where(worse, F + part * (new - F) if part else F, kept)
+            x = task.engine.dots(task.cells, *((kept, G) if side is Side.ROWS else (G, kept)))
+            found = look(x)
             worse = _losses(task, found, kept, G, side, pulled) > before
             if not worse.any():
-                return PointFactor(kept), x, found
-        kept = _where(worse, F, kept)
-        return PointFactor(kept), *self._between(task, kept, G, side)
-
-    def _between(self, task: Task, F: Any, G: Any, side: Side) -> tuple[Any, Local]:
-        x = task.engine.dots(task.cells, *((F, G) if side is Side.ROWS else (G, F)))
-        return x, task.local(x)
+                break
+        return PointFactor(kept), x, found
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol."""
@@ -95,19 +94,19 @@ class Newton(Solver[PointFactor]):
     def blank(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 
-    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, local: Local) -> State[PointFactor]:
+    def _state(self, task: Task, rows: PointFactor, columns: PointFactor, x: Any, found: Local) -> State[PointFactor]:
         engine = task.engine
-        loss = _loss_of_cells(task, local)
+        loss = _loss_of_cells(task, found)
         for factor, side in ((rows.mean, Side.ROWS), (columns.mean, Side.COLUMNS)):
             pulled = self.ridge.pulled(factor.shape[1], side)
             loss += engine.total(lambda rows, pulled=pulled: costs_of_rows(rows, pulled), factor)
-        return State(rows, columns, local, loss, task.likelihood)
+        return State(rows, columns, x, loss, task.likelihood)
 
 
-def _losses(task: Task, local: Local, F: Any, G: Any, side: Side, pulled: Pulled) -> Array:
+def _losses(task: Task, found: Local, F: Any, G: Any, side: Side, pulled: Pulled) -> Array:
     """The loss of each row of F: its cells' costs, and its penalty. No number counts as the worst there is."""
     engine = task.engine
-    of_cells = engine.fetch(engine.spread(task.cells, local.cost, namespace(G).ones_like(G[:, :1]), side))
+    of_cells = engine.fetch(engine.spread(task.cells, found.cost, namespace(G).ones_like(G[:, :1]), side))
     losses = of_cells[:, 0] + engine.fetch(engine.each(lambda rows: costs_of_rows(rows, pulled), F))
     return np.where(np.isnan(losses), np.inf, losses)
 
@@ -119,23 +118,23 @@ def _where(mask: Array, yes: Any, no: Any) -> Any:
     return xp.where(xp.asarray(mask[:, None]), yes, no)
 
 
-def _refitted(task: Task, x: Any, local: Local) -> tuple[Task, Local]:
-    """The likelihood's own parameters after a step of Newton's method, shortened until it helps."""
+def _refitted(task: Task, x: Any, found: Local) -> tuple[Task, Local]:
+    """The likelihood's own parameters after a step of Newton's method, held back until it helps."""
     likelihood: Any = task.likelihood
     parameters = likelihood.parameters
     if not parameters.size:
-        return task, local
-    step = np.clip(likelihood.step(task.sums_of_parameters(x)), -_FARTHEST, _FARTHEST)
-    loss = _loss_of_cells(task, local)
-    for part in _PARTS:
-        moved = task.under(likelihood.at(parameters + part * step))
-        found = moved.local(x)
-        if _loss_of_cells(moved, found) < loss:
-            return moved, found
-    return task, local
+        return task, found
+    sums, loss = task.sums_of_parameters(x), _loss_of_cells(task, found)
+    for stiffness in _STIFFER:
+        step = np.clip(likelihood.step(sums, stiffness), -_FARTHEST, _FARTHEST)
+        moved = task.under(likelihood.at(parameters + step))
+        costs = moved.costs(x)
+        if _loss_of_cells(moved, costs) < loss:
+            return moved, costs
+    return task, found
 
 
-def _loss_of_cells(task: Task, local: Local) -> float:
+def _loss_of_cells(task: Task, found: Local) -> float:
     """What the cells cost, and the likelihood's own parameters."""
     likelihood: Any = task.likelihood
-    return task.engine.total(lambda cost: cost, local.cost) + float(likelihood.penalty)
+    return task.engine.total(lambda cost: cost, found.cost) + float(likelihood.penalty)

@@ -5,7 +5,7 @@ batch then move their rows one after another. The likelihood's own parameters mo
 the loss is higher is done again with half the rate, so the loss never rises.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,8 @@ class Stochastic(Newton):
         return self._ended(task, PointFactor(W), PointFactor(H), Past(rows, columns, of_parameters, rate))
 
     def _ended(self, task: Task, rows: PointFactor, columns: PointFactor, past: Past) -> State[PointFactor]:
-        local = task.local(task.engine.dots(task.cells, rows.mean, columns.mean))
-        state = self._state(task, rows, columns, local)
-        return State(rows, columns, past, state.objective, task.likelihood)
+        x = task.engine.dots(task.cells, rows.mean, columns.mean)
+        return replace(self._state(task, rows, columns, x, task.costs(x)), cells=past)
 
 
 def _parameters_moved(task: Task, gradient: Array, past: Array, rate: float) -> Task:

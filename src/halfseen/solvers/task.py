@@ -108,6 +108,16 @@ class Task:
 
         return Local(*self.engine.each(rule, self.cells.y, x, *self._counts))
 
+    def costs(self, x: Any) -> Local:
+        """Every seen cell's weighted cost at x, and nothing else."""
+        likelihood: Any = self.likelihood
+
+        def rule(y: Any, x: Any, *weights: Any) -> Any:
+            cost = likelihood.divergence(y, x)
+            return cost * weights[0] if weights else cost
+
+        return Local(self.engine.each(rule, self.cells.y, x, *self._counts), None, None)
+
     def descent_at(self, which: Array, x: Any) -> tuple[Any, Array]:
         """What some of the cells, by number, tell at x: their weighted slopes, and the gradient by the parameters."""
         likelihood: Any = self.likelihood

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from halfseen import data, errors, geometry, metrics, plots
+    from halfseen import data, errors, geometry, metrics, plots, rank
     from halfseen.data import Observed, datasets, observe
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
+        OrdinalMF,
         OrdNMF,
         PoissonFactorization,
         Quantizer,
         RankOneNMF,
         Recommendations,
+        RoundMF,
         SquaredOrdNMF,
         SquaredPoisson,
         WeightedNMF,
@@ -32,10 +34,12 @@ _ROOMS = {
     "CompoundPoisson": "estimators",
     "Observed": "data",
     "OrdNMF": "estimators",
+    "OrdinalMF": "estimators",
     "PoissonFactorization": "estimators",
     "Quantizer": "estimators",
     "RankOneNMF": "estimators",
     "Recommendations": "estimators",
+    "RoundMF": "estimators",
     "SquaredOrdNMF": "estimators",
     "SquaredPoisson": "estimators",
     "Status": "result",
@@ -51,10 +55,12 @@ __all__ = [
     "CompoundPoisson",
     "Observed",
     "OrdNMF",
+    "OrdinalMF",
     "PoissonFactorization",
     "Quantizer",
     "RankOneNMF",
     "Recommendations",
+    "RoundMF",
     "SquaredOrdNMF",
     "SquaredPoisson",
     "Status",
@@ -67,6 +73,7 @@ __all__ = [
     "metrics",
     "observe",
     "plots",
+    "rank",
     "rank_one_nmmf",
 ]
 

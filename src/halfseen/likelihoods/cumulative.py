@@ -28,20 +28,24 @@ class Cumulative(Intervals):
         return -np.inf, np.inf
 
     def _ends(self, a: Any, b: Any) -> Ends:
-        return self.link.ends(*self._on_the_line(a, b))
+        return self.link.ends(*self._in_reach(a, b))
 
     def _local(self, a: Any, b: Any) -> Local:
         """Where the cost is not convex (as with cauchit), steps are judged by the square of the slope."""
-        cost, slope, curvature = self.link.local(*self._on_the_line(a, b))
+        cost, slope, curvature = self.link.local(*self._in_reach(a, b))
         return Local(cost, slope, namespace(curvature).where(curvature > 0.0, curvature, slope * slope))
 
     def divergence(self, y: Any, x: Any) -> Any:
-        return self.link.cost(*self._on_the_line(*self._interval(y, x)))
+        return self.link.cost(*self._in_reach(*self._interval(y, x)))
 
-    def _on_the_line(self, a: Any, b: Any) -> tuple[Any, Any]:
-        """Both ends where F is 0 or 1 to all digits, if they are farther out."""
-        xp, far = namespace(a), self.link.far
-        return xp.clip(a, -far, far), xp.clip(b, -far, far)
+    def _in_reach(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """An interval that lies farther out than the link can reckon, moved to where it just can."""
+        far = self.link.far
+        if far == np.inf:
+            return a, b
+        xp = namespace(a)
+        beyond = xp.clip(a - far, 0.0, None) + xp.clip(b + far, None, 0.0)
+        return a - beyond, b - beyond
 
     def started(self, histogram: Array) -> Self:
         """Where the thresholds part the noise as the levels part the cells."""

@@ -20,8 +20,8 @@ class Link(ABC):
     """Noise of mean or mode 0 and a scale of its own."""
 
     name: ClassVar[str]
-    #: Where the line ends: F is 0 or 1 there to all digits, and nothing overflows in single precision.
-    far: ClassVar[float] = 80.0
+    #: How far out an interval may lie: beyond, exponentials of exponentials would leave single precision.
+    far: ClassVar[float] = np.inf
 
     @abstractmethod
     def cdf(self, z: Any) -> Any:
@@ -33,7 +33,7 @@ class Link(ABC):
 
     @abstractmethod
     def log_mass(self, a: Any, b: Any) -> Any:
-        """log(F(b) - F(a))."""
+        """log(F(b) - F(a)); a may be -inf, and b inf."""
 
     @abstractmethod
     def log_density(self, z: Any) -> Any:
@@ -44,10 +44,15 @@ class Link(ABC):
         """f'(z) / f(z)."""
 
     def ends(self, a: Any, b: Any) -> Ends:
-        """cost = -log(F(b) - F(a)) and its derivatives: pull = f(a) / (F(b) - F(a)), push = f(b) / (F(b) - F(a))."""
+        """cost = -log(F(b) - F(a)) and its derivatives: pull = f(a) / (F(b) - F(a)), push = f(b) / (F(b) - F(a)).
+
+        An end at infinity neither pulls nor pushes.
+        """
         xp = namespace(a)
-        log_mass = self.log_mass(a, b)
-        pull, push = (xp.exp(self.log_density(z) - log_mass) for z in (a, b))
+        log_mass, there_a, there_b = self.log_mass(a, b), xp.isfinite(a), xp.isfinite(b)
+        a, b = xp.where(there_a, a, 0.0), xp.where(there_b, b, 0.0)
+        pull = xp.exp(xp.where(there_a, self.log_density(a), -np.inf) - log_mass)
+        push = xp.exp(xp.where(there_b, self.log_density(b), -np.inf) - log_mass)
         return Ends(-log_mass, pull, push, pull * (pull + self.score(a)), push * (push - self.score(b)), -pull * push)
 
     def cost(self, a: Any, b: Any) -> Any:
@@ -82,13 +87,17 @@ class Logit(Link):
         return 1.0 - 2.0 * expit(z)
 
     def ends(self, a: Any, b: Any) -> Ends:
-        """With A = F(a), B = F(b) and the mass B (1 - A) (1 - exp(a - b)), most of f / mass cancels."""
+        """With A = F(a), B = F(b) and the mass B (1 - A) (1 - exp(a - b)), f / mass is a ratio of tails:
+
+        pull = A / B / (1 - exp(a - b)),    push = (1 - B) / (1 - A) / (1 - exp(a - b)).
+        """
         xp = namespace(a)
-        A, not_A, B, not_B = expit(a), expit(-a), expit(b), expit(-b)
+        larger = (1.0 + xp.exp(-xp.abs(b))) / (1.0 + xp.exp(-xp.abs(a)))  # F(|a|) / F(|b|)
         open_part = -xp.expm1(a - b)
-        pull, push = A / (B * open_part), not_B / (not_A * open_part)
-        of_a, of_b = pull * (pull + not_A - A), push * (push + B - not_B)
-        return Ends(-xp.log(B * not_A * open_part), pull, push, of_a, of_b, -pull * push)
+        pull = xp.exp(xp.clip(a, None, 0.0) - xp.clip(b, None, 0.0)) * larger / open_part
+        push = xp.exp(xp.clip(a, 0.0, None) - xp.clip(b, 0.0, None)) / (larger * open_part)
+        of_a, of_b = pull * (pull - xp.tanh(0.5 * a)), push * (push + xp.tanh(0.5 * b))
+        return Ends(self.cost(a, b), pull, push, of_a, of_b, -pull * push)
 
     def local(self, a: Any, b: Any) -> Local:
         """slope = (1 - B) - A,  curvature = A (1 - A) + B (1 - B), all from exp(-|a|) and exp(-|b|)."""
@@ -139,36 +148,36 @@ class Cloglog(Link):
     """F(z) = 1 - exp(-exp(z)): the complementary log-log link, noise with a long lower tail."""
 
     name = "cloglog"
+    far = 80.0
 
     def cdf(self, z: Any) -> Any:
-        xp = namespace(z)
-        return -xp.expm1(-xp.exp(z))
+        return -namespace(z).expm1(-_exp(z))
 
     def quantile(self, p: Any) -> Any:
         return np.log(-np.log1p(-p))
 
     def log_mass(self, a: Any, b: Any) -> Any:
         """F(b) - F(a) = exp(-e^a) (1 - exp(e^a - e^b))."""
+        below, above = _exp(a), _exp(b)
         xp = namespace(a)
-        below, above = xp.exp(a), xp.exp(b)
         return xp.log(-xp.expm1(below - above)) - below
 
     def log_density(self, z: Any) -> Any:
-        return z - namespace(z).exp(z)
+        return z - _exp(z)
 
     def score(self, z: Any) -> Any:
-        return 1.0 - namespace(z).exp(z)
+        return 1.0 - _exp(z)
 
 
 class Loglog(Link):
     """F(z) = exp(-exp(-z)): the log-log link, the complementary one upside down."""
 
     name = "loglog"
+    far = 80.0
     _mirrored = Cloglog()
 
     def cdf(self, z: Any) -> Any:
-        xp = namespace(z)
-        return xp.exp(-xp.exp(-z))
+        return namespace(z).exp(-_exp(-z))
 
     def quantile(self, p: Any) -> Any:
         return -np.log(-np.log(p))
@@ -187,7 +196,6 @@ class Cauchit(Link):
     """F(z) = 1/2 + arctan(z) / pi: noise with tails so long that a strange cell hardly counts."""
 
     name = "cauchit"
-    far = 1e15
 
     def cdf(self, z: Any) -> Any:
         return 0.5 + namespace(z).atan(z) / float(np.pi)
@@ -198,6 +206,7 @@ class Cauchit(Link):
     def log_mass(self, a: Any, b: Any) -> Any:
         """arctan(b) - arctan(a) as one angle, which loses nothing where both are far out."""
         xp = namespace(a)
+        a, b = xp.clip(a, -1e15, None), xp.clip(b, None, 1e15)  # all that lies beyond has no angle
         return xp.log(xp.atan2(b - a, 1.0 + a * b) / float(np.pi))
 
     def log_density(self, z: Any) -> Any:
@@ -206,6 +215,12 @@ class Cauchit(Link):
 
     def score(self, z: Any) -> Any:
         return -2.0 * z / (1.0 + z * z)
+
+
+def _exp(z: Any) -> Any:
+    """exp(z), which no longer grows where single precision ends: all that is asked of it has its limit by then."""
+    xp = namespace(z)
+    return xp.exp(xp.clip(z, None, 87.0))
 
 
 def _softplus(z: Any) -> Any:

@@ -13,7 +13,7 @@ from halfseen.data.labels import Places, text_array
 from halfseen.data.matching import matched
 from halfseen.errors import ParameterError
 from halfseen.estimators.features import read_cells
-from halfseen.estimators.ordinal import OrdinalMixin
+from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.predictive import PredictiveMixin
 
 #: Where the classes of counts begin by default: the round numbers of Gouvert, Oberlin & Févotte (2020).
@@ -68,13 +68,13 @@ def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> N
     if not isinstance(model, PredictiveMixin):
         raise ParameterError(
             f"model must be one that data can be drawn from. Found a {type(model).__name__}. "
-            "Fit OrdNMF, SquaredOrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson or SquaredPoisson."
+            "Fit OrdNMF, OrdinalMF, SquaredOrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson or SquaredPoisson."
         )
     check_is_fitted(model)
     wishes = {"n": n, "level": level, "edges": edges, "random_state": random_state}
     rules = {"n": checks.whole(1), "level": checks.between(0.0, 1.0), "edges": checks.rising(above=0.0)}
     checks.check_parameters(wishes, {**rules, "random_state": checks.seed()})
-    if edges is not None and isinstance(model, OrdinalMixin):
+    if edges is not None and isinstance(model, LeveledMixin):
         raise ParameterError(
             f"edges must be None for {type(model).__name__}, which has levels. Found {edges!r}. Leave them out."
         )
@@ -82,7 +82,7 @@ def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> N
 
 def _classes(model: Any, edges: Any) -> tuple[Array, Histogram]:
     """The names of levels, or of classes of counts, and how to count the cells in each."""
-    if isinstance(model, OrdinalMixin):
+    if isinstance(model, LeveledMixin):
         values = model._valued(np.arange(model.levels_.size))
         return model.levels_, lambda data: np.bincount(np.searchsorted(values, data), minlength=values.size)
     starts = np.asarray(EDGES if edges is None else edges, dtype=np.float64)

@@ -48,7 +48,7 @@ def are_levels_of(W: Array, H: Array, thresholds: Array, levels: Array) -> bool:
     lowest, highest = (np.searchsorted(thresholds, bound, side="left") for bound in bounds)
     if np.any(lowest > levels) or np.any(highest < levels):
         return False
-    return all(_exact_level(W[i], H[j], thresholds) == levels[i, j] for i, j in np.argwhere(lowest < highest))
+    return all(exact_level(W[i], H[j], thresholds) == levels[i, j] for i, j in np.argwhere(lowest < highest))
 
 
 def _rounding_error(W: Array, H: Array) -> Array:
@@ -58,7 +58,7 @@ def _rounding_error(W: Array, H: Array) -> Array:
     return np.where(np.logical_and.outer(W.any(axis=1), H.any(axis=1)), bound, 0.0)
 
 
-def _exact_level(w: Array, h: Array, thresholds: Array) -> int:
+def exact_level(w: Array, h: Array, thresholds: Array) -> int:
     lives = np.flatnonzero((w != 0) & (h != 0))
     x = sum((Fraction(a) * Fraction(b) for a, b in zip(w[lives].tolist(), h[lives].tolist(), strict=True)), Fraction(0))
     return sum(Fraction(tau) < x for tau in thresholds.tolist())

@@ -125,6 +125,8 @@ def _refitted(task: Task, x: Any, found: Local) -> tuple[Task, Local]:
     if not parameters.size:
         return task, found
     sums, loss = task.sums_of_parameters(x), _loss_of_cells(task, found)
+    if not np.isfinite(sums).all():  # from factors that no one will keep
+        return task, found
     for stiffness in _STIFFER:
         step = np.clip(likelihood.step(sums, stiffness), -_FARTHEST, _FARTHEST)
         moved = task.under(likelihood.at(parameters + step))

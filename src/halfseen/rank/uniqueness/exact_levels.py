@@ -3,7 +3,7 @@
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.rank.exactness import _exact_level
+from halfseen.rank.exactness import exact_level
 
 _PRECISION = float(np.finfo(np.float64).eps)
 _SMALLEST = float(np.finfo(np.float64).smallest_normal)
@@ -19,5 +19,5 @@ def exact_levels(W: Array, H: Array, thresholds: Array) -> Array:
     slack = (W.shape[1] + 2) * (_PRECISION * np.einsum("pk,pk->p", np.abs(W), np.abs(H)) + _SMALLEST)
     lowest, highest = (np.searchsorted(thresholds, x + way * slack, side="left") for way in (-1, 1))
     for pair in np.flatnonzero(lowest < highest):
-        lowest[pair] = _exact_level(W[pair], H[pair], thresholds)
+        lowest[pair] = exact_level(W[pair], H[pair], thresholds)
     return lowest

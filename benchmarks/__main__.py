@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-BENCHMARKS = ("kernels", "iterations", "ordinal", "large", "scaling", "memory", "rank_one", "startup")
+BENCHMARKS = ("kernels", "iterations", "ordinal", "rounding", "large", "scaling", "memory", "rank_one", "startup")
 
 
 def main(names: list[str]) -> None:

@@ -4,7 +4,6 @@ Counted by tracemalloc, which sees all of NumPy's arrays. The bound in the last 
 4 * nnz + 8 * (n + m) * k numbers of the input's precision.
 """
 
-import tracemalloc
 import warnings
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas as pd
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.measuring import table
+from benchmarks.measuring import peak_of, table
 from halfseen import PoissonFactorization, WeightedNMF
 from halfseen.data.synthetic import skewed_cells
 
@@ -52,12 +51,6 @@ def _figures(peak: int, bound: int) -> tuple[str, str, str]:
 
 
 def _peak(model: Any, X: sparse.csr_array) -> int:
-    """The most bytes held at a time by a fit, over those held before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        tracemalloc.start()
-        before = tracemalloc.get_traced_memory()[0]
-        model.fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak - before
+        return peak_of(lambda: model.fit(X))

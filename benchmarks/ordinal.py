@@ -5,9 +5,8 @@ program is a straightforward one of the paper's algorithm: it gathers arrays of 
 and multiplies sparse by dense matrices for the sums. Memory is the peak over the input, counted by tracemalloc.
 """
 
-import tracemalloc
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.measuring import table
+from benchmarks.measuring import peak_of, table
 from halfseen import Observed, OrdNMF, SquaredOrdNMF
 from halfseen.data import split_cells
 from halfseen.data.datasets import load_ratings
@@ -63,12 +62,12 @@ def _iterations(train: Observed, single: Observed) -> list[str]:
         return ordnmf_cells(*cells, train.shape, *start, iterations)
 
     seconds = _median_seconds(numpy_run(5))
-    peak = _peak(lambda: list(numpy_run(2)))
+    peak = peak_of(lambda: list(numpy_run(2)))
     rows = [("NumPy and SciPy", f"{1e3 * seconds:.0f}", "", f"{peak / 1e6:.0f}", "")]
     for what, data in (("OrdNMF", train), ("OrdNMF, float32", single)):
         ours = OrdNMF(K, init=start, accelerate=False, max_iter=25, tol=0.0, n_jobs=2)
         faster = seconds / float(np.median(np.diff(ours.fit(data).trace_["seconds"])))
-        held = _peak(lambda ours=ours, data=data: ours.set_params(max_iter=3).fit(data))
+        held = peak_of(lambda ours=ours, data=data: ours.set_params(max_iter=3).fit(data))
         rows.append(
             (what, f"{1e3 * seconds / faster:.1f}", f"**{faster:.1f}**", f"{held / 1e6:.0f}", f"{held / peak:.2f}")
         )
@@ -119,12 +118,3 @@ def _median_seconds(iterations: Iterator[Any]) -> float:
     for _ in iterations:
         times.append(perf_counter())
     return float(np.median(np.diff(times)[1:]))
-
-
-def _peak(work: Callable[[], Any]) -> int:
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    work()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak - before

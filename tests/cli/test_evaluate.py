@@ -1,5 +1,7 @@
 """halfseen evaluate: how well a model ranks cells that it has not seen."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,85 @@ def test_words_are_ranked_by_their_place(tmp_path):
     lines = done("evaluate", tmp_path / "model.hs", "--test", tmp_path / "test.csv", "--relevant", 2)
     assert numbers(lines[2])[:3] == [2, 1, 1.0]
     assert lines[3].startswith("Log-likelihood of 2 cells, given that they are above 0: ")
+
+
+STARS = "user,item,rating\nann,x,1\nann,y,2\nann,z,4\nbob,x,2\nbob,y,1\nbob,w,4\ncid,z,2\ncid,w,2\ncid,x,4\n"
+HELD = {("ann", "w"): 4, ("bob", "z"): 1, ("cid", "y"): 2}
+
+
+@pytest.fixture
+def stars(tmp_path):
+    """Files of stars 1, 2 and 4 to learn from and to test by."""
+    (tmp_path / "train.csv").write_text(STARS)
+    held = "".join(f"{user},{item},{rating}\n" for (user, item), rating in HELD.items())
+    (tmp_path / "test.csv").write_text(f"user,item,rating\n{held}dan,x,4\n")
+    return tmp_path
+
+
+def told_of_values(folder, model):
+    """The numbers in the line of values."""
+    model.save(folder / "model.hs")
+    result = run("evaluate", folder / "model.hs", "--test", folder / "test.csv")
+    assert result.exit_code == 0
+    assert result.stderr.count("1 of 4") == 1  # dan is not known
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith("Values of "))
+    return line, [float(number) for number in re.findall(r"\d+\.\d{4}", line)]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        halfseen.RoundMF(2, l2=0.5, random_state=0),
+        halfseen.OrdinalMF(2, l2=0.5, random_state=0),
+        halfseen.WeightedNMF(2, random_state=0, max_iter=1000),
+        halfseen.OrdNMF(1, unseen="missing", random_state=0, max_iter=5000),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_values_are_told_where_unseen_cells_are_missing(stars, model):
+    model.fit(stars / "train.csv")
+    users, items = zip(*HELD, strict=True)
+    errors = model.predict(list(users), list(items)) - np.array(list(HELD.values()))
+    expected = [np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)]
+    if hasattr(model, "predict_proba"):
+        p = model.predict_proba(list(users), list(items))  # of levels 1, 2 and 4
+        up_to_1, up_to_2 = p[:, 0], p[:, 0] + p[:, 1]
+        seen = np.array(list(HELD.values()))
+        expected.append(np.mean((up_to_1 - (seen <= 1)) ** 2 + (up_to_2 - (seen <= 2)) ** 2))
+    line, found = told_of_values(stars, model)
+    assert line.startswith("Values of 3 cells: root mean squared error ")
+    np.testing.assert_allclose(found, expected, atol=5.1e-5)
+
+
+def test_values_of_words_count_levels(tmp_path):
+    words = {"1": "bad", "2": "fair", "4": "good"}
+    train = re.sub(r"\d", lambda found: words[found[0]], STARS)
+    (tmp_path / "train.csv").write_text(train)
+    (tmp_path / "test.csv").write_text("user,item,rating\nann,w,good\nbob,z,bad\ncid,y,fair\ndan,x,good\n")
+    model = halfseen.OrdinalMF(2, l2=0.5, levels=list(words.values()), random_state=0).fit(tmp_path / "train.csv")
+    p = model.predict_proba(["ann", "bob", "cid"], ["w", "z", "y"])
+    errors = p @ [0, 1, 2] - [2, 0, 1]
+    assert told_of_values(tmp_path, model)[1][:2] == pytest.approx(
+        [np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)], abs=5.1e-5
+    )
+
+
+def test_values_are_not_told_where_unseen_cells_are_zeros(stars):
+    halfseen.OrdNMF(1, random_state=0, max_iter=5000).fit(stars / "train.csv").save(stars / "model.hs")
+    lines = run("evaluate", stars / "model.hs", "--test", stars / "test.csv").stdout.splitlines()
+    assert len(lines) == 4  # of the data, the heads of the ranking, the ranking, the likelihood
+    assert not any(line.startswith("Values of ") for line in lines)
+
+
+def test_a_level_unknown_to_a_model_of_thresholds_leaves_the_ranking(stars):
+    halfseen.OrdinalMF(1, random_state=0).fit(stars / "train.csv").save(stars / "model.hs")
+    (stars / "test.csv").write_text("user,item,rating\nann,w,3\nbob,z,1\n")
+    result = run("evaluate", stars / "model.hs", "--test", stars / "test.csv", "-k", 1)
+    assert result.stdout.splitlines()[-1].split() == ["1", "2", *["1.0000"] * 4]  # one candidate each
+    assert result.stderr == (
+        "note: Values must be among the levels that were fitted: 1, 2, 4. Found 3 at row 'ann', column 'w' (1 such "
+        "cell). Fit with data that have this level, or round the value.\n"
+    )
 
 
 @pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")

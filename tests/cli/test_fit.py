@@ -82,9 +82,55 @@ def test_levels_may_be_numbers(ratings, tmp_path):
     words = (ratings.path, "--method", "ordnmf", "-k", 2, "--max-iter", 2000)
     model = fitted(tmp_path, *words, "--levels", ",".join(f"{level:g}" for level in found))
     assert_same(model, fitted(tmp_path, *words))
-    assert "--levels belongs to --method ordnmf and squared-ordnmf; poisson has no levels." in misused(
-        "fit", ratings.path, "--levels", "1,2", "-o", tmp_path / "model.hs"
-    )
+
+
+@pytest.mark.parametrize(
+    ("words", "parameters"),
+    [
+        ([], {}),
+        (["--loss", "linear"], {"loss": "linear"}),
+        (["--loss", "round", "-k", 1], {"loss": "round", "n_components": 1}),
+        (["--l2", 2.5, "--early-stopping"], {"l2": 2.5, "early_stopping": True}),
+    ],
+)
+def test_rounding_is_that_of_the_library(ratings, tmp_path, words, parameters):
+    model = fitted(tmp_path, ratings.path, "--method", "round", "--max-iter", 2000, *words)
+    same = halfseen.RoundMF(random_state=0, max_iter=2000).set_params(**parameters).fit(ratings.path)
+    assert_same(model, same)
+    np.testing.assert_array_equal(model.thresholds_, same.thresholds_)
+    assert model.unseen == "missing"
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_cumulative_links_are_those_of_the_library(ratings, tmp_path, link):
+    model = fitted(tmp_path, ratings.path, "--method", "ordinal", "-k", 2, "--link", link, "--max-iter", 2000)
+    same = halfseen.OrdinalMF(2, link=link, random_state=0, max_iter=2000).fit(ratings.path)
+    assert_same(model, same)
+    np.testing.assert_array_equal(model.predict_proba("ann", "rum"), same.predict_proba("ann", "rum"))
+
+
+def test_rows_may_have_thresholds_of_their_own(ratings, tmp_path):
+    words = ("--method", "ordinal", "-k", 1, "--own-thresholds", "rows", "--max-iter", 2000)
+    model = fitted(tmp_path, ratings.path, *words)
+    same = halfseen.OrdinalMF(1, own_thresholds="rows", random_state=0, max_iter=2000).fit(ratings.path)
+    assert model.own_thresholds_.shape[0] == len(USERS)
+    np.testing.assert_array_equal(model.own_thresholds_, same.own_thresholds_)
+
+
+@pytest.mark.parametrize(("method", "kind"), [("round", halfseen.RoundMF), ("ordinal", halfseen.OrdinalMF)])
+def test_words_are_levels_of_thresholds_too(tmp_path, method, kind):
+    (tmp_path / "t.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,fair\nbob,y,bad\ncid,y,good\n")
+    words = ("--method", method, "-k", 1, "--levels", "bad,fair,good", "--max-iter", 5000)
+    model = fitted(tmp_path, tmp_path / "t.csv", *words)
+    assert model.levels_.tolist() == ["bad", "fair", "good"]
+    same = kind(1, levels=["bad", "fair", "good"], random_state=0, max_iter=5000).fit(tmp_path / "t.csv")
+    cells = (["ann", "ann", "bob", "cid"], ["x", "y", "x", "x"])
+    assert model.predict_level(*cells).tolist() == same.predict_level(*cells).tolist()
+
+
+def test_the_account_tells_the_link(ratings, tmp_path):
+    lines = done("fit", ratings.path, "--method", "ordinal", "-k", 2, "--link", "probit", "-o", tmp_path / "m.hs")
+    assert lines[1] == "OrdinalMF: 2 components, link probit, unseen cells are missing."
 
 
 # One component.
@@ -427,11 +473,46 @@ def test_a_negative_seed_is_refused(ratings, tmp_path):
     assert "-1" in result.stderr
 
 
-def test_a_loss_for_a_method_that_has_none_names_the_method_that_does(ratings, tmp_path):
-    result = run("fit", ratings.path, "--loss", "frobenius", "-o", tmp_path / "model.hs")
-    assert result.exit_code == 2
-    assert "--method nmf" in result.stderr
-    assert "prior_shape" not in result.stderr  # no option of this program
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--loss", "frobenius"], "--loss belongs to --method nmf and round; poisson has no such option."),
+        (["--link", "probit"], "--link belongs to --method ordinal; poisson has no such option."),
+        (
+            ["--levels", "1,2"],
+            "--levels belongs to --method ordnmf, squared-ordnmf, round and ordinal; poisson has no such option.",
+        ),
+        (["--method", "nmf", "--early-stopping"], "--early-stopping belongs to --method round and ordinal; nmf has"),
+        (
+            ["--method", "ordnmf", "--l2", "1"],
+            "--l2 belongs to --method nmf, squared-ordnmf, squared-poisson, round and ordinal; ordnmf has",
+        ),
+    ],
+)
+def test_an_option_of_another_method_is_answered_with_the_methods_that_have_it(ratings, tmp_path, words, sentence):
+    assert sentence in misused("fit", ratings.path, *words, "-o", tmp_path / "model.hs")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--method", "round", "--loss", "sigmoid"], "loss must be one of 'multi-sigmoid', 'round', 'linear'. Found"),
+        (["--method", "ordinal", "--link", "logits"], "Did you mean 'logit'?"),
+        (["--method", "ordinal", "--l2", "-1"], "l2 must be"),
+        (["--method", "ordinal", "--unseen", "zero"], "--unseen missing"),
+        (["--method", "round", "--levels", "1,2"], "Values must be among the levels that were given: 1, 2. Found "),
+    ],
+)
+def test_values_that_levels_cannot_have(ratings, tmp_path, words, sentence):
+    assert sentence in refused("fit", ratings.path, *words, "-o", tmp_path / "model.hs")
+    assert names_in(tmp_path) == []
+
+
+def test_too_few_cells_to_stop_early_by(tmp_path):
+    (tmp_path / "t.csv").write_text("user,item,rating\nann,x,1\nbob,y,2\n")
+    words = ("--method", "ordinal", "-k", 1, "--early-stopping")
+    sentence = refused("fit", tmp_path / "t.csv", *words, "-o", tmp_path / "model.hs")
+    assert sentence.endswith("Found none that could be, among 2 cells. Leave out --early-stopping.")
 
 
 @pytest.mark.parametrize(
@@ -474,7 +555,7 @@ def test_a_word_that_means_nothing(ratings, tmp_path):
         (
             ["data.csv", "-o", "model.hs", "--method", "svd"],
             "'svd' is not one of 'nmf', 'rank-one', 'poisson', 'ordnmf', 'bernoulli', 'compound', 'squared-ordnmf', "
-            "'squared-poisson'.",
+            "'squared-poisson', 'round', 'ordinal'.",
         ),
         (["data.csv", "-o", "model.hs", "-k", "few"], "'few' is not a valid integer."),
     ],

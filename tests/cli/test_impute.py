@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from halfseen import WeightedNMF
+from halfseen import OrdinalMF, RoundMF, WeightedNMF
 from halfseen.estimators import base
 from tests.cli.program import check_refusal, done, misused, names_in, program, refused, refused_for_room, remarked
 from tests.cli.program import halfseen as run
@@ -364,3 +364,69 @@ def test_one_component_is_fitted_exactly(loss, table, tmp_path):
 def test_one_component_with_another_loss_is_another_model(table, tmp_path):
     lines = done("impute", table, "-k", 1, "--skip", "id", "--loss", "frobenius", "-o", tmp_path / "out.csv")
     assert lines[2].startswith("WeightedNMF: 1 component, loss frobenius")
+
+
+# Levels of one scale.
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """Answers 1 to 5 of 80 people to 12 questions: how strict the question is, taken from how mild the person is."""
+    random = np.random.default_rng(0)
+    mildness, strictness = random.uniform(-2, 2, 80), random.uniform(-1.5, 1.5, 12)
+    truth = 3 + np.clip(np.round(mildness[:, None] - strictness), -2, 2).astype(int)
+    hidden = random.random(truth.shape) < 0.3
+    lines = [
+        ",".join([f"p{person:02}", *("" if hole else str(answer) for answer, hole in zip(*row, strict=True))])
+        for person, row in enumerate(zip(truth, hidden, strict=True))
+    ]
+    path = tmp_path_factory.mktemp("survey") / "survey.csv"
+    path.write_text("\n".join([",".join(["person", *(f"q{j}" for j in range(12))]), *lines]) + "\n")
+    return path, truth, hidden
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "parameters"),
+    [
+        (["ordinal"], OrdinalMF, {}),
+        (["round"], RoundMF, {}),
+        (["round", "--loss", "linear"], RoundMF, {"loss": "linear"}),
+    ],
+)
+def test_answers_are_filled_with_levels_of_their_scale(survey, tmp_path, words, kind, parameters):
+    path, truth, hidden = survey
+    out = tmp_path / "filled.csv"
+    lines = done("impute", path, "--method", *words, "-k", 1, "--no-clip", "-o", out)
+    assert lines[1].startswith(f"Filled {hidden.sum()} holes in 12 columns of numbers; kept as they are: person.")
+    old, new = records(path.read_text()), records(out.read_text())
+    assert [record[0] for record in new] == [record[0] for record in old]
+    found = np.array([record[1:] for record in new[1:]])
+    assert found[~hidden].tolist() == [str(answer) for answer in truth[~hidden]]
+    seen = np.where(hidden, np.nan, truth)
+    model = kind(1, random_state=0, **parameters).fit(seen)
+    assert found[hidden].tolist() == [f"{level:g}" for level in model.predict_level(*np.nonzero(hidden))]
+    means = np.broadcast_to(np.nanmean(seen, axis=0), seen.shape)
+    assert np.mean((found.astype(int) - truth)[hidden] ** 2) < np.mean((means - truth)[hidden] ** 2)
+
+
+def test_halves_and_negative_numbers_are_levels_too(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c\n-1.5,0,1.5\n-1.5,,1.5\n0,1.5,\n-1.5,0,1.5\n0,1.5,1.5\n")
+    words = ("--method", "round", "-k", 1, "--max-iter", 5000)
+    done("impute", tmp_path / "t.csv", *words, "-o", tmp_path / "out.csv")
+    new = records((tmp_path / "out.csv").read_text())
+    assert float(new[2][1]) in (0.0, 1.5)  # what was seen in its column
+    assert float(new[3][2]) == 1.5
+
+
+def test_a_loss_for_probabilities_is_refused_before_reading(tmp_path):
+    words = ("--method", "ordinal", "--loss", "round", "-o", tmp_path / "out.csv")
+    assert misused("impute", tmp_path / "nowhere.csv", *words) == (
+        "--loss belongs to --method nmf and round; ordinal has no such option."
+    )
+
+
+def test_amounts_are_no_levels(tmp_path):
+    lines = [f"{1 + j / 7},{2 + j / 3}" for j in range(80)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines, "1,"]) + "\n")
+    sentence = refused("impute", tmp_path / "t.csv", "--method", "ordinal", "-o", tmp_path / "out.csv")
+    assert "OrdinalMF must have at most 100 ordered levels." in sentence

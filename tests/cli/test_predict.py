@@ -191,3 +191,59 @@ def test_a_file_with_one_column_only(model, tmp_path):
 def test_a_full_disk_leaves_nothing(model, tmp_path, full_disk):
     refused_for_room(full_disk, "predict", model, "--row", "bob", "--col", "gin", "-o", tmp_path / "out.csv")
     assert names_in(tmp_path) == []
+
+
+# Models of levels.
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """Answers in words, and the files of two models of them."""
+    folder = tmp_path_factory.mktemp("answers")
+    words = ("bad", "fair", "good")
+    lines = [
+        f"{user},{item},{words[(2 * u + i) % 3]}" for u, user in enumerate("abcde") for i, item in enumerate("xyz")
+    ]
+    (folder / "answers.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    for method in ("round", "ordinal"):
+        fit = ("--method", method, "-k", 1, "--levels", ",".join(words), "--max-iter", 5000)
+        done("fit", folder / "answers.csv", *fit, "-o", folder / f"{method}.hs")
+    return folder
+
+
+def test_the_mean_of_levels_is_that_of_their_probabilities(answers):
+    fitted = halfseen.load(answers / "ordinal.hs")
+    (line,) = done("predict", answers / "ordinal.hs", "--row", "b", "--col", "z")
+    assert float(line.split("\t")[2]) == pytest.approx(fitted.predict_proba("b", "z") @ [0, 1, 2], rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["round", "ordinal"])
+def test_levels_in_their_own_words(answers, tmp_path, method):
+    model = answers / f"{method}.hs"
+    fitted = halfseen.load(model)
+    x = fitted.W_ @ fitted.H_.T
+    if method == "round":
+        expected = fitted.levels_[(x[..., None] > fitted.thresholds_).sum(axis=-1)]
+    else:
+        below = 1 / (1 + np.exp(x[..., None] - fitted.thresholds_))
+        expected = fitted.levels_[(below < 0.5).sum(axis=-1)]
+    pairs = [(u, i) for u in "abcde" for i in "xyz"]
+    asked = [word for u, i in pairs for word in ("--row", u, "--col", i)]
+    lines = done("predict", model, *asked, "--level")
+    assert lines == [f"{u}\t{i}\t{level}" for (u, i), level in zip(pairs, expected.ravel(), strict=True)]
+    done("predict", model, "--row", "a", "--col", "y", "--level", "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == f"row,column,prediction\na,y,{expected[0, 1]}\n"
+
+
+def test_levels_that_are_numbers(ratings, tmp_path):
+    fit = ("--method", "round", "-k", 1, "--loss", "linear", "--max-iter", 2000, "-o", tmp_path / "model.hs")
+    done("fit", ratings.path, *fit)
+    fitted = halfseen.load(tmp_path / "model.hs")
+    (line,) = done("predict", tmp_path / "model.hs", "--row", "bob", "--col", "wine", "--level")
+    assert line == f"bob\twine\t{fitted.predict_level('bob', 'wine'):g}"
+
+
+def test_a_model_without_levels_has_none_to_tell(model):
+    assert refused("predict", model, "--row", "bob", "--col", "wine", "--level") == (
+        "halfseen: --level must be of a model of ordered levels. Found a PoissonFactorization. Leave --level out."
+    )

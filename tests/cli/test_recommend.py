@@ -234,3 +234,23 @@ def test_the_real_program_says_the_same(model):
     result = program("recommend", model, "-u", "bob")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.splitlines() == done("recommend", model, "-u", "bob")
+
+
+@pytest.mark.parametrize("method", ["round", "ordinal"])
+def test_models_of_thresholds_recommend_by_x(ratings, tmp_path, method):
+    path = tmp_path / "model.hs"
+    done("fit", ratings.path, "--method", method, "-k", 2, "--max-iter", 2000, "-o", path)
+    scores = means(halfseen.load(path), "bob")
+    assert_answers(shown(done("recommend", path, "--user", "bob"))["bob"], scores, unseen_by(ratings, "bob"))
+
+
+def test_a_new_history_of_levels_is_folded_in(ratings, tmp_path):
+    path = tmp_path / "model.hs"
+    done("fit", ratings.path, "--method", "ordinal", "-k", 2, "--max-iter", 2000, "-o", path)
+    (tmp_path / "new.csv").write_text("user,item,rating\nzoe,gin,1\nzoe,ale,4\n")
+    fitted = halfseen.load(path)
+    scores = dict(
+        zip(fitted.column_labels_.tolist(), fitted.H_ @ fitted.transform([{"gin": 1, "ale": 4}])[0], strict=True)
+    )
+    answers = shown(done("recommend", path, "--history", tmp_path / "new.csv"))
+    assert_answers(answers["zoe"], scores, [item for item in ITEMS if item not in ("gin", "ale")])

@@ -17,8 +17,8 @@ def of_data(path: str, observed: Observed) -> str:
 
 
 def of_model(model: Any) -> str:
-    loss = f", loss {model.loss}" if hasattr(model, "loss") else ""
-    return f"{type(model).__name__}: {count(model.n_components, 'component')}{loss}, unseen cells are {model.unseen}."
+    chosen = "".join(f", {name} {getattr(model, name)}" for name in ("loss", "link") if hasattr(model, name))
+    return f"{type(model).__name__}: {count(model.n_components, 'component')}{chosen}, unseen cells are {model.unseen}."
 
 
 def of_end(model: Any) -> str:

@@ -79,6 +79,7 @@ _ADVICE = {
     r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"]\)""": r"--columns \1,\2",
     r'layout="(\w+)"': r"--layout \1",
     r'unseen="(\w+)"': r"--unseen \1",
+    r"Set early_stopping=False, or raise validation_fraction": "Leave out --early-stopping",
     r", or pass an array, a sparse matrix or a frame": "",
     r"set them to NaN if they are unknown": "leave them empty if they are unknown, or --skip the column when imputing",
     r"pass its history \(a dict from columns to values\)": "pass its history, --history FILE",

@@ -1,6 +1,7 @@
-"""halfseen evaluate: how well a model ranks cells that it has not seen."""
+"""halfseen evaluate: how well a model ranks and predicts cells that it has not seen."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -34,8 +35,9 @@ def command(
 ) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and see where the relevant ones stand.
 
-    Means over all rows that have a relevant column among the cells held out. Models with probabilities also tell how
-    likely these cells are.
+    Means over all rows that have a relevant column among the cells held out. Models for which unseen cells are missing
+    also tell how far off their values are there, and the ranked probability score of their levels; models with
+    probabilities, how likely these cells are.
 
     \b
     halfseen evaluate model.hs --test held_out.csv
@@ -57,23 +59,36 @@ def command(
         rows = np.count_nonzero(~np.isnan(scores.ndcg[place]))
         means = "  ".join(f"{np.nanmean(metric[place]):>13.4f}" for metric in scores)
         accounts.tell(f"{threshold:>13g}  {rows:>7,}  {means}")
-    if hasattr(fitted, "log_likelihood"):
-        _tell_likelihood(fitted, held)
-
-
-def _tell_likelihood(fitted: Any, held: Any) -> None:
-    """How likely the cells are that the ranking was judged by; what was said of unknown ones is not said again."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            logs = fitted.log_likelihood(held, each=True)
+            warnings.simplefilter("ignore", DataWarning)  # what was said of unknown cells is not said again
+            for line in (*_of_values(fitted, held), *_of_likelihood(fitted, held)):
+                accounts.tell(line)
     except DataError as error:  # a level that training did not have: the ranking is good all the same
         click.echo(f"note: {error}", err=True)
-        return
-    given = ", given that they are above 0" if fitted.unseen == "zero" else ""
-    accounts.tell(
-        f"Log-likelihood of {accounts.count(logs.size, 'cell')}{given}: {logs.sum():,.6g} ({logs.mean():.4f} a cell)."
-    )
+
+
+def _of_values(fitted: Any, held: Any) -> Iterator[str]:
+    """How far off the values are. Where unseen cells are zeros, means are not guesses of cells that are there."""
+    from halfseen.cli.value_scores import value_scores
+
+    scores = None if fitted.unseen == "zero" else value_scores(fitted, held)
+    if scores is not None:
+        ranked = scores.ranked_probability_score
+        yield (
+            f"Values of {accounts.count(scores.cells, 'cell')}: root mean squared error "
+            f"{scores.root_mean_squared_error:.4f}, {scores.within_half:.4f} of them within 0.5"
+            f"{'' if ranked is None else f', ranked probability score {ranked:.4f}'}."
+        )
+
+
+def _of_likelihood(fitted: Any, held: Any) -> Iterator[str]:
+    """How likely the cells are that the ranking was judged by."""
+    if hasattr(fitted, "log_likelihood"):
+        logs = fitted.log_likelihood(held, each=True)
+        given = ", given that they are above 0" if fitted.unseen == "zero" else ""
+        cells = accounts.count(logs.size, "cell")
+        yield f"Log-likelihood of {cells}{given}: {logs.sum():,.6g} ({logs.mean():.4f} a cell)."
 
 
 def _heads(length: int) -> str:

@@ -1,6 +1,7 @@
 """halfseen fit: from a file to a model file."""
 
 import sys
+from collections.abc import Collection
 from typing import Any
 
 import click
@@ -17,9 +18,9 @@ METHODS = {
     "compound": "CompoundPoisson",
     "squared-ordnmf": "SquaredOrdNMF",
     "squared-poisson": "SquaredPoisson",
+    "round": "RoundMF",
+    "ordinal": "OrdinalMF",
 }
-#: The methods that know ordered levels.
-OF_LEVELS = ("ordnmf", "squared-ordnmf")
 
 
 def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[Any] | None:
@@ -42,7 +43,8 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
     show_default=True,
     help="nmf: any non-negative values, with holes; rank-one: one component, exactly; Bayesian ones: poisson: counts "
     "and clicks; ordnmf: stars and other levels; bernoulli: there or not; compound: counts with a few large ones; for "
-    "the best ranking: squared-ordnmf: levels; squared-poisson: counts and clicks.",
+    "the best ranking: squared-ordnmf: levels; squared-poisson: counts and clicks; for the best guess of a missing "
+    "level: ordinal: with probabilities; round: by rounding, also exact.",
 )
 @click.option(
     "-k",
@@ -53,11 +55,12 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 )
 @click.option("-o", "--output", default="model.hs", show_default=True, type=click.Path(), help="Where the model goes.")
 @options.LOSS
+@click.option("--link", default=None, help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")
 @click.option(
     "--unseen",
     type=click.Choice(["missing", "zero"]),
     default=None,
-    help="What an unseen cell means; by default missing for nmf and rank-one, zero for the others.",
+    help="What an unseen cell means; by default missing for nmf, rank-one, round and ordinal, zero for the others.",
 )
 @click.option(
     "--levels",
@@ -66,10 +69,24 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
     metavar="LOWEST,...,HIGHEST",
     help="For the methods of levels: the levels in their order, needed if they are words.",
 )
+@click.option(
+    "--own-thresholds",
+    type=click.Choice(["rows", "columns"]),
+    default=None,
+    help="For ordinal: each row, or each column, has thresholds of its own.",
+)
+@click.option("--l2", type=float, default=None, help="The penalty l2 / 2 * (sum of squares) on both factors.")
+@click.option(
+    "--early-stopping",
+    is_flag=True,
+    default=None,
+    help="For round and ordinal: hold a tenth of the cells out, and stop when they are foretold no better.",
+)
 @options.READING
 @options.FITTING
-def command(data: str, method: str, n_components: int | None, output: str, loss: str | float | None, unseen: str | None,
-            levels: list[Any] | None, layout: str, columns: Any, header: bool | None, duplicates: str,
+def command(data: str, method: str, n_components: int | None, output: str, loss: str | float | None, link: str | None,
+            unseen: str | None, levels: list[Any] | None, own_thresholds: str | None, l2: float | None,
+            early_stopping: bool | None, layout: str, columns: Any, header: bool | None, duplicates: str,
             max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
@@ -79,17 +96,17 @@ def command(data: str, method: str, n_components: int | None, output: str, loss:
     \b
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
     halfseen fit ratings.csv --method squared-ordnmf -k 200 -o model.hs
-    halfseen fit answers.csv --method ordnmf --levels bad,fair,good -o model.hs
+    halfseen fit answers.csv --method ordinal --levels bad,fair,good -o model.hs
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
     """
     import halfseen
 
     accounts.check_output(output)
-    if loss is not None and method != "nmf":
-        raise click.UsageError(f"--loss belongs to --method nmf; {method} has a likelihood of its own.")
-    if levels is not None and method not in OF_LEVELS:
-        raise click.UsageError(f"--levels belongs to --method {' and '.join(OF_LEVELS)}; {method} has no levels.")
-    wishes = options.given(loss=loss, unseen=unseen, levels=levels, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    wishes = options.given(
+        loss=loss, link=link, levels=levels, own_thresholds=own_thresholds, l2=l2, early_stopping=early_stopping
+    )
+    _refuse_strangers(wishes, method)
+    wishes |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     if method != "rank-one":
         wishes |= {**options.given(n_components=n_components), "random_state": seed}
     elif n_components not in (None, 1):
@@ -110,6 +127,24 @@ def command(data: str, method: str, n_components: int | None, output: str, loss:
         accounts.of_file(output),
         quiet=quiet,
     )
+
+
+def _refuse_strangers(wishes: dict[str, Any], method: str) -> None:
+    """Refuse an option that is no parameter of the method's estimator; say of which it is."""
+    for name in wishes:
+        owners = [one for one in METHODS if name in _parameters(one)]
+        if method not in owners:
+            *others, last = owners
+            whose = f"{', '.join(others)} and {last}" if others else last
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} belongs to --method {whose}; {method} has no such option.")
+
+
+def _parameters(method: str) -> Collection[str]:
+    import halfseen
+
+    parameters: dict[str, Any] = getattr(halfseen, METHODS[method])().get_params()
+    return parameters
 
 
 def _keep_what_there_is(model: Any, output: str) -> None:

@@ -11,17 +11,27 @@ from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 from halfseen.data import Observed
 
+#: How a table can be filled; with one component, nmf becomes exact.
+METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
+
 
 @click.command(cls=Command)
 @click.argument("table", type=click.Path())
 @click.option("-k", "--n-components", type=int, default=5, show_default=True, help="The number of components.")
 @click.option("-o", "--output", required=True, type=click.Path(), help="Where the filled table goes.")
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="nmf",
+    show_default=True,
+    help="nmf: amounts and counts; for answers on one scale, such as 1 to 5 in every column: ordinal, or round.",
+)
 @options.LOSS
 @click.option(
     "--scale/--no-scale",
     default=True,
     show_default=True,
-    help="Bring every column to mean 1 for the fit, so that large units do not drown small ones.",
+    help="For nmf: bring every column to mean 1 for the fit, so that large units do not drown small ones.",
 )
 @click.option(
     "--skip",
@@ -41,6 +51,7 @@ def command(
     table: str,
     n_components: int,
     output: str,
+    method: str,
     loss: str | float | None,
     scale: bool,
     skip: tuple[str, ...],
@@ -52,31 +63,34 @@ def command(
     n_jobs: int | None,
     quiet: bool,
 ) -> None:
-    """Fill the holes of a TABLE of non-negative numbers.
+    """Fill the holes of a TABLE of non-negative numbers, or of levels on one scale.
 
     Columns of text, a first column of ids and those skipped go through untouched; what was seen stays as written. Fills
     suit columns that rise and fall together from 0, such as amounts and counts; for years or codes use other means.
-    With -k 1 and the Kullback-Leibler loss the fit is the best there is, without a random start.
+    With -k 1 and the Kullback-Leibler loss the fit is the best there is, without a random start. Answers on one scale
+    (--method ordinal or round) are filled with levels of the scale.
 
     \b
     halfseen impute table.csv -k 5 -o filled.csv
+    halfseen impute survey.csv --method ordinal -k 2 -o filled.csv
     """
     import halfseen
     from halfseen.data import read_wide_table, write_table
 
     accounts.check_table(output)
+    if loss is not None and method == "ordinal":
+        raise click.UsageError("--loss belongs to --method nmf and round; ordinal has no such option.")
     wide = read_wide_table(table, skip, header)
     wishes = options.given(max_iter=max_iter, tol=tol, n_jobs=n_jobs)
-    if n_components == 1 and loss in (None, "kullback-leibler", 1.0):
+    if method == "nmf" and n_components == 1 and loss in (None, "kullback-leibler", 1.0):
         model = halfseen.RankOneNMF().set_params(verbose=0 if quiet else 1, **wishes)
     else:
         wishes |= options.given(loss=loss) | {"n_components": n_components, "random_state": seed}
-        model = halfseen.WeightedNMF().set_params(verbose=0 if quiet else 1, **wishes)
-    model._make_likelihood().check(wide.observed, "impute")  # before scaling: the numbers as they are written
-    units = _units(wide.observed) if scale else np.ones(len(wide.numeric))
-    model.fit(replace(wide.observed, values=wide.observed.values / units[wide.observed.indices]))
-    values = model.inverse_transform(model.W_) * units
-    columns = wide.filled(np.clip(values, *_range(wide.observed)) if clip else values)
+        model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **wishes)
+    values = _amounts(model, wide.observed, scale) if method == "nmf" else _levels(model, wide.observed)
+    if clip:
+        values = np.clip(values, *_range(wide.observed)).astype(values.dtype)
+    columns = wide.filled(values)
     write_table(output, wide.names if wide.has_header else None, columns)
     accounts.tell(
         accounts.of_data(table, wide.observed),
@@ -86,6 +100,25 @@ def command(
         accounts.of_file(output),
         quiet=quiet,
     )
+
+
+def _amounts(model: Any, observed: Observed, scale: bool) -> Array:
+    """What the model says of every cell."""
+    model._make_likelihood().check(observed, "impute")  # before scaling: the numbers as they are written
+    units = _units(observed) if scale else np.ones(observed.shape[1])
+    model.fit(replace(observed, values=observed.values / units[observed.indices]))
+    amounts: Array = model.inverse_transform(model.W_) * units
+    return amounts
+
+
+def _levels(model: Any, observed: Observed) -> Array:
+    """The level in every hole, 0 elsewhere; whole numbers if all levels are."""
+    model.fit(observed)
+    are_whole = np.all(model.levels_ == np.floor(model.levels_))
+    levels = np.zeros(observed.shape, np.int64 if are_whole else np.float64)
+    rows, columns = np.nonzero(np.isnan(observed.to_dense()))
+    levels[rows, columns] = model.predict_level(rows, observed.column_labels[columns])  # type: ignore[index]
+    return levels
 
 
 def _range(observed: Observed) -> tuple[Array, Array]:

@@ -37,8 +37,13 @@ def _number_or_name(_: click.Context, __: click.Parameter, value: str | None) ->
         return value  # a name, which the estimator checks
 
 
-LOSS = click.option("--loss", callback=_number_or_name, default=None,
-                    help="kullback-leibler (default), frobenius, itakura-saito, or a number beta.")  # fmt: skip
+LOSS = click.option(
+    "--loss",
+    callback=_number_or_name,
+    default=None,
+    help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: multi-sigmoid "
+    "(default), round, linear.",
+)
 
 COLUMNS = click.option("--columns", callback=_named_columns, default=None, metavar="ROW,COLUMN[,VALUE]",
                        help="The headers of a long file if they are not recognised; 0,1,2 if it has none.")  # fmt: skip

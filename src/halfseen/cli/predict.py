@@ -1,4 +1,4 @@
-"""halfseen predict: the model's mean at chosen cells."""
+"""halfseen predict: the model's mean, or its level, at chosen cells."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from halfseen.data import read_table, write_table
 from halfseen.data.headers import LongHeader, long_header
 from halfseen.data.reading import Reading
 from halfseen.data.tables import Table
+from halfseen.errors import ParameterError
 
 
 @click.command(cls=Command)
@@ -18,15 +19,23 @@ from halfseen.data.tables import Table
 @click.option("--row", "rows", multiple=True, help="A row's id; may be given several times, once for each --col.")
 @click.option("--col", "cols", multiple=True, help="A column's id.")
 @click.option("--cells", type=click.Path(), default=None, help="A file of pairs row, column instead.")
+@click.option("--level", is_flag=True, help="For models of levels: the level, in its own words, instead of the mean.")
 @options.COLUMNS
 @click.option("-o", "--output", type=click.Path(), default=None, help="A CSV or Parquet file for the result.")
 def command(
-    model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, columns: Any, output: str | None
+    model: str,
+    rows: tuple[str, ...],
+    cols: tuple[str, ...],
+    cells: str | None,
+    level: bool,
+    columns: Any,
+    output: str | None,
 ) -> None:
     """Predict cells of MODEL. A file of pairs comes back with its lines as they were and a column more.
 
     \b
     halfseen predict model.hs --row bob --col y
+    halfseen predict model.hs --row bob --col y --level
     halfseen predict model.hs --cells pairs.csv -o predicted.csv
     """
     import halfseen
@@ -39,13 +48,22 @@ def command(
     table, header = _asked(fitted, rows, cols, cells, columns)
     u = as_labels(table.column(header.row), fitted.row_labels_)
     i = as_labels(table.column(header.column), fitted.column_labels_)
-    means = fitted.predict(u, i)
+    said = _levels(fitted, u, i) if level else fitted.predict(u, i)
     if output is None:
-        for row, column, mean in zip(u, i, means, strict=True):
-            click.echo(f"{row}\t{column}\t{mean:.6g}")
+        for row, column, value in zip(u, i, said, strict=True):
+            click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
         return
-    write_table(output, [*table.names, _new_name(table.names)] if table.has_header else None, [*table.cells, means])
+    write_table(output, [*table.names, _new_name(table.names)] if table.has_header else None, [*table.cells, said])
     accounts.tell(accounts.of_file(output))
+
+
+def _levels(fitted: Any, u: list[Any], i: list[Any]) -> Any:
+    """Levels as the model calls them; nothing where words are the levels and none is there."""
+    if not hasattr(fitted, "predict_level"):
+        raise ParameterError(
+            f"--level must be of a model of ordered levels. Found a {type(fitted).__name__}. Leave --level out."
+        )
+    return ["" if level is None else level for level in fitted.predict_level(u, i).tolist()]
 
 
 def _new_name(names: list[str], name: str = "prediction") -> str:

@@ -151,8 +151,8 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         codes = (max(coded.shape) + 1) * self.levels_.size
         if codes > 2 ** np.finfo(coded.dtype).nmant:
             raise DataError(
-                f"With own_thresholds, {coded.dtype} must tell {codes:,} pairs of an owner and a level apart. Found more "
-                "than it can. Use float64."
+                f"With own_thresholds, numbers must tell {codes:,} pairs of an owner and a level apart. Found "
+                f"{coded.dtype}, which can't. Use float64."
             )
 
     def _coded(self, observed: Observed) -> Observed:

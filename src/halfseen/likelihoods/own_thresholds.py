@@ -75,7 +75,8 @@ class OwnThresholds(Cumulative):
         """
         gradient, blocks = self._by_owner(sums)
         blocks = blocks + stiffness * np.mean(np.diagonal(blocks, axis1=1, axis2=2)) * np.eye(self.highest)
-        bent = blocks + self.l2 * np.eye(self.highest)
+        # Owners without cells and without a price would have no best place.
+        bent = blocks + (self.l2 + 1e-10 * (1.0 + np.abs(blocks).max())) * np.eye(self.highest)
         by_gradient = np.linalg.solve(bent, (gradient + self.l2 * self.offsets)[..., None])
         by_common = np.linalg.solve(bent, blocks)
         remaining = (blocks - blocks @ by_common).sum(axis=0)

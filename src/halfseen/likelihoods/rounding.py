@@ -39,12 +39,12 @@ class Round(Intervals):
         return Ends(below.cost + above.cost, below.slope, above.slope, below.curvature, above.curvature, nothing)
 
     def _hinge(self, r: Any) -> Local:
-        """(r)_+, by a parabola up to `smoothing`; and the curvature 1 / (2 |r|) of the parabola that touches the hinge
-        at r and lies above it everywhere."""
-        xp = namespace(r)
-        inside, slope = xp.clip(r, 0.0, self.smoothing), xp.clip(r / self.smoothing, 0.0, 1.0)
-        cost = inside * slope / 2.0 + xp.maximum(r - self.smoothing, xp.zeros_like(r))
-        return Local(cost, slope, 0.5 / xp.clip(xp.abs(r), self.smoothing / 2.0, None))
+        """(r)_+, by a parabola up to `smoothing`; and the least curvature of a parabola that touches it at r and lies
+        above it everywhere: 1 / |2 r - smoothing|, and 1 / smoothing on the smoothed part."""
+        xp, width = namespace(r), self.smoothing
+        inside, slope = xp.clip(r, 0.0, width), xp.clip(r / width, 0.0, 1.0)
+        cost = inside * slope / 2.0 + xp.clip(r - width, 0.0, None)
+        return Local(cost, slope, 1.0 / xp.clip(xp.abs(2.0 * r - width), width, None))
 
     def started(self, histogram: Array) -> Self:
         """The thresholds of the thesis, a unit apart, around 0."""

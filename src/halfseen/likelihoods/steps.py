@@ -16,8 +16,11 @@ _WIDEST = 30.0
 def thresholds_of(parameters: Array) -> Array:
     """tau, by its parameters (along the last axis)."""
     gaps = np.exp(np.clip(parameters[..., 1:], -_WIDEST, _WIDEST))
-    thresholds: Array = np.cumsum(np.concatenate([parameters[..., :1], gaps], axis=-1), axis=-1)
-    return thresholds
+    thresholds = [parameters[..., 0]]
+    for d in range(gaps.shape[-1]):  # a gap that is lost in rounding is the smallest that is not
+        below = thresholds[-1]
+        thresholds.append(np.maximum(below + gaps[..., d], np.nextafter(below, np.inf)))
+    return np.stack(thresholds, axis=-1)
 
 
 def parameters_of(thresholds: Array) -> Array:

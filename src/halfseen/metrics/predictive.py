@@ -68,7 +68,8 @@ def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> N
     if not isinstance(model, PredictiveMixin):
         raise ParameterError(
             f"model must be one that data can be drawn from. Found a {type(model).__name__}. "
-            "Fit OrdNMF, OrdinalMF, SquaredOrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson or SquaredPoisson."
+            "Fit OrdNMF, OrdinalMF, SquaredOrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson or "
+            "SquaredPoisson."
         )
     check_is_fitted(model)
     wishes = {"n": n, "level": level, "edges": edges, "random_state": random_state}

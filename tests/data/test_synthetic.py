@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfseen.data import planted
-from halfseen.data.synthetic import skewed_cells
+from halfseen.data.synthetic import planted_levels, skewed_cells
 from halfseen.errors import ParameterError
 
 from .strategies import CALM
@@ -73,3 +73,27 @@ def test_skewed_cells_are_skewed_on_both_sides():
 def test_too_many_cells_are_refused():
     with pytest.raises(ParameterError, match=r"nnz must lie between 0 and half of the 12 cells. Found 7"):
         skewed_cells(3, 4, 7)
+
+
+# Levels.
+
+
+@CALM
+@given(st.integers(5, 12), st.integers(5, 12), st.integers(1, 3), st.integers(1, 5), st.integers(0, 2**32))
+def test_planted_levels_are_the_thresholds_below_the_product(n, m, k, thresholds, seed):
+    Y, W, H, tau = planted_levels(n, m, k, thresholds, seed)
+    assert (W.shape, H.shape, tau.shape) == ((n, k), (m, k), (thresholds,))
+    assert (np.diff(tau) > 0).all()
+    np.testing.assert_array_equal(Y, [[sum(w @ h > t for t in tau) for h in H] for w in W])
+    assert set(Y.ravel()) == set(range(thresholds + 1))
+
+
+def test_planted_levels_are_drawn_by_their_seed():
+    one, again, other = (planted_levels(9, 8, 2, 3, seed)[0].tolist() for seed in (4, 4, 5))
+    assert one == again != other
+
+
+@pytest.mark.parametrize("thresholds", [0, 12])
+def test_an_impossible_number_of_thresholds_is_refused(thresholds):
+    with pytest.raises(ParameterError, match=r"thresholds must be at least 1, and fewer than the 12 cells"):
+        planted_levels(3, 4, 1, thresholds)

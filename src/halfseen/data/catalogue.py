@@ -331,5 +331,14 @@ MOVIELENS_SPLITS = {
     for split, both in _SPLIT_DIGESTS.items()
 }
 
+SMALLNETFLIX = Source(
+    title="smallnetflix",
+    address="http://www.select.cs.cmu.edu/code/graphlab/datasets/",
+    terms="Netflix prize: research use; no redistribution and no commercial use without permission",
+    citation="Low, Bickson, Gonzalez, Guestrin, Kyrola and Hellerstein (2012), Distributed GraphLab: a framework for "
+    "machine learning and data mining in the cloud, PVLDB 5(8), 716-727",
+    files=(StoredFile("smallnetflix/smallnetflix_mm.train"), StoredFile("smallnetflix/smallnetflix_mm.validate")),
+)
+
 #: Everything that has a name.
-SOURCES = TABULAR | RATINGS
+SOURCES = TABULAR | RATINGS | {"smallnetflix": SMALLNETFLIX}

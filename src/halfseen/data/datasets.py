@@ -16,6 +16,7 @@ from halfseen.data.preparing import as_in_a1gm
 from halfseen.data.ratings import load_ratings, load_split, ratings_names
 from halfseen.data.readers import observe
 from halfseen.data.shelf import Source, data_folder
+from halfseen.data.smallnetflix import load_smallnetflix
 from halfseen.data.tabular import load_tabular, source, tabular_names
 from halfseen.data.thinning import as_in_ordnmf, draw_active, k_core, keep_active
 
@@ -29,6 +30,7 @@ __all__ = [
     "keep_active",
     "load_movietweetings",
     "load_ratings",
+    "load_smallnetflix",
     "load_split",
     "load_tabular",
     "ratings_names",

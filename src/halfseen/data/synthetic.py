@@ -54,6 +54,25 @@ def _noisy(means: np.ndarray, noise: str | None, rng: np.random.Generator) -> np
     return means
 
 
+def planted_levels(
+    n: int, m: int, k: int, thresholds: int, random_state: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A whole matrix of levels 0..N of generalized round-rank k at most: (Y, W, H, tau), Y the thresholds below W H^T.
+
+    W, H and the N thresholds are drawn from normal distributions, the thresholds as wide as the product; all are drawn
+    anew until every level is there, as it must be for its thresholds to be learned.
+    """
+    if not 1 <= thresholds < n * m:
+        raise ParameterError(f"thresholds must be at least 1, and fewer than the {n * m} cells. Found {thresholds}.")
+    rng = np.random.default_rng(random_state)
+    Y = np.zeros((n, m), dtype=np.intp)
+    while np.unique(Y).size <= thresholds:
+        W, H = rng.normal(size=(n, k)), rng.normal(size=(m, k))
+        tau = np.sort(rng.normal(scale=np.sqrt(k), size=thresholds))
+        Y = np.searchsorted(tau, W @ H.T)
+    return Y, W, H, tau
+
+
 def skewed_cells(n: int, m: int, nnz: int, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of `nnz` different cells, in row order, a few rows and columns holding most of them.
 

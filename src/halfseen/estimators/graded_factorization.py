@@ -26,6 +26,7 @@ class GradedFactorization(LeveledMixin, Factorization):
 
     biases: bool
     l2: float | None
+    centred: bool
     solver: str
     learning_rate: float
     batch_size: int
@@ -41,6 +42,7 @@ class GradedFactorization(LeveledMixin, Factorization):
         **LeveledMixin.rules_of_levels,
         "biases": checks.flag(),
         "l2": checks.number(0.0, or_none=True),
+        "centred": checks.flag(),
         "solver": checks.one_of("newton", "sgd"),
         "learning_rate": checks.number(0.0, above=True),
         "batch_size": checks.whole(1),
@@ -72,7 +74,7 @@ class GradedFactorization(LeveledMixin, Factorization):
 
     @property
     def _ridge(self) -> Ridge:
-        return Ridge(self.l2_, bool(self.biases))
+        return Ridge(self.l2_, bool(self.biases), bool(self.centred))
 
     def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
         """The best of `n_init` runs: by the cells held out, if there are any, else by the loss."""
@@ -146,7 +148,7 @@ class GradedFactorization(LeveledMixin, Factorization):
     @property
     def thresholds_(self) -> Array:
         """tau_1 < ... < tau_N between the levels, in units of x."""
-        thresholds: Array = self.likelihood_.thresholds
+        thresholds: Array = self.likelihood_.cuts
         return thresholds
 
     @property
@@ -172,7 +174,7 @@ class GradedFactorization(LeveledMixin, Factorization):
         return levels
 
     def _kept_of_levels(self) -> dict[str, Array]:
-        return {"thresholds": self.likelihood_.thresholds, "parameters": self.likelihood_.parameters}
+        return {"thresholds": self.likelihood_.thresholds}
 
     def _restored_likelihood(self, further: dict[str, Array]) -> Likelihood:
         return self._unfitted(further["thresholds"], self.thresholds is None)

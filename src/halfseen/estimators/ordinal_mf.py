@@ -36,6 +36,8 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     biases : whether each row and each column has a bias.
     l2 : the prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from
         the number of cells and the slope of the loss, as noise makes it necessary. Hold cells out to choose your own.
+    centred : whether l2 draws rows to sqrt(3) e_1 and columns to sqrt(3) e_2, where both have averages of their own for
+        a third of the price, or to 0, as plain ridges do. With few components and little noise, 0 may be better.
     solver : "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
     learning_rate, batch_size : for "sgd": how far the first step goes; how many cells at most between
         two looks at slopes.
@@ -83,6 +85,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         own_thresholds: str | None = None,
         biases: bool = True,
         l2: float | None = None,
+        centred: bool = True,
         solver: str = "newton",
         learning_rate: float = 0.3,
         batch_size: int = 4000,
@@ -107,6 +110,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         self.own_thresholds = own_thresholds
         self.biases = biases
         self.l2 = l2
+        self.centred = centred
         self.solver = solver
         self.learning_rate = learning_rate
         self.batch_size = batch_size

@@ -41,6 +41,8 @@ class RoundMF(GradedFactorization):
     l2 : the prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from
         the number of cells and the slope of the loss, as noise would make it necessary; for "round" next to nothing.
         Hold cells out to choose your own.
+    centred : whether l2 draws rows to sqrt(3) e_1 and columns to sqrt(3) e_2, where both have averages of their own for
+        a third of the price, or to 0, as plain ridges do. With few components and little noise, 0 may be better.
     margin : for "round": how far inside its interval x must be to cost nothing.
     solver : "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
     learning_rate, batch_size : for "sgd": how far the first step goes; how many cells at most between
@@ -63,7 +65,7 @@ class RoundMF(GradedFactorization):
     ----------
     W_ : (n, k), H_ : (m, k), and x = W_ H_^T; with biases two columns more, W_ = [w, b, 1] and H_ = [h, 1, c].
     row_biases_, column_biases_ : b and c; None without biases.
-    thresholds_ : tau_1..tau_N; levels_ : the levels 0..N between them.
+    thresholds_ : tau_1..tau_N, where x passes from level to level; levels_ : the levels 0..N between them.
     l2_ : the l2 of the fit.
     n_iter_, status_ : how many iterations, and why they ended.
     trace_ : dict of arrays with an entry an iteration: "objective" (the penalised loss), "seconds" and, if cells were
@@ -88,6 +90,7 @@ class RoundMF(GradedFactorization):
         thresholds: Any = None,
         biases: bool = True,
         l2: float | None = None,
+        centred: bool = True,
         margin: float = 0.05,
         solver: str = "newton",
         learning_rate: float = 0.3,
@@ -112,6 +115,7 @@ class RoundMF(GradedFactorization):
         self.thresholds = thresholds
         self.biases = biases
         self.l2 = l2
+        self.centred = centred
         self.margin = margin
         self.solver = solver
         self.learning_rate = learning_rate
@@ -148,7 +152,7 @@ class RoundMF(GradedFactorization):
     @property
     def _ridge(self) -> Ridge:
         """Where there is no noise there is nothing to hold down, and no reason for a centre."""
-        return Ridge(self.l2_, bool(self.biases), centred=self.loss != "round")
+        return Ridge(self.l2_, bool(self.biases), bool(self.centred) and self.loss != "round")
 
     def _named_start(
         self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
@@ -170,6 +174,6 @@ class RoundMF(GradedFactorization):
         likelihood: Any = task.likelihood
         smooth = task.under(MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values))
         first = super()._run(smooth, solver, random, None)
-        task = task.under(replace(likelihood, thresholds=first.likelihood.thresholds))
+        task = task.under(replace(likelihood, thresholds=first.likelihood.cuts))
         found = (first.rows.mean, first.columns.mean)
         return self._run_from(lambda: found, task, solver, watch)

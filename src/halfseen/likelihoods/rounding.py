@@ -1,6 +1,7 @@
 """The two losses of generalized round-rank factorization: hinges around intervals, and a staircase of sigmoids."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -64,6 +65,20 @@ class MultiSigmoid(Graded):
     """cost = (y - psi(x))^2,   psi(x) = sum over d of sigmoid(x - tau_d)   (section 3.2 of `grr-2018`)."""
 
     name = "multi-sigmoid"
+
+    @cached_property
+    def cuts(self) -> Array:
+        """Given thresholds; else where psi(x) = 1/2, 3/2, ..., N - 1/2: learned ones may lie so close together that the
+        staircase has no steps any more, and only its height tells the level."""
+        if not self.learned:
+            return self.thresholds
+        low, high = (np.full(self.highest, end) for end in (self.thresholds[0] - _FAR, self.thresholds[-1] + _FAR))
+        wanted = np.arange(self.highest) + 0.5
+        for _ in range(64):  # halves the way 64 times: to the last digit
+            middle = 0.5 * (low + high)
+            below = self._stairs(middle)[0] < wanted
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)
 
     def _stairs(self, x: Any) -> tuple[Any, Any]:
         """psi(x) and its slope."""

@@ -26,7 +26,7 @@ class Smooth(Likelihood):
 
     powers = None
     x_is_positive = False
-    #: tau_1 < ... < tau_N: GRF(x), the number of thresholds below x, is the level at x (Eq. 2.5 of `grr-2018`).
+    #: tau_1 < ... < tau_N  (Eq. 2.5 of `grr-2018`).
     thresholds: Array
     #: The highest level N; values y are the codes 0..N.
     highest: int
@@ -97,9 +97,14 @@ class Smooth(Likelihood):
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
 
+    @property
+    def cuts(self) -> Array:
+        """Where x passes from level to level."""
+        return self.thresholds
+
     def levels(self, x: Array) -> Array:
-        """GRF(x): the number of thresholds below x  (Eq. 2.5)."""
-        return np.searchsorted(self.thresholds, x, side="left")
+        """GRF(x): the number of cuts below x  (Eq. 2.5)."""
+        return np.searchsorted(self.cuts, x, side="left")
 
     def valued(self, code: Any) -> Any:
         """What codes stand for, those between two levels by interpolation, those beyond by extrapolation."""

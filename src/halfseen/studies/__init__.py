@@ -10,13 +10,19 @@ from halfseen.errors import ParameterError
 from halfseen.studies.base import Column, Picture, Result, Study, Table
 
 #: Every study, in the order in which they are listed and run.
-NAMES = ("a1gm/table1", "a1gm/figure5", "ordnmf/table2", "ordnmf/table3", "ordnmf/figure4")
+NAMES = (
+    *("a1gm/table1", "a1gm/figure5"),
+    *("ordnmf/table2", "ordnmf/table3", "ordnmf/figure4"),
+    *("grr/figure2.2", "grr/figure4.1", "grr/figure4.2", "grr/figure4.3"),
+    *("grr/table4.1", "grr/table4.2", "grr/table4.3"),
+    *("grr/figure4.4", "grr/figure4.5", "grr/figure4.6", "grr/table4.4"),
+)
 
 __all__ = ["NAMES", "Column", "Picture", "Result", "Study", "Table", "chosen", "study"]
 
 
 def study(name: str) -> Study:
-    """The study of this name; `grr/table4.1` would be that of the file `grr/table4_1.py`."""
+    """The study of this name; `grr/table4.1` is that of the file `grr/table4_1.py`."""
     paper, _, item = name.partition("/")
     found: Study = import_module(f"halfseen.studies.{paper}.{item.replace('.', '_')}").STUDY
     return found

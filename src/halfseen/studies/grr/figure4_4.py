@@ -1,0 +1,14 @@
+"""Figure 4.4: accuracy on smallnetflix against the number of components."""
+
+from halfseen.studies.grr.rating_curves import ACCURACY, MOVIELENS_1M, SMALLNETFLIX, RatingCurves
+
+
+class Figure4_4(RatingCurves):
+    name = "grr/figure4.4"
+    title = "Accuracy on smallnetflix against the number of components (without it MovieLens 1M)"
+    sets = (SMALLNETFLIX, MOVIELENS_1M)
+    needs = tuple(one.name for one in sets)
+    measure = ACCURACY
+
+
+STUDY = Figure4_4()

@@ -1,0 +1,14 @@
+"""Figure 4.5: RMSE on smallnetflix against the number of components."""
+
+from halfseen.studies.grr.rating_curves import MOVIELENS_1M, RMSE, SMALLNETFLIX, RatingCurves
+
+
+class Figure4_5(RatingCurves):
+    name = "grr/figure4.5"
+    title = "RMSE on smallnetflix against the number of components (without it MovieLens 1M)"
+    sets = (SMALLNETFLIX, MOVIELENS_1M)
+    needs = tuple(one.name for one in sets)
+    measure = RMSE
+
+
+STUDY = Figure4_5()

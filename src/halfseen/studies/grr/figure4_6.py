@@ -1,0 +1,14 @@
+"""Figure 4.6: accuracy on MovieLens 100K against the number of components."""
+
+from halfseen.studies.grr.rating_curves import ACCURACY, MOVIELENS_100K, RatingCurves
+
+
+class Figure4_6(RatingCurves):
+    name = "grr/figure4.6"
+    title = "Accuracy on MovieLens 100K against the number of components"
+    sets = (MOVIELENS_100K,)
+    needs = tuple(one.name for one in sets)
+    measure = ACCURACY
+
+
+STUDY = Figure4_6()

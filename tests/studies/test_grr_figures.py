@@ -1,0 +1,147 @@
+"""Figures 2.2 and 4.1 to 4.6 of the thesis on generalized round-rank."""
+
+import numpy as np
+import pytest
+
+from halfseen.studies import study
+from halfseen.studies.grr.figure2_2 import FAMILIES, SMALL_SIZE, relative_errors
+from halfseen.studies.grr.matrices import IDENTITY
+from halfseen.studies.grr.printed import LINEAR, ROUND, SIGMOID
+from tests.studies.data import needs_data_of
+
+
+def axes_of(picture):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    picture.draw(figure)
+    (axes,) = figure.axes
+    return axes
+
+
+# Figure 2.2.
+
+
+@pytest.fixture(scope="module")
+def figure2_2():
+    return study("grr/figure2.2").run(quick=True)
+
+
+def test_the_identity_needs_every_rank():
+    """Section 2.2.2: the squared error of the best approximation of rank k is n - k."""
+    np.testing.assert_allclose(relative_errors(IDENTITY, 10, 0), 1 - np.arange(11) / 10, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.title)
+def test_errors_are_those_of_a_truncated_svd(family):
+    Y = family.levels(12, 4).astype(float)
+    U, values, V = np.linalg.svd(Y)
+    errors = relative_errors(family, 12, 4)
+    for k in range(13):
+        best = (U[:, :k] * values[:k]) @ V[:k]
+        assert errors[k] == pytest.approx(((Y - best) ** 2).sum() / (Y**2).sum(), abs=1e-12)
+
+
+def test_the_lines_of_figure_2_2_are_the_numbers_of_its_table(figure2_2):
+    axes, (table,) = axes_of(figure2_2.pictures[0]), figure2_2.tables
+    assert len(axes.lines) == len(FAMILIES)
+    for line, family in zip(axes.lines, FAMILIES, strict=True):
+        assert line.get_label() == family.title
+        drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        np.testing.assert_allclose([drawn[k] for k in table.column("k")], table.column(f"{family.title} mean"))
+    assert table.column("k")[-1] == SMALL_SIZE
+
+
+# Figures 4.1 to 4.3.
+
+
+@pytest.fixture(scope="module", params=["figure4.1", "figure4.2", "figure4.3"])
+def recovered(request):
+    return study(f"grr/{request.param}").run(quick=True)
+
+
+def test_round_comes_to_zero_or_near_and_linear_does_not(recovered):
+    """Section 4.1: "Round works far better than others by converging to zero"."""
+    (table,) = recovered.tables
+    ends = {name: table.column(f"{name} mean")[-2] for name in (LINEAR, SIGMOID, ROUND)}
+    assert ends[ROUND] < ends[LINEAR]
+    assert ends[SIGMOID] < ends[LINEAR]
+    assert ends[LINEAR] > 0.1
+    counted = table.column(f"{ROUND} mean")[-1]
+    assert counted in {"0 of 2", "1 of 2", "2 of 2"}
+    assert (ends[ROUND] == 0) == (counted == "2 of 2")
+
+
+def test_the_lines_of_a_recovery_are_the_numbers_of_its_table(recovered):
+    axes, (table,) = axes_of(recovered.pictures[0]), recovered.tables
+    assert axes.get_xscale() == "log"
+    for line in axes.lines:
+        np.testing.assert_array_equal(line.get_xdata(), table.column("iterations")[:-1])
+        np.testing.assert_allclose(line.get_ydata(), table.column(f"{line.get_label()} mean")[:-1])
+
+
+@pytest.mark.parametrize("name", ["figure4.1", "figure4.3"])
+def test_two_levels_are_met_exactly(name):
+    """Band and triangle, where exact factors are known to exist (section 2.2.1)."""
+    (table,) = study(f"grr/{name}").run(quick=True).tables
+    assert table.column(f"{ROUND} mean")[-1] == "2 of 2"
+
+
+# Figures 4.4 to 4.6.
+
+SMALLNETFLIX_TRAIN, SMALLNETFLIX_VALIDATE = "smallnetflix_mm.train", "smallnetflix_mm.validate"
+
+
+def write_smallnetflix(folder):
+    """A set of the published form: 150 users by 110 films."""
+    rng = np.random.default_rng(0)
+    stars = np.clip(np.round(3 + rng.normal(size=(150, 1)) + rng.normal(size=110) + rng.normal(size=(150, 110))), 1, 5)
+    seen = rng.random(stars.shape)
+    (folder / "smallnetflix").mkdir()
+    for name, mask in ((SMALLNETFLIX_TRAIN, seen < 0.4), (SMALLNETFLIX_VALIDATE, seen > 0.9)):
+        lines = [f"{u + 1} {i + 1} {stars[u, i]:g}" for u, i in np.argwhere(mask)]
+        head = ["%%MatrixMarket matrix coordinate real general", f"150 110 {len(lines)}"]
+        (folder / "smallnetflix" / name).write_text("\n".join([*head, *lines, ""]))
+
+
+@pytest.fixture
+def smallnetflix(tmp_path, monkeypatch):
+    write_smallnetflix(tmp_path)
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "words"), [("figure4.4", "within 0.5"), ("figure4.5", "RMSE")])
+def test_smallnetflix_is_taken_where_it_is(smallnetflix, name, words):
+    result = study(f"grr/{name}").run(quick=True)
+    (table,) = result.tables
+    assert "smallnetflix" in table.title
+    assert words in table.title
+    assert len(table.footnotes) == 1
+    axes = axes_of(result.pictures[0])
+    for container, method in zip(axes.containers, (LINEAR, SIGMOID, ROUND), strict=True):
+        assert container.get_label() == method
+        np.testing.assert_allclose(container.lines[0].get_ydata(), table.column(f"{method} mean"))
+
+
+@needs_data_of("grr/figure4.4", "movielens-1m")
+def test_without_it_movielens_1m_stands_in_and_the_table_says_so():
+    found = study("grr/figure4.5")
+    if "smallnetflix" not in found.absent():
+        pytest.skip("smallnetflix is in the data folder")
+    (table,) = found.run(quick=True).tables
+    assert "MovieLens 1M" in table.title
+    assert "The thesis has smallnetflix here, which is not in the data folder" in table.footnotes[-1]
+    assert all(0.5 < value < 1.6 for value in table.column(f"{SIGMOID} mean"))
+
+
+@needs_data_of("grr/figure4.6")
+def test_accuracy_is_a_share():
+    (table,) = study("grr/figure4.6").run(quick=True).tables
+    assert "MovieLens 100K" in table.title
+    assert all(0.2 < value < 0.7 for method in (LINEAR, SIGMOID, ROUND) for value in table.column(f"{method} mean"))
+
+
+def test_without_any_data_the_loader_s_words_go_up(tmp_path, monkeypatch):
+    from halfseen.errors import DataError
+
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=r"MovieLens 1M.* need the file"):
+        study("grr/figure4.4").run(quick=True)

@@ -1,0 +1,204 @@
+"""Tables 4.1 to 4.4 of the thesis on generalized round-rank."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from halfseen.data import observe
+from halfseen.data.datasets import load_split
+from halfseen.studies import study
+from halfseen.studies.grr import completion
+from halfseen.studies.grr.matrices import BAND, RANDOM, UPPER_TRIANGLE, band_width
+from halfseen.studies.grr.printed import (
+    LINEAR,
+    PROPORTIONS,
+    ROUND,
+    ROUND_FIXED,
+    SIGMOID,
+    SIGMOID_FIXED,
+    TABLE4_1,
+    TABLE4_2,
+    TABLE4_3,
+    TABLE4_4,
+)
+from halfseen.studies.grr.protocol import Method, accuracy, chosen, rmse, squared_errors, words
+from halfseen.studies.grr.rating_methods import probabilities
+from tests.studies.data import needs_data_of
+
+PRINTED = {"table4.1": TABLE4_1, "table4.2": TABLE4_2, "table4.3": TABLE4_3}
+
+
+def numbers(table):
+    return {name: np.array(row, float) for name, row in table.items()}
+
+
+# The thesis's numbers.
+
+
+@pytest.mark.parametrize("table", PRINTED.values())
+def test_what_section_4_2_says_of_its_tables_holds_in_what_is_printed(table):
+    """ "linear factorization in all three cases is outperformed by our proposed approaches"."""
+    rows = numbers(table)
+    assert list(rows) == [LINEAR, SIGMOID, SIGMOID_FIXED, ROUND, ROUND_FIXED]
+    assert all(row.size == len(PROPORTIONS) for row in rows.values())
+    best = np.min([row for name, row in rows.items() if name != LINEAR], axis=0)
+    assert np.all(best < rows[LINEAR])
+
+
+def test_section_4_2_s_other_words():
+    """ "In band-diagonal Multi-sigmoid performs a little better"; "for upper-triangle the best by fixing tau"."""
+    upper, band = numbers(TABLE4_1), numbers(TABLE4_2)
+    assert np.all(upper[ROUND_FIXED] == np.min(list(upper.values()), axis=0))
+    assert np.all(band[SIGMOID] == np.min(list(band.values()), axis=0))
+
+
+def test_table_4_4_is_sorted_by_rmse_as_printed():
+    values = [float(row.rmse) for row in TABLE4_4.values()]
+    assert values == sorted(values, reverse=True)
+    assert (TABLE4_4[SIGMOID].rmse, TABLE4_4[LINEAR].rmse, TABLE4_4[ROUND].rmse) == ("0.928", "0.995", "1.007")
+
+
+# The matrices.
+
+
+def test_the_band_of_size_10_has_linear_rank_8():
+    """Section 4.1: "Band-diagonal matrix of size 10 and bandwidth 3, which has the linear rank of 8"."""
+    Y = BAND.levels(10, 0)
+    np.testing.assert_array_equal(Y, [[abs(i - j) <= 3 for j in range(10)] for i in range(10)])
+    assert np.linalg.matrix_rank(Y) == 8
+    assert band_width(50) == 10
+
+
+def test_the_other_matrices():
+    np.testing.assert_array_equal(UPPER_TRIANGLE.levels(6, 0), np.triu(np.ones((6, 6))))
+    drawn = [RANDOM.levels(50, seed) for seed in (0, 0, 1)]
+    assert set(drawn[0].ravel()) == {0, 1, 2, 3, 4, 5}
+    assert np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2])
+    assert len(RANDOM.fixed) == 5
+
+
+# The protocol.
+
+
+@pytest.mark.parametrize("proportion", PROPORTIONS)
+def test_cells_are_parted_as_in_section_4_2(proportion):
+    levels = RANDOM.levels(50, 3)
+    train, test = (part.to_dense() for part in completion.parted(levels, proportion, 7))
+    assert (~np.isnan(test)).sum() == 500  # "held-out 20% entries"
+    assert (~np.isnan(train)).sum() == round(2500 * proportion)
+    assert not (~np.isnan(train) & ~np.isnan(test)).any()
+    for part in (train, test):
+        seen = ~np.isnan(part)
+        np.testing.assert_array_equal(part[seen], levels[seen])
+
+
+class Constant:
+    """Predicts one number everywhere, and remembers what it was fitted to."""
+
+    row_labels_ = column_labels_ = None
+    fitted: ClassVar[list] = []
+
+    def __init__(self, value, random_state):
+        self.value = value
+
+    def fit(self, cells):
+        self.fitted.append(cells)
+        return self
+
+    def predict(self, rows, columns):
+        return np.full(len(rows), self.value)
+
+
+def test_the_setting_with_the_lowest_error_at_the_held_out_cells_is_chosen():
+    method = Method("constant", Constant, [{"value": value} for value in (0.0, 2.0, 3.0)])
+    parts = [(observe([[9.0, 9.0]]), observe([[1.0, 2.0]])), (observe([[9.0, 9.0]]), observe([[4.0, np.nan]]))]
+    Constant.fitted.clear()
+    choice = chosen(method, parts, 0, lambda what: None)
+    assert choice.setting == {"value": 2.0}
+    assert choice.rmse == pytest.approx(np.sqrt((1 + 0 + 4) / 3))
+    assert all(cells.values.tolist() == [9.0, 9.0] for cells in Constant.fitted)  # never to what judges
+
+
+def test_errors_and_words():
+    errors = squared_errors(Constant(2.5, 0), observe([[2.0, 3.0, 4.0, 2.5]]))
+    assert errors.tolist() == [0.25, 0.25, 2.25, 0.0]
+    assert accuracy(errors) == 0.75  # within 0.5, itself included
+    assert rmse(errors) == pytest.approx(np.sqrt(2.75 / 4))
+    assert words({"l2": 0.1, "biases": True}) == "l2 0.1, biases True"
+    assert words({}) == "-"
+
+
+# What a quick run makes.
+
+
+@pytest.fixture(scope="module", params=PRINTED)
+def made(request):
+    return request.param, study(f"grr/{request.param}").run(quick=True)
+
+
+def test_paper_and_ours_stand_side_by_side(made):
+    name, result = made
+    (table,) = result.tables
+    assert table.column("method")[:5] == list(PRINTED[name])
+    for group, place in (("20%", 1), ("80%", 7)):
+        assert table.column(f"{group} paper")[:5] == [row[place] for row in PRINTED[name].values()]
+        assert table.column(f"{group} paper")[5:] == [None] * 4
+        ours = table.column(f"{group} ours")
+        assert ours[-1] == pytest.approx(ours[-1])
+        assert min(ours[5:8]) <= ours[-1] <= max(ours[5:8])  # whichever is one of the three, seed by seed
+        assert all(spread >= 0 for spread in table.column(f"{group} S.D."))
+
+
+def test_with_most_cells_seen_ours_beats_the_mean_and_linear(made):
+    name, result = made
+    column = dict(zip(result.tables[0].column("method"), result.tables[0].column("80% ours"), strict=True))
+    family = study(f"grr/{name}").family
+    guess = np.mean([family.levels(50, seed).std() for seed in (0, 1)])  # RMSE of the best constant
+    best = min(column["ours: Multi-sigmoid"], column["ours: OrdinalMF"])
+    assert best < 0.6 * guess
+    assert best < column[LINEAR]
+
+
+def test_the_summary_counts_columns(made):
+    _, result = made
+    assert "of 2 columns" in result.summary
+
+
+def test_seeds_and_words_told():
+    told = []
+    study("grr/table4.1").run(quick=True, seed=5, tell=told.append)
+    assert told == [f"{share} seen, seed {seed}" for share in ("20%", "80%") for seed in (5, 6)]
+
+
+@needs_data_of("grr/table4.4")
+def test_table_4_4():
+    result = study("grr/table4.4").run(quick=True)
+    (table,) = result.tables
+    rows = dict(zip(table.column("model"), table.rows, strict=True))
+    assert set(TABLE4_4) <= set(rows)
+    ours = [name for name in rows if rows[name][3] is not None]
+    assert ours == [ROUND, f"{ROUND}, biases", LINEAR, f"{LINEAR}, biases", SIGMOID, f"{SIGMOID}, biases", "OrdinalMF"]
+    assert all(rows[name][2] == printed.rmse for name, printed in TABLE4_4.items())
+    scores = dict(zip(table.column("model"), table.column("RPS u1"), strict=True))
+    assert scores["OrdinalMF"] < scores[ROUND]  # honest probabilities score better than all on one level
+    truth = load_split("u1")[1].values
+    assert all(rows[name][3] < 1.1 * truth.std() for name in ours)  # about as good as a constant, at the very least
+
+
+@pytest.mark.parametrize("loss", ["multi-sigmoid", "round", "linear"])
+def test_probabilities_of_roundmf(loss):
+    import halfseen
+
+    Y = RANDOM.levels(12, 0).astype(float)
+    model = halfseen.RoundMF(2, loss=loss, l2=0.1, random_state=0).fit(Y)
+    p = probabilities(model, observe(Y))
+    assert p.shape == (144, 6)
+    assert p.min() >= 0
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    rows, columns = (place.ravel() for place in np.indices(Y.shape))
+    if loss == "multi-sigmoid":  # the mean of its probabilities is its prediction
+        np.testing.assert_allclose(p @ np.arange(6), model.predict(rows, columns), atol=1e-10)
+    else:
+        np.testing.assert_array_equal(p @ np.arange(6), model.predict_level(rows, columns))

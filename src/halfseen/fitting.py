@@ -1,6 +1,6 @@
 """The loop: start, epoch, trace, stop. Every method of halfseen that iterates goes through here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -55,8 +55,13 @@ def run(
                 break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    rows, columns = _with_blanks_filled(task, solver, state)
     trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
+    return fit_at(task, solver, state, trace, status)
+
+
+def fit_at(task: Task, solver: Solver[Any], state: State[Any], trace: Mapping[str, np.ndarray], status: Status) -> Fit:
+    """The fit of a run that ends in this state."""
+    rows, columns = _with_blanks_filled(task, solver, state)
     return Fit(_fetched(task, rows), _fetched(task, columns), state.likelihood, trace, status)
 
 

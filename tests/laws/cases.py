@@ -6,7 +6,20 @@ import numpy as np
 
 from halfseen.data import observe
 from halfseen.engines import Side, open_engine
-from halfseen.likelihoods import BetaDivergence, CompoundPoisson, GammaNoise, Gaussian, Ordinal, Poisson, Squared
+from halfseen.likelihoods import (
+    LINKS,
+    BetaDivergence,
+    CompoundPoisson,
+    Cumulative,
+    GammaNoise,
+    Gaussian,
+    Linear,
+    MultiSigmoid,
+    Ordinal,
+    Poisson,
+    Round,
+    Squared,
+)
 from halfseen.solvers import Task
 
 #: Those whose divergence is a textbook's, zero at x = y: the dense oracle knows them by their beta.
@@ -26,6 +39,16 @@ OTHERS = [
 ]
 #: A new likelihood joins one of these lists and inherits every law.
 LIKELIHOODS = [*DIVERGENCES, *OTHERS]
+
+#: Thresholds between five levels.
+THRESHOLDS = np.array([-1.2, 0.1, 0.9, 2.0])
+#: Those with a slope at any x, of either sign: by the name of their loss in `tests/graded/oracle.py`.
+SMOOTHS = {
+    "linear": Linear(4, 1.7),
+    "multi-sigmoid": MultiSigmoid(THRESHOLDS),
+    "round": Round(THRESHOLDS),
+    **{name: Cumulative(THRESHOLDS, link=link) for name, link in LINKS.items()},
+}
 
 BETAS = {"kullback-leibler": 1.0, "frobenius": 2.0}
 
@@ -62,6 +85,23 @@ def half_seen(n=14, m=11, *, seed=0, zeros=True, blanks=True, holes=0.35):
 def counts(n=14, m=11, *, seed=0, holes=0.35):
     X = half_seen(n, m, seed=seed, holes=holes)
     return np.round(X)
+
+
+def levels(n=14, m=11, *, seed=0, holes=0.35, blanks=True, dtype=np.float64):
+    """Codes of five levels with NaN, all of them seen, that rows and columns say something of; and blanks."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2)) @ rng.normal(size=(2, m)) + rng.normal(size=m) + 0.5 * rng.logistic(size=(n, m))
+    Y = np.digitize(x, np.quantile(x, [0.1, 0.35, 0.6, 0.85])).astype(dtype)
+    Y[rng.random((n, m)) < holes] = np.nan
+    if blanks:
+        Y[5], Y[:, 7] = np.nan, np.nan
+    return Y
+
+
+def signed_start(n, m, k, seed=0, dtype=np.float64):
+    """Factors of either sign."""
+    rng = np.random.default_rng(seed + 300)
+    return rng.normal(0, 0.5, (n, k)).astype(dtype), rng.normal(0, 0.5, (m, k)).astype(dtype)
 
 
 def weights_for(X, seed=0):

@@ -9,8 +9,9 @@ from scipy import special
 
 from halfseen.data import Observed, observe
 from halfseen.data.synthetic import skewed_cells
-from halfseen.engines import ENGINES, Side, cpu, open_engine
-from tests.laws.cases import half_seen, start
+from halfseen.engines import ENGINES, Descent, Pulled, Side, cpu, open_engine
+from tests.graded import oracle as graded
+from tests.laws.cases import half_seen, signed_start, start
 
 RTOL = {np.float32: 3e-6, np.float64: 1e-13}
 
@@ -228,6 +229,110 @@ def test_gram(engine, dtype, entries, monkeypatch):
     assert_allclose(gram, F.astype(float).T @ F.astype(float), rtol=RTOL[dtype])
 
 
+def on_a_grid(observed, cells):
+    """A cell array as a dense matrix, 0 where no cell is."""
+    dense = np.zeros(observed.shape)
+    dense[observed.row_of_cell(), observed.indices] = cells
+    return dense
+
+
+def pulled(k, side=Side.ROWS, dtype=np.float64):
+    """A penalty on every component, a centre off 0, and one component that is held."""
+    held = np.zeros(k)
+    held[-1 if side is Side.ROWS else -2] = 1.0
+    return Pulled(np.linspace(0.5, 1.5, k), np.linspace(-0.3, 0.4, k), held)
+
+
+@every_case
+@each_float
+@each_index
+@every_side
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.usefixtures("pieces")
+def test_newton(engine, case, dtype, index, side, k):
+    observed = cast(CASES[case](), dtype, index)
+    rng = np.random.default_rng(3)
+    slope, curvature = rng.normal(size=observed.nnz).astype(dtype), rng.uniform(0, 2, observed.nnz).astype(dtype)
+    curvature[::5] = 0
+    W, H = signed_start(*observed.shape, k, dtype=dtype)
+    near, far = (W, H) if side is Side.ROWS else (H, W)
+    pull = pulled(k, side)
+    cells = engine.place(observed, *Side)
+    moved = engine.fetch(engine.newton(cells, slope, curvature, near, far, pull, side))
+    dense = [on_a_grid(observed, c) for c in (slope, curvature)]
+    dense = dense if side is Side.ROWS else [c.T for c in dense]
+    truth = graded.newton_half(*dense, near.astype(float), far.astype(float), *pull)
+    assert moved.dtype == dtype
+    assert_allclose(moved, truth, rtol=300 * RTOL[dtype], atol=300 * RTOL[dtype])
+    held = pull.held == 1
+    assert_array_equal(moved[:, held], near[:, held])
+
+
+@each_float
+@every_side
+def test_newton_leaves_alone_what_nothing_is_known_of(engine, dtype, side):
+    """Without a penalty, a row without cells stays where it is; so do directions that no cell speaks of."""
+    observed = cast(one_seen(), dtype, np.int32)
+    W, H = signed_start(4, 3, 2, dtype=dtype)
+    near, far = (W, H.copy()) if side is Side.ROWS else (H, W.copy())
+    far[:, 1] = 0
+    nothing = Pulled(np.zeros(2), np.zeros(2), np.zeros(2))
+    slope, curvature = np.ones(1, dtype), np.full(1, 2.0, dtype)
+    moved = engine.fetch(engine.newton(engine.place(observed, *Side), slope, curvature, near, far, nothing, side))
+    mine, other = (2, 1) if side is Side.ROWS else (1, 2)
+    others = np.arange(len(near)) != mine
+    assert_array_equal(moved[others], near[others])
+    assert_array_equal(moved[:, 1], near[:, 1])
+    assert_allclose(moved[mine, 0], near[mine, 0] - 0.5 / far[other, 0], rtol=10 * RTOL[dtype])
+
+
+@every_case
+@each_float
+@each_index
+def test_dots_at_some_cells(engine, case, dtype, index):
+    observed = cast(CASES[case](), dtype, index)
+    W, H = signed_start(*observed.shape, 5, dtype=dtype)
+    which = np.random.default_rng(1).permutation(observed.nnz)[: observed.nnz // 2 + 1]
+    x = engine.fetch(engine.dots_at(engine.place(observed, *Side), which, W, H))
+    assert x.dtype == dtype
+    truth = (W.astype(float) @ H.T.astype(float))[observed.row_of_cell(), observed.indices][which]
+    assert_allclose(x, truth, rtol=10 * RTOL[dtype], atol=10 * RTOL[dtype])
+
+
+@every_case
+@each_float
+@each_index
+def test_descend(engine, case, dtype, index):
+    observed = cast(CASES[case](), dtype, index)
+    rng = np.random.default_rng(1)
+    W, H = signed_start(*observed.shape, 4, dtype=dtype)
+    which = rng.permutation(observed.nnz)
+    slope = rng.normal(size=which.size).astype(dtype)
+    past = tuple(rng.uniform(0, 0.5, size) for size in observed.shape)
+    seen = observed.seen_per_row(), observed.seen_per_column()
+    pulls = tuple(pulled(4, side) for side in Side)
+    cells = list(zip(observed.row_of_cell()[which], observed.indices[which], strict=True))
+    truth = graded.descended(cells, slope, W, H, 0.1, past, seen, pulls)
+    engine.descend(engine.place(observed, *Side), which, slope, W, H, Descent(0.1, past, seen, pulls))
+    for found, wanted in zip((W, H, *past), (*truth[:2], *truth[2]), strict=True):
+        assert_allclose(found, wanted, rtol=1000 * RTOL[dtype], atol=1000 * RTOL[dtype])
+    assert W.dtype == H.dtype == dtype
+
+
+def test_descend_without_any_slope_stays(engine):
+    """0 / sqrt(0) is no step."""
+    observed = one_seen()
+    W, H = signed_start(4, 3, 2)
+    before = W.copy(), H.copy()
+    none = Pulled(np.zeros(2), np.zeros(2), np.zeros(2))
+    past, seen = (np.zeros(4), np.zeros(3)), (observed.seen_per_row(), observed.seen_per_column())
+    engine.descend(
+        engine.place(observed, *Side), np.array([0]), np.zeros(1), W, H, Descent(0.1, past, seen, (none,) * 2)
+    )
+    assert_array_equal(W, before[0])
+    assert_array_equal(H, before[1])
+
+
 @each_float
 def test_special_functions(engine, dtype):
     a = np.geomspace(1e-3, 1e5, 60, dtype=dtype).reshape(12, 5)
@@ -255,6 +360,8 @@ def test_the_same_bits_on_any_number_of_threads(name, dtype, monkeypatch):
                 engine.each(np.divide, cells.y, x),
                 engine.total(np.divide, cells.y, x),
                 engine.column_sums(W),
+                *(engine.newton(cells, x, cells.y, *near_far, pulled(5, side), side)
+                  for side, near_far in ((Side.ROWS, (W, H)), (Side.COLUMNS, (H, W)))),
             ])  # fmt: skip
     for result in results[1:]:
         for one, other in zip(result, results[0], strict=True):

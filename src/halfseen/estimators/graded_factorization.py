@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class GradedFactorization(LeveledMixin, Factorization):
 
     def _make_folding_solver(self) -> Solver[Any]:
         """Rows alone have one best place, to which Newton's method is the shortest way."""
-        return Newton(self._ridge)
+        return Newton(self.ridge_)
 
     @property
     def _ridge(self) -> Ridge:
@@ -84,10 +85,12 @@ class GradedFactorization(LeveledMixin, Factorization):
             cells, judges = held_out(task.cells.observed, self.validation_fraction, random)
             fitted = Task(task.engine, task.engine.place(cells, Side.ROWS, Side.COLUMNS), task.likelihood)
         best: Fit | None = None
-        for _ in range(self.n_init):
+        # From a given start Newton's method goes one way, however often.
+        starts = self.n_init if isinstance(self.init, str) or self.solver == "sgd" else 1
+        for _ in range(starts):
             patience = None if judges is None else Patience(judges, self.n_iter_no_change)
             found = self._run(fitted, solver, random, watch if patience is None else patience.beside(watch))
-            found = found if patience is None else patience.best(found)
+            found = found if patience is None else patience.best(found, fitted, solver)
             if self._is_perfect(found, task):
                 return found
             best = found if best is None or _judged(found) < _judged(best) else best
@@ -122,7 +125,7 @@ class GradedFactorization(LeveledMixin, Factorization):
         for factor, count, name, side in zip(self.init, shape, ("W0", "H0"), Side, strict=True):
             given = checked_start(factor, (count, k + 2 if has_biases else k), name, solver)
             if self.biases and not has_biases:
-                given = self._ridge.started(given, side)
+                given = self._ridge.with_biases(given, side)
             held = self._ridge.pulled(given.shape[1], side).held
             factors.append(np.where(held == 1, 1.0, given).astype(given.dtype))
         return factors[0], factors[1]
@@ -137,12 +140,15 @@ class GradedFactorization(LeveledMixin, Factorization):
         on both factors must outweigh it, or else they fit noise.
         """
         slopes = likelihood.local(observed.values, np.zeros_like(observed.values)).slope
-        noise = np.sqrt(np.mean((slopes if observed.weights is None else slopes * observed.weights) ** 2))
-        return float(noise * np.sqrt(observed.nnz / np.array(observed.shape)).sum())
+        slopes = slopes if observed.weights is None else slopes * observed.weights
+        if observed.firsts is not None:  # what is seen twice in one place is one cell of the matrix
+            slopes = np.bincount(np.cumsum(observed.firsts.astype(np.int64)) - 1, slopes)
+        return float(np.sqrt(np.mean(slopes**2)) * np.sqrt(slopes.size / np.array(observed.shape)).sum())
 
     def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
         coded, likelihood = super()._begun(observed)
         self._settle_l2(coded, likelihood)
+        self.ridge_ = self._ridge
         return coded, likelihood
 
     @property
@@ -154,13 +160,13 @@ class GradedFactorization(LeveledMixin, Factorization):
     @property
     def row_biases_(self) -> Array | None:
         """b, one for each row; None without biases."""
-        biases: Array | None = self.W_[:, -2] if self.biases else None
+        biases: Array | None = self.W_[:, -2] if self.ridge_.biases else None
         return biases
 
     @property
     def column_biases_(self) -> Array | None:
         """c, one for each column; None without biases."""
-        biases: Array | None = self.H_[:, -1] if self.biases else None
+        biases: Array | None = self.H_[:, -1] if self.ridge_.biases else None
         return biases
 
     def predict_level(self, rows: Any, cols: Any = None) -> Array:
@@ -174,17 +180,18 @@ class GradedFactorization(LeveledMixin, Factorization):
         return levels
 
     def _kept_of_levels(self) -> dict[str, Array]:
-        return {"thresholds": self.likelihood_.thresholds}
+        return {"thresholds": self.likelihood_.thresholds, "parameters": self.likelihood_.parameters}
 
     def _restored_likelihood(self, further: dict[str, Array]) -> Likelihood:
         return self._unfitted(further["thresholds"], self.thresholds is None)
 
     def _further_arrays(self) -> dict[str, Array]:
-        return super()._further_arrays() | {"l2": np.array(self.l2_)}
+        return super()._further_arrays() | {"ridge": np.array(astuple(self.ridge_), dtype=np.float64)}
 
     def _restore(self, further: dict[str, Array]) -> None:
         super()._restore(further)
-        self.l2_ = float(further["l2"])
+        l2, biases, centred = further["ridge"].tolist()
+        self.ridge_, self.l2_ = Ridge(l2, bool(biases), bool(centred)), l2
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,9 +9,9 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.errors import DataError
 from halfseen.estimators.pairs import products_at
-from halfseen.fitting import Watch
+from halfseen.fitting import Watch, fit_at
 from halfseen.result import Fit, Status
-from halfseen.solvers import State
+from halfseen.solvers import Solver, State, Task
 
 
 class Patience:
@@ -29,6 +29,10 @@ class Patience:
         self.losses.append(self._loss(state))
         if self.losses[-1] <= min(self.losses):
             self._best = state
+        return self._has_waited
+
+    @property
+    def _has_waited(self) -> bool:
         return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self._patience
 
     def _loss(self, state: State[Any]) -> float:
@@ -45,17 +49,14 @@ class Patience:
 
         return both
 
-    def best(self, fit: Fit) -> Fit:
+    def best(self, fit: Fit, task: Task, solver: Solver[Any]) -> Fit:
         """The fit at the iteration where the held-out loss was lowest; the trace tells of all."""
         trace = {**fit.trace, "held_out": np.array(self.losses)}
         if self._best is None:
             return replace(fit, trace=trace)
-        stopped = fit.status in (Status.STOPPED, Status.CONVERGED, Status.MAX_ITER)
-        ended = len(self.losses) - 1 - int(np.argmin(self.losses)) >= self._patience
-        best = self._best
-        return Fit(
-            best.rows, best.columns, best.likelihood, trace, Status.HELD_OUT if stopped and ended else fit.status
-        )
+        of_its_own = fit.status in (Status.STOPPED, Status.CONVERGED, Status.MAX_ITER)
+        status = Status.HELD_OUT if of_its_own and self._has_waited else fit.status
+        return fit_at(task, solver, self._best, trace, status)
 
 
 def held_out(observed: Observed, share: float, random: np.random.RandomState) -> tuple[Observed, Observed]:

@@ -155,7 +155,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
     def score(self, X: Any, y: Any = None) -> float:
         """How well the rows of X are explained after folding them in, a cell; larger is better.
 
-        Every component helps to explain cells that it has seen: to choose n_components, hold cells out.
+        Every component helps to explain cells that it has seen: to choose n_components, or a penalty, hold cells out.
         """
         check_is_fitted(self)
         observed = observe_rows(self, X, allow_empty=False)

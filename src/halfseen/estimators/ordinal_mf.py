@@ -32,7 +32,8 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     levels : the levels from the lowest to the highest; None takes the different values of the data.
     thresholds : tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
     own_thresholds : "rows" or "columns": each of them has thresholds of its own, drawn to the common ones (some people
-        call everything good, some little); None: all share one set. Newton's solver only.
+        call everything good, some little); None: all share one set. Newton's solver only. With those of columns,
+        `recommend` goes by x, which then need not be the order of means.
     biases : whether each row and each column has a bias.
     l2 : the prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from
         the number of cells and the slope of the loss, as noise makes it necessary. Hold cells out to choose your own.

@@ -12,8 +12,8 @@ from halfseen.errors import ParameterError
 from halfseen.estimators.graded_factorization import GradedFactorization
 from halfseen.estimators.pairs import products_at
 from halfseen.fitting import Watch
-from halfseen.likelihoods import Linear, MultiSigmoid, Round, Smooth
-from halfseen.result import Fit
+from halfseen.likelihoods import Likelihood, Linear, MultiSigmoid, Round, Smooth
+from halfseen.result import Fit, Status
 from halfseen.solvers import Ridge, Solver, Task
 
 #: The l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
@@ -146,6 +146,10 @@ class RoundMF(GradedFactorization):
             )
         return Linear(thresholds.size, 0.5 - float(thresholds[0]), True, self._numbers)
 
+    def _restored_likelihood(self, further: dict[str, Array]) -> Likelihood:
+        likelihood = super()._restored_likelihood(further)
+        return likelihood.at(further["parameters"]) if isinstance(likelihood, Linear) else likelihood
+
     def _l2_by_noise(self, observed: Any, likelihood: Smooth) -> float:
         return EXACT if self.loss == "round" else super()._l2_by_noise(observed, likelihood)
 
@@ -174,6 +178,8 @@ class RoundMF(GradedFactorization):
         likelihood: Any = task.likelihood
         smooth = task.under(MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values))
         first = super()._run(smooth, solver, random, None)
-        task = task.under(replace(likelihood, thresholds=first.likelihood.cuts))
+        likelihood = replace(likelihood, thresholds=first.likelihood.cuts)
+        if first.status is Status.INTERRUPTED:
+            return replace(first, likelihood=likelihood)
         found = (first.rows.mean, first.columns.mean)
-        return self._run_from(lambda: found, task, solver, watch)
+        return self._run_from(lambda: found, task.under(likelihood), solver, watch)

@@ -32,7 +32,7 @@ def watch(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any
 @contextmanager
 def _callbacks(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any) -> Iterator[Watch]:
     """scikit-learn's callbacks: the fit is the task, every iteration a subtask."""
-    context = model._init_callback_context(max_subtasks=model.max_iter)
+    context = model._init_callback_context(max_subtasks=model.max_iter * getattr(model, "n_init", 1))
     started = perf_counter()
     told = {"X": X, "y": y, "metadata": {} if cell_weight is None else {"cell_weight": cell_weight}}
     context.call_on_fit_task_begin(estimator=model, **told)

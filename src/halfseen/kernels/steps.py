@@ -1,7 +1,7 @@
 """Steps that follow slopes: of whole rows by Newton's method, and of single cells one after another.
 
-`F`, `G`, `indptr`, `indices` as in `cells`; `penalty` is the L2 penalty of each component, `held` is endless for
-components that must not move.
+`F`, `G`, `indptr`, `indices` as in `cells`; `penalty` is the L2 penalty of each component, `held` is 1 for
+components that must not move, else 0.
 """
 
 from typing import Any

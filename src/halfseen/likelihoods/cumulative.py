@@ -39,13 +39,16 @@ class Cumulative(Intervals):
         return self.link.cost(*self._in_reach(*self._interval(y, x)))
 
     def _in_reach(self, a: Any, b: Any) -> tuple[Any, Any]:
-        """An interval that lies farther out than the link can reckon, moved to where it just can."""
-        far = self.link.far
-        if far == np.inf:
-            return a, b
-        xp = namespace(a)
-        beyond = xp.clip(a - far, 0.0, None) + xp.clip(b + far, None, 0.0)
-        return a - beyond, b - beyond
+        """An interval that lies farther out than the link can reckon, moved to where it just can; and one that was lost
+        in rounding, as wide as one can be."""
+        xp, far = namespace(a), self.link.far
+        if far < np.inf:
+            beyond = xp.clip(a - far, 0.0, None) + xp.clip(b + far, None, 0.0)
+            a, b = a - beyond, b - beyond
+        lost = b <= a
+        if xp.any(lost):
+            b = xp.where(lost, a + 4.0 * float(xp.finfo(a.dtype).eps) * (1.0 + xp.abs(a)), b)
+        return a, b
 
     def started(self, histogram: Array) -> Self:
         """Where the thresholds part the noise as the levels part the cells."""
@@ -59,9 +62,4 @@ class Cumulative(Intervals):
 
     def mean(self, x: Any) -> Any:
         """E[y] = sum of (value of level v + 1 - value of level v) P(y > v), plus the lowest value."""
-        xp = namespace(x)
-        values = np.arange(self.highest + 1.0) if self.values is None else self.values
-        expected = xp.zeros_like(x) + float(values[0])
-        for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
-            expected = expected + float(gap) * (1.0 - self.link.cdf(xp.asarray(threshold, dtype=x.dtype) - x))
-        return expected
+        return self._expected(x, lambda z: 1.0 - self.link.cdf(-z))

@@ -1,6 +1,7 @@
 """Levels 0..N cut out of a line by thresholds tau_1 < ... < tau_N, each with an interval of its own."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -40,6 +41,15 @@ class Graded(Smooth):
     @abstractmethod
     def _slopes_of_thresholds(self, sums: Array) -> tuple[Array, Array]:
         """The gradient by the thresholds, and a matrix of curvatures."""
+
+    def _expected(self, x: Any, above: Callable[[Any], Any]) -> Any:
+        """The lowest value, and of every gap between values the share that `above(x - tau)` gives of it."""
+        xp = namespace(x)
+        values = np.arange(self.highest + 1.0) if self.values is None else self.values
+        expected = xp.zeros_like(x) + float(values[0])
+        for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
+            expected = expected + float(gap) * above(x - xp.asarray(threshold, dtype=x.dtype))
+        return expected
 
 
 class Ends(NamedTuple):

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from halfseen.arrays import namespace
 from halfseen.likelihoods.graded import Ends
@@ -125,8 +125,6 @@ class Probit(Link):
         return ndtr(z)
 
     def quantile(self, p: Any) -> Any:
-        from scipy.special import ndtri
-
         return ndtri(p)
 
     def log_mass(self, a: Any, b: Any) -> Any:

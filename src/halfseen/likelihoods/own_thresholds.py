@@ -94,13 +94,17 @@ class CumulativeAt(Cumulative):
     """`Cumulative` at cells that each have thresholds of their own: their first axis is that of levels."""
 
     def _interval(self, y: Any, x: Any) -> tuple[Any, Any]:
-        shape = np.broadcast_shapes(self.thresholds.shape[1:], np.shape(x))
-        thresholds = np.broadcast_to(self.thresholds, (len(self.thresholds), *shape))
+        owners, shape = self.thresholds.shape[1:], np.broadcast_shapes(self.thresholds.shape[1:], np.shape(x))
+        beside = self.thresholds.reshape(self.highest, *[1] * (len(shape) - len(owners)), *owners)
+        thresholds = np.broadcast_to(beside, (self.highest, *shape))
         first, last = (np.full((1, *shape), end) for end in self._outermost)
         level = np.broadcast_to(np.asarray(y).astype(np.intp), shape)[None]
         lower = np.take_along_axis(np.concatenate([first, thresholds]), level, axis=0)[0]
         upper = np.take_along_axis(np.concatenate([thresholds, last]), level, axis=0)[0]
         return lower - x, upper - x
+
+    def levels(self, x: Array) -> Array:
+        return sum(x > threshold for threshold in self.thresholds)
 
     @property
     def highest(self) -> int:  # type: ignore[override]

@@ -1,5 +1,6 @@
 """The two losses of generalized round-rank factorization: hinges around intervals, and a staircase of sigmoids."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -82,13 +83,19 @@ class MultiSigmoid(Graded):
 
     def _stairs(self, x: Any) -> tuple[Any, Any]:
         """psi(x) and its slope."""
-        xp = namespace(x)
-        height, squares = xp.zeros_like(x), xp.zeros_like(x)
-        fallen = xp.exp(-xp.clip(x, -_FAR, _FAR))  # once for all steps: sigmoid(x - tau) = 1 / (1 + e^tau e^-x)
-        for threshold in np.clip(self.thresholds, -_FAR / 2, _FAR / 2):
-            step = 1.0 / (1.0 + float(np.exp(threshold)) * fallen)
+        height, squares = namespace(x).zeros_like(x), namespace(x).zeros_like(x)
+        for step in self._steps(x):
             height, squares = height + step, squares + step * step
         return height, height - squares
+
+    def _steps(self, x: Any) -> Iterator[Any]:
+        """sigmoid(x - tau) of every step: by one exponential for all, e^-x e^tau, if they are not too far apart."""
+        xp, middle = namespace(x), float(np.mean(self.thresholds))
+        if np.abs(self.thresholds - middle).max() > _FAR / 2:
+            yield from (expit(x - float(threshold)) for threshold in self.thresholds)
+            return
+        fallen = xp.exp(-xp.clip(x - middle, -_FAR, _FAR))
+        yield from (1.0 / (1.0 + float(np.exp(threshold - middle)) * fallen) for threshold in self.thresholds)
 
     def local(self, y: Any, x: Any) -> Local:
         """The curvature is that of Gauss and Newton: it leaves out how psi itself bends."""
@@ -99,7 +106,7 @@ class MultiSigmoid(Graded):
     def sums_of_parameters(self, y: Any, x: Any, weight: Any) -> Array:
         """The gradient by the thresholds, then the matrix of Gauss and Newton."""
         x = np.asarray(x, dtype=np.float64)
-        steps = [expit(x - threshold) for threshold in self.thresholds]
+        steps = list(self._steps(x))
         slopes = [step * (1.0 - step) for step in steps]
         error = sum(steps) - np.asarray(y)
         weight = np.ones_like(x) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -117,8 +124,4 @@ class MultiSigmoid(Graded):
 
     def mean(self, x: Any) -> Any:
         """psi(x), in the values of the levels: each step is as high as the gap between its two levels."""
-        values = np.arange(self.highest + 1.0) if self.values is None else self.values
-        expected = namespace(x).zeros_like(x) + float(values[0])
-        for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
-            expected = expected + float(gap) * expit(x - float(threshold))
-        return expected
+        return self._expected(x, expit)

@@ -111,10 +111,10 @@ def _check_model(model: Any) -> None:
             f"Found a {type(model).__name__}. Fit one of these."
         )
     check_is_fitted(model)
-    if getattr(model, "own_thresholds", None) is not None:
+    if getattr(model, "own_thresholds_", None) is not None:
         raise ParameterError(
-            "model must have the same thresholds in all cells. "
-            f"Found own_thresholds={model.own_thresholds!r}. Fit with own_thresholds=None."
+            "model must have the same thresholds in all cells. Found thresholds of rows' or columns' own. "
+            "Fit with own_thresholds=None."
         )
 
 

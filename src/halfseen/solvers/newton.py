@@ -1,6 +1,6 @@
 """Newton's method by rows: each row's step looks at its own slopes and curvatures, the other side held fixed.
 
-    f_u <- f_u - (sum of c g_i g_i^T + penalty)^{-1} (sum of s g_i + penalty f_u)
+    f_u <- f_u - (sum of c g_i g_i^T + penalty)^{-1} (sum of s g_i + penalty (f_u - centre))
 
 with s and c the slope and the curvature of each seen cell's cost. A row that its step would make worse tries shorter
 ones, and stays if none helps: so the loss never rises. Rows are independent, and so the loss of each is its own judge.
@@ -22,7 +22,7 @@ from halfseen.solvers.task import Task
 #: The parameters of a likelihood (offsets, logarithms of gaps) move at most so far at a time.
 _FARTHEST = 1.0
 #: Parts of its step that a row tries.
-_PARTS = (1.0, 0.4, 0.1, 0.01, 0.0)
+_PARTS = (1.0, 0.4, 0.1, 0.01, 1e-3, 1e-4, 0.0)
 #: How much stiffer than they are the parameters of a likelihood are taken to be, until a step helps.
 _STIFFER = (0.0, 0.1, 1.0, 30.0)
 

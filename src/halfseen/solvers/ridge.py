@@ -14,7 +14,7 @@ OF_BIASES = 1.0 / 3.0
 
 @dataclass(frozen=True)
 class Ridge:
-    """l2 / 2 * sum over rows u of |f_u - centre|^2 for both factors, and l2 / 3 for biases.
+    """l2 / 2 * sum over rows u of |f_u - centre|^2 for both factors, and with a third of that l2 for biases.
 
     Rows are drawn to sqrt(3) e_1 and columns to sqrt(3) e_2, not to 0: near there x is about sqrt(3) (h_1 + w_2), so
     that columns and rows have biases at the price of l2 / 3, and each row its own sensitivity w_1 to those of columns,
@@ -39,11 +39,18 @@ class Ridge:
             centre[-1 - mine], held[-1 - mine] = 1.0, 1.0
         return Pulled(penalty, centre, held)
 
+    def with_biases(self, factor: Array, side: Side) -> Array:
+        """A factor with the two components of biases, which start at 0."""
+        if not self.biases:
+            return factor
+        bias, ones = np.zeros((len(factor), 1), factor.dtype), np.ones((len(factor), 1), factor.dtype)
+        return np.hstack([factor, bias, ones] if side is Side.ROWS else [factor, ones, bias])
+
     def started(self, factor: Array, side: Side) -> Array:
-        """A small random factor around the centre, and the two components of biases, if there are to be any."""
-        pad = np.zeros((len(factor), 2 if self.biases else 0), factor.dtype)
-        padded = np.hstack([factor, pad])
-        return padded + self.pulled(padded.shape[1], side).centre.astype(factor.dtype)
+        """A small random factor around the centre, with biases if there are to be any."""
+        wide = self.with_biases(factor, side)
+        pulled = self.pulled(wide.shape[1], side)
+        return wide + np.where(pulled.held == 1, 0.0, pulled.centre).astype(factor.dtype)
 
 
 def costs_of_rows(factor: Any, pulled: Pulled) -> Any:

@@ -53,7 +53,8 @@ class Stochastic(Newton):
     def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
         task, rate = task.under(state.likelihood), state.cells.rate
         for _ in range(_HALVINGS):
-            new = self._epoch(task, state, rate)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is done again
+                new = self._epoch(task, state, rate)
             if new.objective <= state.objective:
                 return new
             rate /= 2.0

@@ -48,7 +48,7 @@ def probabilities(model: Any, cells: Observed) -> Array:
         return np.asarray(model.predict_proba(*named(model, cells)))
     x = np.einsum("ck,ck->c", model.W_[rows], model.H_[columns])
     if model.loss == "multi-sigmoid":
-        above = expit(x[:, None] - model.thresholds_)
+        above = expit(x[:, None] - model.likelihood_.thresholds)
     else:
         above = (x[:, None] > model.thresholds_).astype(np.float64)
     return -np.diff(above, axis=1, prepend=1.0, append=0.0)

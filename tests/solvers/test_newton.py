@@ -1,0 +1,200 @@
+"""Newton's method by rows against optima that others find."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.linear_model import Ridge as SklearnRidge
+
+from halfseen.data import observe
+from halfseen.engines import Side
+from halfseen.fitting import run
+from halfseen.folding import fold_in
+from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, Round
+from halfseen.result import Status
+from halfseen.solvers import Newton, PointFactor, Ridge
+from tests import oracle
+from tests.graded import oracle as graded
+from tests.laws.cases import SMOOTHS, THRESHOLDS, a_task, levels, signed_start, states, weights_for
+
+TAU = THRESHOLDS
+
+
+def second_derivative(name, Y, x, tau):
+    if name == "multi-sigmoid":  # Gauss and Newton's
+        steps = 1 / (1 + np.exp(tau - x[..., None]))
+        return 2 * (steps * (1 - steps)).sum(-1) ** 2
+    up, down = (graded.LOSSES[name](Y, x + way, tau)[1] for way in (1e-5, -1e-5))
+    return (up - down) / 2e-5
+
+
+@pytest.mark.parametrize("name", ["linear", "multi-sigmoid", "logit", "probit", "cloglog", "loglog"])
+@pytest.mark.parametrize("biases", [False, True])
+def test_a_half_step_is_the_dense_step_of_newton(name, biases):
+    likelihood = SMOOTHS[name]
+    Y = levels(blanks=False)
+    observed = observe(Y, cell_weight=weights_for(Y))
+    values, C = oracle.grid(observed)
+    ridge, prior = Ridge(5.0, biases), graded.Prior(5.0, biases)  # stiff: no row must try a shorter step
+    W, H = (prior.with_biases(F, side) for side, F in enumerate(signed_start(*Y.shape, 2)))
+    x = W @ H.T
+    slope = C * graded.LOSSES[name](values, x, likelihood.thresholds)[1]
+    curvature = C * second_derivative(name, values, x, likelihood.thresholds)
+    k = W.shape[1]
+    truth = graded.newton_half(slope, curvature, W, H, prior.weights(k), prior.centre(k, 0), prior.held(k, 0))
+    with a_task(likelihood, observed) as task:
+        seen = task.engine.dots(task.cells, W, H)
+        moved = Newton(ridge).half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, seen).mean
+    assert_allclose(moved, truth, rtol=1e-4, atol=1e-6)
+
+
+def test_a_half_step_of_squares_is_ridge_regression_row_by_row():
+    """cost (y - x)^2 and l2 / 2 |f|^2: scikit-learn's alpha is l2 / 2."""
+    Y = levels(blanks=False)
+    W, H = signed_start(*Y.shape, 3)
+    solver = Newton(Ridge(0.8, centred=False))
+    with a_task(Linear(4, learned=False), observe(Y)) as task:
+        moved = solver.half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, task.engine.dots(task.cells, W, H))
+    for row, found in zip(Y, moved.mean, strict=True):
+        seen = ~np.isnan(row)
+        truth = SklearnRidge(alpha=0.4, fit_intercept=False, solver="cholesky").fit(H[seen], row[seen])
+        assert_allclose(found, truth.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in SMOOTHS if name != "round"])
+@pytest.mark.parametrize("biases", [False, True])
+def test_nothing_lower_is_near_where_a_run_ends(name, biases):
+    """L-BFGS, moving factors, biases and thresholds all at once, finds no way down from there. (Hinges have corners, at
+    which to move one side after the other gets stuck: what "round" must show is told by its zeros.)"""
+    Y = levels(8, 7, blanks=False, holes=0.2)
+    observed = observe(Y, cell_weight=weights_for(Y))
+    values, C = oracle.grid(observed)
+    ridge, prior = Ridge(0.8, biases), graded.Prior(0.8, biases)
+    W, H = (prior.with_biases(F, side) for side, F in enumerate(signed_start(*Y.shape, 2)))
+    with a_task(SMOOTHS[name], observed) as task:
+        fit = run(task, Newton(ridge), lambda: (W, H), max_iter=800, tol=1e-11)
+    place = fit.rows.mean, fit.columns.mean, fit.likelihood.thresholds
+    ours = graded.objective(graded.LOSSES[name], values, C, *place, prior)
+    assert_allclose(fit.trace["objective"][-1], ours, rtol=1e-9)
+    if name == "linear":  # L-BFGS would move each threshold by itself
+        lowest = graded.lowest(graded.LOSSES[name], values, C, *place, prior, learned=False)
+    else:
+        lowest = graded.lowest(graded.LOSSES[name], values, C, *place, prior)
+    # Stairs that want to be one step come nearer and nearer to each other, and never arrive.
+    assert lowest >= ours * (1 - (1e-3 if name == "multi-sigmoid" else 1e-5))
+
+
+@pytest.mark.parametrize("name", [name for name in SMOOTHS if name not in ("multi-sigmoid", "cauchit", "round")])
+def test_rows_folded_in_are_at_their_one_optimum(name):
+    """With the columns fixed, the loss of a row is convex."""
+    Y = levels(7, 11, blanks=False, seed=3)
+    observed = observe(Y, cell_weight=weights_for(Y))
+    values, C = oracle.grid(observed)
+    ridge, prior = Ridge(0.6, True), graded.Prior(0.6, True)
+    H = prior.with_biases(signed_start(1, 11, 2)[1] * 2, 1)
+    H[:, -1] = np.linspace(-1, 1, 11)
+    centre, held, start = prior.centre(4, 0), prior.held(4, 0), np.array([0.3, -0.2, 0.1, 1.0])
+    with a_task(SMOOTHS[name], observed) as task:
+        found = fold_in(task, Newton(ridge), PointFactor(H), start, max_iter=500, tol=1e-12).mean
+    for row in range(7):
+        truth = graded.best_row(
+            graded.LOSSES[name], values[row], C[row], H, SMOOTHS[name].thresholds,
+            prior.weights(4), centre, held, centre,
+        )  # fmt: skip
+        assert_allclose(found[row], truth, rtol=1e-5, atol=1e-5)
+
+
+def test_a_step_that_would_make_a_row_worse_is_taken_shorter_and_the_others_keep_theirs():
+    """Far out on the staircase the curvature of Gauss and Newton is next to nothing: the first step is too long."""
+    likelihood = MultiSigmoid(np.array([0.0]), learned=False)
+    Y = np.array([[1.0, 1.0], [0.0, 1.0]])
+    H = np.array([[1.0], [1.0]])
+    W = np.array([[-6.0], [0.3]])
+    solver = Newton(Ridge(0.0))
+    with a_task(likelihood, observe(Y)) as task:
+        x = task.engine.dots(task.cells, W, H)
+        before = task.local(x).cost.reshape(2, 2).sum(1)
+        moved = solver.half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
+        after = task.local(task.engine.dots(task.cells, moved, H)).cost.reshape(2, 2).sum(1)
+    assert np.all(after <= before)
+    steps = 1 / (1 + np.exp(-W[1]))
+    slope = 2 * ((steps - 0) + (steps - 1)) * steps * (1 - steps)
+    assert_allclose(moved[1], W[1] - slope / (4 * (steps * (1 - steps)) ** 2), rtol=1e-10)  # the whole step
+
+
+def test_a_row_that_no_step_helps_stays():
+    """At a corner of a hinge that pulls both ways with different weights there may be no better place at all."""
+    likelihood = Round(np.array([0.0]), learned=False, margin=0.0, smoothing=1e-9)
+    solver = Newton(Ridge(0.0))
+    W, H = np.zeros((1, 1)), np.ones((2, 1))
+    with a_task(likelihood, observe(np.array([[0.0, 1.0]]))) as task:
+        x = task.engine.dots(task.cells, W, H)
+        moved = solver.half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
+    assert abs(moved[0, 0]) < 1e-8
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_biases_alone_are_ordinal_regression(link):
+    """Factors that start at 0 on both sides stay there: what moves is convex, and has one optimum."""
+    Y = levels(12, 9, blanks=False)
+    observed = observe(Y)
+    values, C = oracle.grid(observed)
+    prior = graded.Prior(1.5, True, centred=False)
+    W, H = (prior.with_biases(np.zeros((size, 1)), side) for side, size in enumerate(Y.shape))
+    with a_task(Cumulative(TAU, link=LINKS[link]), observed) as task:
+        fit = run(task, Newton(Ridge(1.5, True, centred=False)), lambda: (W, H), max_iter=500, tol=0.0)
+    x, tau = graded.ordinal_regression(link, values, C, 0.5)
+    found = fit.rows.mean @ fit.columns.mean.T
+    assert_array_equal(fit.rows.mean[:, 0], 0)
+    assert_allclose(found, x, atol=2e-4)
+    assert_allclose(fit.likelihood.thresholds, tau, atol=2e-4)
+
+
+def test_rows_without_cells_come_to_the_centre():
+    """Their loss is nothing but the distance from it, and one step takes it away."""
+    *_, last = states(Newton(Ridge(0.5)), SMOOTHS["logit"], observe(levels()), *signed_start(14, 11, 2), 1)
+    assert_allclose(last.rows.mean[5], graded.Prior(0.5).centre(2, 0), atol=1e-12)
+    assert_allclose(last.columns.mean[7], graded.Prior(0.5).centre(2, 1), atol=1e-12)
+
+
+def test_a_run_ends_when_an_epoch_gains_little_of_the_loss_at_the_start():
+    observed = observe(levels())
+    W, H = signed_start(14, 11, 2)
+    with a_task(SMOOTHS["logit"], observed) as task:
+        begun = Newton(Ridge(0.5)).begin(task, W, H).objective
+        fit = run(task, Newton(Ridge(0.5)), lambda: (W, H), max_iter=500, tol=1e-3)
+    gains = -np.diff(np.append(begun, fit.trace["objective"])) / begun
+    assert fit.status is Status.CONVERGED
+    assert np.all(gains[:-1] > 1e-3)
+    assert gains[-1] <= 1e-3
+
+
+def test_a_random_start_is_small_and_of_both_signs():
+    with a_task(SMOOTHS["logit"], observe(levels())) as task:
+        W = Newton(Ridge(0.5)).random(task, (2000, 3), np.random.RandomState(0))
+    assert W.shape == (2000, 3)
+    assert abs(W.mean()) < 0.01
+    assert_allclose(W.std(), 0.1, rtol=0.05)
+
+
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_the_ridge_is_the_oracles(biases, centred, k):
+    size = k + 2 * biases
+    ridge, prior = Ridge(2.0, biases, centred), graded.Prior(2.0, biases, centred)
+    for number, side in enumerate(Side):
+        pulled = ridge.pulled(size, side)
+        assert_allclose(pulled.penalty, prior.weights(size))
+        assert_allclose(pulled.centre, prior.centre(size, number))
+        assert_array_equal(pulled.held, prior.held(size, number))
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_a_start_is_around_the_centre_with_biases_of_nothing_beside_ones(biases):
+    F = np.full((3, 2), 0.5, np.float32)
+    for number, side in enumerate(Side):
+        started = Ridge(1.0, biases).started(F, side)
+        assert started.dtype == np.float32
+        assert_allclose(
+            started[1], graded.Prior(1.0, biases).centre(2 + 2 * biases, number) + [0.5, 0.5, 0, 0][: 2 + 2 * biases]
+        )

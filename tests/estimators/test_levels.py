@@ -240,12 +240,12 @@ def test_counts_are_no_levels():
 
 def test_one_level_only():
     assert refusal(np.full((3, 4), 2.0), unseen="missing") == (
-        'Ordinal data must have two levels or more. Found only 2. Use unseen="zero" if unseen cells are a level of '
-        "their own."
+        "Ordinal data must have two levels or more. Found only 2. Fit data with more, or OrdNMF with "
+        'unseen="zero" if unseen cells are a level of their own.'
     )
     assert refusal([["good", None], ["good", "good"]], levels=["good"], unseen="missing") == (
-        "Ordinal data must have two levels or more. Found only 'good'. Use unseen=\"zero\" if unseen cells are a level "
-        "of their own."
+        "Ordinal data must have two levels or more. Found only 'good'. Fit data with more, or OrdNMF with "
+        'unseen="zero" if unseen cells are a level of their own.'
     )
 
 

@@ -100,7 +100,7 @@ class Levels:
         if self.values.size < 2:
             raise DataError(
                 f"Ordinal data must have two levels or more. Found only {said(self.labels[0])}. "
-                "Fit data with more, or OrdNMF if unseen cells are a level of their own."
+                'Fit data with more, or OrdNMF with unseen="zero" if unseen cells are a level of their own.'
             )
 
 

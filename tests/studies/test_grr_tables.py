@@ -188,6 +188,7 @@ def test_table_4_4():
 
 
 @pytest.mark.parametrize("loss", ["multi-sigmoid", "round", "linear"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_probabilities_of_roundmf(loss):
     import halfseen
 

@@ -50,5 +50,5 @@ class Threads:
 
 def quietly(work: Callable[[Any], Any], part: Any) -> Any:
     """Numbers that grow beyond all bounds end a run with a status, not with a warning from some thread."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return work(part)

@@ -39,12 +39,8 @@ def of_the_thesis(family: Family, size: int, epochs: int = EPOCHS) -> list[Metho
 def our_own(family: Family, l2: Sequence[float] = L2, starts: int = 2) -> list[Method]:
     """Newton's method from several starts, biases or none, a ridge around 0 or our centre: whatever the held-out cells
     prefer."""
-    forms = (
-        {"biases": False, "centred": False},
-        {"biases": False, "centred": True},
-        {"biases": True, "centred": False},
-    )
-    grid = [{**form, "l2": value} for form, value in product(forms, l2)]
+    forms = product((False, True), (False, True), l2)
+    grid = [{"biases": biases, "centred": centred, "l2": value} for biases, centred, value in forms]
     rounding = [{"fixed": False}, {"fixed": True}]
     return [
         Method(OURS_SIGMOID, partial(halfseen.RoundMF, family.k, n_init=starts, n_jobs=ONE_THREAD), grid),

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from halfseen import OrdinalMF, RoundMF, observe
+from halfseen import OrdinalMF, RoundMF, load, observe
 from tests.graded import oracle
 from tests.graded.data import ratings, upper_triangular
 
@@ -268,3 +268,48 @@ def test_cells_that_all_weigh_twice_as_much_are_fitted_the_same_by_a_prior_twice
     one, two = (fitted(name, observe(X, cell_weight=np.full(X.shape, w)), max_iter=10, tol=0) for w in (1.0, 2.0))
     assert_allclose(two.l2_, 2 * one.l2_, rtol=1e-12)
     assert_allclose(two.W_, one.W_, rtol=1e-6, atol=1e-9)
+
+
+def test_a_line_comes_back_from_its_file_to_the_last_bit(tmp_path):
+    """The offset is a number of its own: the thresholds half-way between the levels have lost some of its digits."""
+    random = np.random.default_rng(0)
+    for seed in range(20):
+        data = (random.random((12, 9)) < 0.15).astype(float)
+        data[0, :2] = 0.0, 1.0
+        model = RoundMF(2, loss="linear", random_state=seed).fit(data)
+        model.save(tmp_path / "line.hs")
+        assert_array_equal(load(tmp_path / "line.hs").predict(data), model.predict(data))
+
+
+@pytest.mark.parametrize("name", ["multi-sigmoid", "logit"])
+def test_what_was_fitted_stays_fitted_whatever_is_set_afterwards(name, tmp_path):
+    model = fitted(name)
+    rows, biases = model.transform(X), model.row_biases_.copy()
+    model.set_params(biases=False, centred=False, l2=1e3)
+    assert_array_equal(model.transform(X), rows)
+    assert_array_equal(model.row_biases_, biases)
+    model.save(tmp_path / "model.hs")
+    assert_array_equal(load(tmp_path / "model.hs").transform(X), rows)
+
+
+@pytest.mark.parametrize("thresholds", [[10.0, 11.0], [25.0, 26.0]])
+def test_thresholds_far_from_the_start_are_reached(thresholds):
+    """Far out the slope is large and the curvature next to nothing: only a small part of a step helps at first."""
+    levels = np.random.default_rng(0).integers(0, 3, (12, 9)).astype(float)
+    near = OrdinalMF(3, thresholds=[-0.5, 0.5], l2=1e-3, random_state=0).fit(levels)
+    far = OrdinalMF(3, thresholds=thresholds, l2=1e-3, random_state=0).fit(levels)
+    assert far.trace_["objective"][-1] < near.trace_["objective"][-1] + 15  # what the biases pay for the way there
+
+
+def test_from_a_given_start_there_is_one_way(monkeypatch):
+    from halfseen.estimators import graded_factorization
+
+    runs = []
+    run = graded_factorization.run
+    monkeypatch.setattr(graded_factorization, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
+    random = np.random.default_rng(0)
+    start = random.normal(size=(X.shape[0], 3)), random.normal(size=(X.shape[1], 3))
+    RoundMF(3, n_init=4, init=start).fit(X)
+    assert len(runs) == 1
+    RoundMF(3, n_init=4, random_state=0).fit(X)
+    assert len(runs) == 5

@@ -97,3 +97,26 @@ def test_linear_rounds_to_the_nearest_level():
     assert_allclose(likelihood.started(np.array([1.0, 2.0, 0, 0, 1])).offset, (2 + 4) / 4)
     fixed = Linear(4, 1.7, learned=False)
     assert fixed.started(np.ones(5)).offset == 1.7
+
+
+FAR_APART = [[0.0, 30.0], [25.0, 26.0], [100.0, 200.0], [-70.0, -1.0, 65.0], [-1.0, 0.0, 2.5]]
+
+
+@pytest.mark.parametrize("thresholds", FAR_APART)
+def test_steps_are_sigmoids_however_far_they_lie_from_0_and_from_each_other(thresholds):
+    """What is fitted is what is predicted: the cost is that of psi, by SciPy's sigmoid, at all x."""
+    tau = np.array(thresholds)
+    x = np.concatenate([[-300.0, -50.0, 0.0, 50.0, 300.0], *(t + np.linspace(-6, 6, 7) for t in tau)])
+    psi = expit(x[:, None] - tau).sum(axis=1)
+    for y in range(tau.size + 1):
+        cost = MultiSigmoid(tau).local(np.full_like(x, y), x).cost
+        assert_allclose(cost, (y - psi) ** 2, rtol=1e-9, atol=1e-12)
+    assert_allclose(MultiSigmoid(tau).mean(x), psi, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("thresholds", [*FAR_APART, [-0.72, -0.49, -0.33, -0.15]])
+def test_learned_steps_pass_from_level_to_level_where_they_are_half_way_up(thresholds):
+    tau = np.array(thresholds)
+    psi = expit(MultiSigmoid(tau).cuts[:, None] - tau).sum(axis=1)
+    assert_allclose(psi, np.arange(tau.size) + 0.5, atol=1e-9)
+    assert_array_equal(MultiSigmoid(tau, learned=False).cuts, tau)

@@ -168,12 +168,14 @@ class RoundMF(GradedFactorization):
 
     def _is_perfect(self, fit: Fit, task: Task) -> bool:
         """For "round": whether every cell is at its level."""
+        if self.loss != "round":
+            return False
         cells = task.cells.observed
         x = products_at(fit.rows.mean, fit.columns.mean, cells.row_of_cell(), cells.indices)
-        return self.loss == "round" and bool(np.all(fit.likelihood.levels(x) == cells.values))
+        return bool(np.all(fit.likelihood.levels(x) == cells.values))
 
     def _run(self, task: Task, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
-        if self.loss != "round" or not isinstance(self.init, str) or self.init != "smooth":
+        if self.loss != "round" or not (isinstance(self.init, str) and self.init == "smooth"):
             return super()._run(task, solver, random, watch)
         likelihood: Any = task.likelihood
         smooth = task.under(MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values))

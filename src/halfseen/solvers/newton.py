@@ -25,8 +25,6 @@ _FARTHEST = 1.0
 _PARTS = (1.0, 0.4, 0.1, 0.01, 1e-3, 1e-4, 0.0)
 #: How much stiffer than they are the parameters of a likelihood are taken to be, until a step helps.
 _STIFFER = (0.0, 0.1, 1.0, 30.0)
-
-
 #: How large the entries of a random start are.
 _START = 0.1
 

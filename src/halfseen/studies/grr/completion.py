@@ -99,7 +99,7 @@ class CompletionTable(Study):
             f"Mean and standard deviation of {effort.seeds} seeds, each with cells (and a random matrix) of its own. "
             f"{TEST_SHARE:.0%} of all cells are for test, the share named is for training.",
             "The thesis's rows: stochastic gradients from a start uniform in (-0.005, 0.005), no biases, "
-            f"{effort.epochs} epochs. Linear has an offset. "
+            f"{effort.epochs} epochs. Linear has an offset, and the outer intervals of Round no end. "
             f"Fixed thresholds: {', '.join(f'{value:g}' for value in self.family.fixed)}. Round with learned ones has "
             f"a margin of {MARGIN}: without one it stays where x is the threshold.",
             "Ours: Newton's method, biases or none, a ridge around 0 or our centre, and l2 (Round: fixed thresholds or "

@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from halfseen import data, errors, geometry, metrics, plots, rank
-    from halfseen.data import Observed, datasets, observe
+    from halfseen.data import Observed, Uncoupled, datasets, observe
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RoundMF,
         SquaredOrdNMF,
         SquaredPoisson,
+        UncoupledNMF,
         WeightedNMF,
         load,
     )
@@ -43,6 +44,8 @@ _ROOMS = {
     "SquaredOrdNMF": "estimators",
     "SquaredPoisson": "estimators",
     "Status": "result",
+    "Uncoupled": "data",
+    "UncoupledNMF": "estimators",
     "WeightedNMF": "estimators",
     "datasets": "data",
     "load": "estimators",
@@ -64,6 +67,8 @@ __all__ = [
     "SquaredOrdNMF",
     "SquaredPoisson",
     "Status",
+    "Uncoupled",
+    "UncoupledNMF",
     "WeightedNMF",
     "data",
     "datasets",

@@ -49,6 +49,7 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         with zipfile.ZipFile(path) as archive:
             header = _checked_header(archive, path)
             arrays = {name: _read_array(archive, name) for name in header["arrays"]}
+            texts = {name: _as_text(arrays[name]) for name in header["text"]}
     except ModelFileError:
         raise
     except OSError as error:
@@ -62,7 +63,7 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
                 "Copy it again from where it was saved, or fit again."
             ) from error
         raise _foreign(path) from error
-    return header, {name: _as_text(array) if name in header["text"] else array for name, array in arrays.items()}
+    return header, arrays | texts
 
 
 def _checked_header(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:

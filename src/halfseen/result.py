@@ -15,6 +15,11 @@ class Status(Enum):
     MAX_ITER = "Stopped at max_iter before the objective settled. Raise max_iter, or tol."
     STOPPED = "A callback asked to stop."
     HELD_OUT = "The loss on held-out cells no longer fell; the iteration where it was lowest is kept."
+    SAMPLED = "All sweeps were drawn, and what they predict has settled."
+    UNMIXED = (
+        "All sweeps were drawn, but what the second half predicts differs from the first (a split R-hat above 1.1, see "
+        "diagnostics_). Raise n_sweeps and n_burn."
+    )
     INTERRUPTED = "Interrupted from the keyboard; the last whole iteration is kept."
     NOT_FINITE = (
         "The next iteration was not finite; the last finite one, or the start, is kept. Scale the data to moderate "

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfseen.data import planted
-from halfseen.data.synthetic import planted_levels, skewed_cells
+from halfseen.data.synthetic import planted_levels, skewed_cells, unmf_synthetic
 from halfseen.errors import ParameterError
 
 from .strategies import CALM
@@ -97,3 +97,23 @@ def test_planted_levels_are_drawn_by_their_seed():
 def test_an_impossible_number_of_thresholds_is_refused(thresholds):
     with pytest.raises(ParameterError, match=r"thresholds must be at least 1, and fewer than the 12 cells"):
         planted_levels(3, 4, 1, thresholds)
+
+
+# The matrix of the paper on uncoupled data.
+
+
+def test_the_uncoupled_synthetic_matrix_is_two_blocks_and_noise():
+    many = np.array([unmf_synthetic(seed) for seed in range(400)])
+    means = [[2.0] * 10 for _ in range(10)]
+    for i in range(1, 11):
+        for j in range(1, 11):
+            means[i - 1][j - 1] += (j + 1) / 2 if max(i, j) <= 4 else (j - 4) / 2 if min(i, j) > 5 else 0
+    assert (np.min(means), np.max(means)) == (2, 5)
+    np.testing.assert_allclose(many.mean(axis=0), means, atol=4.5 * 0.6 / 20)
+    np.testing.assert_allclose((many - means).std(), 0.6, rtol=0.02)
+    assert (many >= 0).all()
+
+
+def test_the_uncoupled_synthetic_matrix_is_drawn_by_its_seed():
+    one, again, other = (unmf_synthetic(seed).tolist() for seed in (4, 4, 5))
+    assert one == again != other

@@ -6,10 +6,12 @@ from halfseen.data.readers import observe
 from halfseen.data.splits import k_folds, split_cells
 from halfseen.data.synthetic import planted
 from halfseen.data.tables import read_table, read_wide_table
+from halfseen.data.uncoupled import Uncoupled
 from halfseen.data.writing import write_table
 
 __all__ = [
     "Observed",
+    "Uncoupled",
     "k_folds",
     "load_movietweetings",
     "observe",

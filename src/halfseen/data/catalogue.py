@@ -340,5 +340,27 @@ SMALLNETFLIX = Source(
     files=(StoredFile("smallnetflix/smallnetflix_mm.train"), StoredFile("smallnetflix/smallnetflix_mm.validate")),
 )
 
+#: Mean ratings of kinds of things, made of ratings and of what is known of the things rated.
+AVERAGES = {
+    "movielens-genres": _movielens_100k(
+        StoredFile("movielens-100k/u.data", "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490"),
+        StoredFile("movielens-100k/u.item", "553841ebc7de3a0fd0d6b62a204ea30c1e651aacfb2814c7a6584ac52f2c5701"),
+        StoredFile("movielens-100k/u.genre", "9757e0d3e6b298159a80dd48eaf938114690e911e39af97a76949ef1663610bb"),
+    ),
+    "sushi-groups": Source(
+        title="SUSHI preference data",
+        address="https://www.kamishima.net/sushi/",
+        terms="any research use; no redistribution without permission",
+        citation="Kamishima (2003), Nantonac collaborative filtering: recommendation based on order responses, KDD, "
+        "583-588",
+        files=(
+            StoredFile(
+                "sushi/sushi3b.5000.10.score", "4a600bbbdea7f75dc218e14776fa41228f9bd553842997ffe79c1227f3ec119d"
+            ),
+            StoredFile("sushi/sushi3.idata", "236677eda275e13c39e4e0dc3d1438fb878527f15b6efbbb9ca07a715b866926"),
+        ),
+    ),
+}
+
 #: Everything that has a name.
-SOURCES = TABULAR | RATINGS | {"smallnetflix": SMALLNETFLIX}
+SOURCES = TABULAR | RATINGS | AVERAGES | {"smallnetflix": SMALLNETFLIX}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from halfseen.data.averages import load_movielens_genres, load_sushi_groups
 from halfseen.data.labels import text_array
 from halfseen.data.observed import Observed
 from halfseen.data.preparing import as_in_a1gm
@@ -28,10 +29,12 @@ __all__ = [
     "draw_active",
     "k_core",
     "keep_active",
+    "load_movielens_genres",
     "load_movietweetings",
     "load_ratings",
     "load_smallnetflix",
     "load_split",
+    "load_sushi_groups",
     "load_tabular",
     "ratings_names",
     "source",

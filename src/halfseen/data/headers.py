@@ -9,23 +9,24 @@ from halfseen.data.reading import Reading
 from halfseen.errors import DataError
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """Spellings, as they stand in a line of text."""
     return tuple(text.split())
 
 
-ROWS = _words(
+ROWS = words(
     "user row customer subject respondent reader listener viewer person client participant patient member account "
     "visitor student u"
 )
-COLUMNS = _words(
+COLUMNS = words(
     "item column col product movie film artist song track question book isbn article game gene video anime business "
     "sku asin stockcode offer term word i"
 )
-VALUES = _words(
+VALUES = words(
     "rating ratings value values score scores stars star count counts plays playcount listencount quantity answer "
     "response grade level clicks views listens hours units qty amount purchases visits overall bookrating y weight"
 )
-BESIDES = _words(
+BESIDES = words(
     "timestamp time date datetime ts unixtime unixreviewtime ratingtimestamp createdat updatedat index unnamed0 "
     "indexlevel0 session sessionid id ratingid reviewid"
 )
@@ -66,7 +67,7 @@ def long_header(names: Sequence[Any], how: Reading, is_number: Callable[[Any], b
 
 def heads_row_ids(name: Any) -> bool:
     """Whether a header is an id's of rows, such as "user_id", plain "id" or none; a single letter is not."""
-    return _plain(name) in ("", "id", "unnamed0", *_without_letters(_ids(ROWS)))
+    return plain_spelling(name) in ("", "id", "unnamed0", *without_letters(id_headers(ROWS)))
 
 
 def _as_named(names: Sequence[Any], wanted: Sequence[Any]) -> LongHeader:
@@ -79,20 +80,21 @@ def check_present(name: Any, names: Sequence[Any]) -> None:
     """Refuse the name of a column that isn't there."""
     if name not in names:
         raise DataError(
-            f"The columns named must be in the table. Found no {name!r}. The table has: {_listed(names)}. "
+            f"The columns named must be in the table. Found no {name!r}. The table has: {names_listed(names)}. "
             "Name one of these."
         )
 
 
-def _listed(names: Sequence[Any]) -> str:
+def names_listed(names: Sequence[Any]) -> str:
+    """The names of a table's columns as an error sentence lists them."""
     shown = ", ".join(str(name) for name in names[:20])
     return shown if len(names) <= 20 else f"{shown}, ... ({len(names)} in all)"
 
 
 def _recognised(names: Sequence[Any], is_number: Callable[[Any], bool]) -> LongHeader | None:
-    rows, columns, values = _ids(ROWS), _ids(COLUMNS), list(VALUES)
+    rows, columns, values = id_headers(ROWS), id_headers(COLUMNS), list(VALUES)
     if len(names) > WIDEST_OF_LETTERS:
-        rows, columns, values = map(_without_letters, (rows, columns, values))
+        rows, columns, values = map(without_letters, (rows, columns, values))
     row, column = _spelled(names, rows), _spelled(names, columns)
     if row is None or column is None:
         return None
@@ -106,7 +108,7 @@ def _only_value(
     names: Sequence[Any], row: Any, column: Any, spellings: Sequence[str], is_number: Callable[[Any], bool]
 ) -> Any:
     """The column of values: of several so spelled the one that holds numbers; two of them are refused."""
-    numeric = [name for name in names if _plain(name) in spellings and is_number(name)]
+    numeric = [name for name in names if plain_spelling(name) in spellings and is_number(name)]
     if len(numeric) > 1:
         first, second, *_ = numeric
         raise DataError(
@@ -120,7 +122,7 @@ def _only_value(
 def _check_no_number_beside(names: Sequence[Any], header: LongHeader, is_number: Callable[[Any], bool]) -> None:
     """Refuse what may be a wide table as well, before its other columns are dropped."""
     for name in names:
-        if name not in header and _plain(name) not in BESIDES and is_number(name):
+        if name not in header and plain_spelling(name) not in BESIDES and is_number(name):
             row, column, value = header
             raise DataError(
                 "A long table must have no other column of numbers than its values, or say which to read. "
@@ -131,40 +133,42 @@ def _check_no_number_beside(names: Sequence[Any], header: LongHeader, is_number:
 
 def _check_not_half_long(names: Sequence[Any], is_number: Callable[[Any], bool]) -> None:
     """Refuse a small table with a value and only one of its two ids, before ids are read as values."""
-    row, column = (_spelled(names, _without_letters(_ids(words))) for words in (ROWS, COLUMNS))
-    value = _spelled(names, _without_letters(VALUES))
+    row, column = (_spelled(names, without_letters(id_headers(known))) for known in (ROWS, COLUMNS))
+    value = _spelled(names, without_letters(VALUES))
     if len(names) > WIDEST_OF_DOUBT or value is None or (row is None) == (column is None) or not is_number(value):
         return
-    others = [name for name in names if name not in (row, column, value) and _plain(name) not in BESIDES]
+    others = [name for name in names if name not in (row, column, value) and plain_spelling(name) not in BESIDES]
     named = (row or (others or ["user"])[0], column or (others or ["item"])[0], value)
     raise DataError(
         f"A long table must have a row, a column and a value column. Found {row or column!r} and {value!r}, "
-        f"but no column of {'users' if row is None else 'items'} among: {_listed(names)}. "
+        f"but no column of {'users' if row is None else 'items'} among: {names_listed(names)}. "
         f'Name them: columns={named!r}; or say layout="wide" if this is a table.'
     )
 
 
 def _spelled(names: Sequence[Any], spellings: Sequence[str]) -> Any:
-    plain = {_plain(name): name for name in reversed(names)}
+    plain = {plain_spelling(name): name for name in reversed(names)}
     return next((plain[spelling] for spelling in spellings if spelling in plain), None)
 
 
-def _ids(words: Sequence[str]) -> list[str]:
+def id_headers(stems: Sequence[str]) -> list[str]:
     """The usual ways to head a column of ids; where both stand in a table, "movieId" is meant rather than "movie"."""
-    return [word + ending for word in words for ending in ("id", "", "index", "idx", "no", "code", "key")]
+    return [word + ending for word in stems for ending in ("id", "", "index", "idx", "no", "code", "key")]
 
 
-def _without_letters(spellings: Sequence[str]) -> list[str]:
+def without_letters(spellings: Sequence[str]) -> list[str]:
+    """The spellings of more than one letter."""
     return [spelling for spelling in spellings if len(spelling) > 1]
 
 
-def _plain(name: Any) -> str:
+def plain_spelling(name: Any) -> str:
+    """A header's letters and digits, all small: "User ID" is spelled as "user_id" is."""
     return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
 
 def _check_nothing_else_counts(names: Sequence[Any], row: Any, column: Any, is_number: Callable[[Any], bool]) -> None:
     for name in names:
-        if name not in (row, column) and _plain(name) not in BESIDES and is_number(name):
+        if name not in (row, column) and plain_spelling(name) not in BESIDES and is_number(name):
             raise DataError(
                 f"A long table must say which column holds the values. Found columns {row!r} and {column!r} and "
                 f"{name!r}, which may or may not be it. "
@@ -176,7 +180,7 @@ def _check_nothing_else_counts(names: Sequence[Any], row: Any, column: Any, is_n
 def _in_given_order(names: Sequence[Any]) -> LongHeader:
     if len(names) not in (2, 3):
         raise DataError(
-            f"A long table must have a row, a column and a value column. Found these: {_listed(names)}. "
+            f"A long table must have a row, a column and a value column. Found these: {names_listed(names)}. "
             'Name them: columns=("user", "item", "rating").'
         )
     return LongHeader(*names)

@@ -12,6 +12,8 @@ from halfseen.errors import ParameterError
 NOISES = ("poisson", "gaussian", None)
 GAUSSIAN_SHARE = 0.1
 FLATTENING = 0.6
+UNMF_SIZE = 10
+UNMF_NOISE = 0.6
 
 
 def planted(
@@ -73,6 +75,20 @@ def planted_levels(
     return Y, W, H, tau
 
 
+def unmf_synthetic(random_state: Any = None) -> np.ndarray:
+    """The synthetic matrix of Kohjima (2022), 10 x 10: 2 + (j + 1)/2 [i, j <= 4] + (j - 4)/2 [i, j > 5] and noise.
+
+    i and j count from 1: then the means lie in 2..5, and the range [0.5, 6.5] that the paper gives its random guesses
+    is 2.5 deviations of the noise more on both sides. Counted from 0 they would end at 4.5. The noise is Gaussian with
+    a standard deviation of 0.6; values are cut off at 0, because the methods are for non-negative ones.
+    """
+    number = np.arange(1, UNMF_SIZE + 1)
+    low, high = number <= 4, number > 5
+    means = 2.0 + (number + 1) / 2 * np.outer(low, low) + (number - 4) / 2 * np.outer(high, high)
+    noise = np.random.default_rng(random_state).normal(scale=UNMF_NOISE, size=means.shape)
+    return np.maximum(means + noise, 0.0)
+
+
 def skewed_cells(n: int, m: int, nnz: int, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of `nnz` different cells, in row order, a few rows and columns holding most of them.
 
@@ -87,7 +103,7 @@ def skewed_cells(n: int, m: int, nnz: int, random_state: Any = None) -> tuple[np
     while cells.size < nnz:
         draws = int(1.3 * (nnz - cells.size)) + nnz // 50 + 10
         drawn = _zipf(row_ranks, draws, skew, rng) * m + _zipf(column_ranks, draws, skew, rng)
-        cells, skew = _different(np.append(cells, drawn)), FLATTENING * skew
+        cells, skew = different(np.append(cells, drawn)), FLATTENING * skew
     surplus = rng.choice(cells.size, cells.size - nnz, replace=False, shuffle=False)
     cells = np.delete(cells, surplus)
     return cells // m, cells % m
@@ -99,7 +115,7 @@ def _zipf(ranks: np.ndarray, draws: int, skew: float, rng: np.random.Generator) 
     return np.minimum(drawn, ranks.size - 1)  # a draw may be rounded up to the very end
 
 
-def _different(cells: np.ndarray) -> np.ndarray:
+def different(cells: np.ndarray) -> np.ndarray:
     """The cells sorted, each once; np.unique would hash them, which is slower here."""
-    cells.sort()
+    cells.sort(kind="stable")  # quick where most are in order already
     return cells[np.append(True, cells[1:] != cells[:-1])]

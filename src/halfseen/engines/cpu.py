@@ -17,6 +17,7 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.engines import blas
 from halfseen.engines.base import Descent, Engine, Placed, Pulled, Side
+from halfseen.engines.blocks import Block, blocks_of
 from halfseen.engines.threads import Threads
 
 #: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
@@ -36,16 +37,9 @@ class Order:
     from_row_order: Array | None = None
 
     @cached_property
-    def blocks(self) -> list[tuple[slice, slice, slice]]:
-        """Consecutive rows with about `CELLS_PER_BLOCK` cells: their rows, their pointers, their cells."""
-        n = self.indptr.size - 1
-        goals = np.arange(CELLS_PER_BLOCK, int(self.indptr[-1]), CELLS_PER_BLOCK)
-        ends = np.unique(np.append(np.searchsorted(self.indptr, goals), n))
-        starts = np.append(0, ends[:-1])
-        return [
-            (slice(a, b), slice(a, b + 1), slice(int(self.indptr[a]), int(self.indptr[b])))
-            for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+    def blocks(self) -> list[Block]:
+        """Consecutive rows with about `CELLS_PER_BLOCK` cells."""
+        return blocks_of(self.indptr, CELLS_PER_BLOCK)
 
 
 class CpuCells(Placed):
@@ -104,7 +98,7 @@ class CpuEngine(Engine):
         order: Order = cells.orders[Side.ROWS]  # type: ignore[attr-defined]
         x = np.empty(order.indices.size, W.dtype) if into is None else into
 
-        def block(part: tuple[slice, slice, slice]) -> None:
+        def block(part: Block) -> None:
             rows, pointers, seen = part
             kernels.dots(order.indptr[pointers], order.indices[seen], W[rows], H, x[seen])
 
@@ -117,7 +111,7 @@ class CpuEngine(Engine):
             return 0.0
         out = np.empty((order.indptr.size - 1, far.shape[1]), far.dtype)
 
-        def block(part: tuple[slice, slice, slice]) -> None:
+        def block(part: Block) -> None:
             rows, pointers, seen = part
             kernels.spread(order.indptr[pointers], order.indices[seen], _cut(c, order, seen, far.dtype), far, out[rows])
 
@@ -130,7 +124,7 @@ class CpuEngine(Engine):
         order: Order = cells.orders[side]  # type: ignore[attr-defined]
         of_c, of_d = (np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(2))
 
-        def block(part: tuple[slice, slice, slice]) -> None:
+        def block(part: Block) -> None:
             rows, pointers, seen = part
             both = (_cut(array, order, seen, far.dtype) for array in (c, d))
             kernels.spread_both(order.indptr[pointers], order.indices[seen], *both, far, of_c[rows], of_d[rows])
@@ -145,7 +139,7 @@ class CpuEngine(Engine):
         out = np.empty_like(near)
         pulls = [array.astype(near.dtype) for array in pulled]
 
-        def block(part: tuple[slice, slice, slice]) -> None:
+        def block(part: Block) -> None:
             rows, pointers, seen = part
             s, c = (_cut(array, order, seen, far.dtype) for array in (slope, curvature))
             kernels.newton(order.indptr[pointers], order.indices[seen], s, c, near[rows], far, *pulls, out[rows])

@@ -52,5 +52,5 @@ def tell_the_end(model: Any, stacklevel: int) -> None:
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     unsettled = status is Status.MAX_ITER and model.tol > 0
-    if unsettled or status in (Status.NOT_FINITE, Status.WORSENED):
+    if unsettled or status in (Status.NOT_FINITE, Status.WORSENED, Status.UNMIXED):
         warnings.warn(f"{type(model).__name__}: {status.value}", ConvergenceWarning, stacklevel=stacklevel)

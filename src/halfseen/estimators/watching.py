@@ -1,7 +1,7 @@
 """Who looks on while a model is fitted: scikit-learn's callbacks, and a progress bar."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import perf_counter
 from typing import Any
@@ -20,13 +20,23 @@ def watch(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any
         if getattr(model, "_skl_callbacks", None):
             watchers.append(stack.enter_context(_callbacks(model, X, y, cell_weight, observed, task)))
         if model.verbose and sys.stderr.isatty():
-            watchers.append(stack.enter_context(_bar(type(model).__name__, model.max_iter)))
+            watchers.append(stack.enter_context(_bar(type(model).__name__, model.max_iter, _objective_of_state)))
 
         def tell_all(iteration: int, state: Any) -> bool:
             answers = [tell(iteration, state) for tell in watchers]  # all are told, even if the first one says stop
             return any(answers)
 
         yield tell_all if watchers else None
+
+
+@contextmanager
+def bar(model: Any, steps: int) -> Iterator[Any]:
+    """A bar for who does not go through the loop: a function of a step's number and objective; or None."""
+    if not (model.verbose and sys.stderr.isatty()):
+        yield None
+        return
+    with _bar(type(model).__name__, steps, float) as tell:
+        yield tell
 
 
 @contextmanager
@@ -53,8 +63,8 @@ def _callbacks(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task
 
 
 @contextmanager
-def _bar(name: str, max_iter: int) -> Iterator[Watch]:
-    """A bar on the terminal, with the objective and the time left until max_iter."""
+def _bar(name: str, steps: int, objective_of: Callable[[Any], float]) -> Iterator[Watch]:
+    """A bar on the terminal, with the objective and the time left until all steps are done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -66,10 +76,14 @@ def _bar(name: str, max_iter: int) -> Iterator[Watch]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        line = progress.add_task(name, total=max_iter, objective="-")
+        line = progress.add_task(name, total=steps, objective="-")
 
         def tell(iteration: int, state: Any) -> bool:
-            progress.update(line, completed=iteration, objective=f"{state.objective:.6g}")
+            progress.update(line, completed=iteration, objective=f"{objective_of(state):.6g}")
             return False
 
         yield tell
+
+
+def _objective_of_state(state: Any) -> float:
+    return float(state.objective)

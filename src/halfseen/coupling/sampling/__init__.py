@@ -1,0 +1,1 @@
+"""Which answer came from whom, sampled together with the factors: Gibbs' method over couplings and normal factors."""

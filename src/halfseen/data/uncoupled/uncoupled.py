@@ -1,0 +1,174 @@
+"""Answers apart from those who gave them: who was asked what, the answers without the names, who is above whom."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from halfseen.checks import check_parameters, one_of, whole
+from halfseen.data.readers import observe
+from halfseen.data.uncoupled.accounts import Account
+from halfseen.data.uncoupled.collecting import collected
+from halfseen.data.uncoupled.lists import read_lists
+from halfseen.data.uncoupled.reckoning import Collection
+from halfseen.data.uncoupled.uncoupling import taken_apart
+from halfseen.errors import DataWarning
+
+RULES = {"questions_are": one_of("rows", "columns"), "faults": one_of("report", "refuse")}
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Uncoupled:
+    """A matrix whose values and indices were collected apart, as in a survey that keeps names and answers separate.
+
+    Inside, questions are rows and respondents are columns. A cell is a question that a respondent was asked; cells
+    are numbered row by row. `respondents[indptr[i]:indptr[i + 1]]` were asked question i, ascending, each once;
+    `times` says how often (None: each once). `answers[answer_indptr[i]:answer_indptr[i + 1]]` are the answers to
+    question i, ascending: nobody can tell in which order they were given. Comparison m says that the answer of cell
+    `higher[m]` is at least that of cell `lower[m]`, -1 for an unknown side; they go by row, by higher, by lower, with
+    `comparison_indptr` like `indptr`. A tie is two comparisons, one each way. Questions and respondents are numbered
+    in the order of their first appearance in `asked`; no other order of lines matters. `account` tells what was left
+    out and what is odd.
+
+    Parameters
+    ----------
+    asked : who was asked what: (question, respondent).
+    answers : the answers without the names: (question, value). Missing ones (NaN, None, "N/A", ...) are dropped.
+    comparisons : who is above whom: (question, higher, lower), None, NaN or an empty text for an unknown side; or None.
+        Each of the three is a pandas, polars or Arrow frame, the path of a CSV or Parquet file, a list of tuples, or an
+        array of two or three columns.
+    question, respondent, value, higher, lower : the headers of these columns, in all lists that have them; where there
+        are none, their positions from 0. By default the one header that `asked` and `answers` share heads the
+        questions, the others are known by the usual spellings, and what is left goes by the order above.
+    questions_are : "rows" or "columns" of the matrix as the user sees it (`shape`).
+    faults : what to do with answers to questions nobody was asked, and with comparisons on such questions, of people
+        who were not asked that question, of somebody with themselves, or without any known side: "report" leaves them
+        out and tells their counts in one `DataWarning`, "refuse" raises a `DataError` at the first. Comparisons that
+        demand more equal answers than there are, which no order of the answers can satisfy, are kept and told, or
+        refused.
+    """
+
+    n_questions: int
+    n_respondents: int
+    indptr: np.ndarray
+    respondents: np.ndarray
+    times: np.ndarray | None
+    answer_indptr: np.ndarray
+    answers: np.ndarray
+    comparison_indptr: np.ndarray
+    higher: np.ndarray
+    lower: np.ndarray
+    question_labels: np.ndarray | None
+    respondent_labels: np.ndarray | None
+    questions_are: str
+    account: Account
+
+    def __init__(
+        self,
+        asked: Any,
+        answers: Any,
+        comparisons: Any = None,
+        *,
+        question: Any = None,
+        respondent: Any = None,
+        value: Any = None,
+        higher: Any = None,
+        lower: Any = None,
+        questions_are: str = "rows",
+        faults: str = "report",
+    ) -> None:
+        check_parameters({"questions_are": questions_are, "faults": faults}, RULES)
+        given = {"question": question, "respondent": respondent, "value": value, "higher": higher, "lower": lower}
+        collection = collected(*read_lists(asked, answers, comparisons, given), refuse=faults == "refuse")
+        self._settle(collection, questions_are)
+        if collection.complaint:
+            warnings.warn(collection.complaint, DataWarning, stacklevel=2)
+
+    @classmethod
+    def from_coupled(
+        cls, X: Any, n_comparisons: int = 12, *, random_state: Any = None, questions_are: str = "rows"
+    ) -> Uncoupled:
+        """Take a matrix apart, to simulate a collection: X may be anything that `observe` reads.
+
+        In each row (or column, as `questions_are` says) of l seen cells, min(n_comparisons, l (l - 1) / 2) different
+        pairs of cells are compared; a pair of equal values gives two comparisons, one each way.
+        """
+        checked = {"n_comparisons": n_comparisons, "questions_are": questions_are}
+        check_parameters(checked, {"n_comparisons": whole(0), "questions_are": RULES["questions_are"]})
+        self = cls.__new__(cls)
+        rng = np.random.default_rng(random_state)
+        self._settle(taken_apart(observe(X, unseen=None), n_comparisons, rng, questions_are), questions_are)
+        return self
+
+    def _settle(self, collection: Collection, questions_are: str) -> None:
+        asked, answers, comparisons = collection.asked, collection.answers, collection.comparisons
+        fields = {
+            "n_questions": asked.n_questions, "n_respondents": asked.n_respondents,
+            "indptr": asked.indptr, "respondents": asked.respondents, "times": asked.times,
+            "answer_indptr": answers.indptr, "answers": answers.values,
+            "comparison_indptr": comparisons.indptr, "higher": comparisons.higher, "lower": comparisons.lower,
+            "question_labels": collection.question_labels, "respondent_labels": collection.respondent_labels,
+            "questions_are": questions_are, "account": collection.account,
+        }  # fmt: skip
+        self.__dict__.update(fields)  # a frozen object can't be set otherwise
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the matrix as the user sees it: questions by respondents, or the other way round."""
+        shape = (self.n_questions, self.n_respondents)
+        return shape if self.questions_are == "rows" else shape[::-1]
+
+    @property
+    def n_asked(self) -> int:
+        """How many cells were asked."""
+        return self.respondents.size
+
+    @property
+    def n_answers(self) -> int:
+        """How many answers there are."""
+        return self.answers.size
+
+    @property
+    def n_comparisons(self) -> int:
+        """How many comparisons there are, repeated ones counted each time."""
+        return self.higher.size
+
+    def row_of_cell(self) -> np.ndarray:
+        """The question of each cell."""
+        return np.repeat(np.arange(self.n_questions), np.diff(self.indptr))
+
+    def wins(self) -> np.ndarray:
+        """How many comparisons each cell won, those against unknown ones included."""
+        return self._times_among(self.higher)
+
+    def losses(self) -> np.ndarray:
+        """How many comparisons each cell lost, those against unknown ones included."""
+        return self._times_among(self.lower)
+
+    def _times_among(self, side: np.ndarray) -> np.ndarray:
+        return np.bincount(side[side >= 0], minlength=self.n_asked).astype(np.float64)
+
+    def fingerprint(self) -> str:
+        """A short text that differs whenever the cells, answers, comparisons or the roles do."""
+        digest = hashlib.blake2b(
+            f"{self.n_questions} {self.n_respondents} {self.questions_are}".encode(), digest_size=16
+        )
+        sizes = (self.n_asked, self.n_answers, self.n_comparisons, self.times is None)
+        digest.update(str(sizes).encode())
+        lists = (self.indptr, self.respondents, self.times, self.answer_indptr, self.answers)
+        for array in (*lists, self.comparison_indptr, self.higher, self.lower):
+            digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        labels = "".join(
+            f", {name}" for name in ("question_labels", "respondent_labels") if getattr(self, name) is not None
+        )
+        return (
+            f"Uncoupled({self.n_questions} questions x {self.n_respondents} respondents, {self.n_asked} cells asked, "
+            f"{self.n_answers} answers, {self.n_comparisons} comparisons, questions_are={self.questions_are!r}{labels})"
+        )

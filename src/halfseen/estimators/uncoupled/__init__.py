@@ -1,0 +1,1 @@
+"""The estimator for uncoupled data."""

@@ -1,0 +1,40 @@
+"""Which cells were asked, and their numbers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.estimators.seen import Seen
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Respondents listed for each question, respondents[indptr[i]:indptr[i + 1]], ascending."""
+
+    indptr: Array
+    respondents: Array
+    n_respondents: int
+
+    def rows(self) -> Array:
+        """The question of every cell."""
+        return np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+
+    @cached_property
+    def _keys(self) -> Array:
+        return self.rows() * self.n_respondents + self.respondents
+
+    def cells_at(self, rows: Array, columns: Array) -> Array:
+        """The number of the cell at each pair of a question and a respondent, -1 where nobody was asked."""
+        wanted = rows * np.int64(self.n_respondents) + columns
+        places = np.minimum(np.searchsorted(self._keys, wanted), self._keys.size - 1)
+        return np.where(self._keys[places] == wanted, places, -1)
+
+    def seen(self, turned: bool) -> Seen:
+        """The same as the rows of the user's matrix list them; `turned` if respondents are its rows."""
+        if not turned:
+            return Seen(self.indptr, self.respondents, self.n_respondents)
+        order = np.argsort(self.respondents, kind="stable")
+        counts = np.bincount(self.respondents, minlength=self.n_respondents)
+        return Seen(np.append(0, np.cumsum(counts)), self.rows()[order], self.indptr.size - 1)

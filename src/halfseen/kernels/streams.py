@@ -1,0 +1,47 @@
+"""Random numbers inside compiled loops: a stream of its own for every row, so that the draws do not know the threads.
+
+The generator is SplitMix64 (Steele, Lea and Flood 2014): a counter that rises by a fixed odd number, and a mixing of
+its bits.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from halfseen.kernels.compiling import kernel
+
+Array = npt.NDArray[Any]
+
+_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_UNIT = 2.0**-53
+
+
+@kernel
+def mixed(bits: Any) -> Any:
+    """The bits of a 64-bit number, thoroughly mixed."""
+    bits = (bits ^ (bits >> _30)) * _FIRST
+    bits = (bits ^ (bits >> _27)) * _SECOND
+    return bits ^ (bits >> _31)
+
+
+@kernel
+def start(seed: Any, number: Any, stream: Array) -> None:
+    """Start the stream of a number (of a row, say) under a seed; `stream` holds the counter."""
+    stream[0] = mixed(mixed(np.uint64(seed)) ^ (np.uint64(number) * _STRIDE))
+
+
+@kernel
+def uniform(stream: Array) -> Any:
+    """The next number of the stream, in [0, 1)."""
+    stream[0] += _STRIDE
+    return np.float64(mixed(stream[0]) >> _11) * _UNIT
+
+
+@kernel
+def normal(stream: Array) -> Any:
+    """The next number of the stream, normally distributed (Box and Muller)."""
+    radius = np.sqrt(-2.0 * np.log(1.0 - uniform(stream)))
+    return radius * np.cos(2.0 * np.pi * uniform(stream))

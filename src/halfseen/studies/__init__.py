@@ -16,6 +16,7 @@ NAMES = (
     *("grr/figure2.2", "grr/figure4.1", "grr/figure4.2", "grr/figure4.3"),
     *("grr/table4.1", "grr/table4.2", "grr/table4.3"),
     *("grr/figure4.4", "grr/figure4.5", "grr/figure4.6", "grr/table4.4"),
+    *("unmf/figure1", "unmf/figure2"),
 )
 
 __all__ = ["NAMES", "Column", "Picture", "Result", "Study", "Table", "chosen", "study"]

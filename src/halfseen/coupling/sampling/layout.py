@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.coupling.sampling.units import Units, units_of
 from halfseen.data.uncoupled import Uncoupled
 
 
@@ -36,7 +37,7 @@ class Layout:
     Who was asked several times has as many cells, of which the first is `asked`, the one that was compared. Where a row
     has more answers than that, somebody's question was not written down: as many unknown respondents join, each with
     this cell alone, in columns of their own behind the known ones. Where it has fewer, some answers were lost: as many
-    tokens are unknown values, behind the answers. Values are in units of `scale` around `centre`.
+    tokens are unknown values, behind the answers.
     """
 
     rows: Side
@@ -48,12 +49,11 @@ class Layout:
     alone: Array
     asked: Array
     n_respondents: int
-    centre: float
-    scale: float
+    units: Units
 
     @classmethod
-    def of(cls, seen: Uncoupled) -> Layout:
-        """The layout of what was collected."""
+    def of(cls, seen: Uncoupled, scale: str = "all") -> Layout:
+        """The layout of what was collected, in units of all answers or of each question's (`units.py`)."""
         times = np.ones(seen.n_asked, np.int64) if seen.times is None else seen.times.astype(np.int64)
         first_asking = np.append(0, np.cumsum(times))
         asking_indptr, answers = first_asking[seen.indptr], np.diff(seen.answer_indptr)
@@ -64,14 +64,17 @@ class Layout:
         columns[place_of_asking] = np.repeat(seen.respondents, times)
         unknown = np.flatnonzero(columns < 0)
         columns[unknown] = seen.n_respondents + np.arange(unknown.size)
-        centre, scale = float(seen.answers.mean()), float(seen.answers.std()) if np.ptp(seen.answers) > 0 else 1.0
+        units = units_of(seen, scale)
+        row_of_answer = np.repeat(np.arange(answers.size), answers)
         tokens = np.zeros(indptr[-1])
-        tokens[_spread_out(seen.answer_indptr, indptr)] = (seen.answers - centre) / scale
+        tokens[_spread_out(seen.answer_indptr, indptr)] = (seen.answers - units.centre[row_of_answer]) / units.scale[
+            row_of_answer
+        ]
         rows = Side(indptr, columns)
         return cls(
             rows, _by_columns(rows, seen.n_respondents + unknown.size), answers, tokens,
             *_links(seen, place_of_cell, indptr[-1]), _alone(seen, place_of_cell, indptr[-1]), place_of_cell,
-            seen.n_respondents, centre, scale,
+            seen.n_respondents, units,
         )  # fmt: skip
 
     @property
@@ -81,6 +84,12 @@ class Layout:
     @property
     def n_cells(self) -> int:
         return self.tokens.size
+
+    def told(self, values: Array, cells: Array | slice = slice(None)) -> Array:
+        """Values at cells, or at tokens of the same numbers, as the answers have them."""
+        row = self.row_of_cell[cells]
+        told: Array = self.units.centre[row] + self.units.scale[row] * values
+        return told
 
     @cached_property
     def token_dtype(self) -> Any:

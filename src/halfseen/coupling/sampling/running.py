@@ -100,11 +100,10 @@ class _Keeper:
     def take(self, number: int, chain: Chain) -> float:
         """Note a sweep; returns its log-likelihood."""
         fit = chain.log_likelihood()
-        scale = self._layout.scale
-        told = (fit, chain.violations(), scale * np.sqrt(chain.noise.common), scale * chain.mean.std())
+        told = (fit, chain.violations(), np.sqrt(chain.noise.common), chain.mean.std())
         for name, value in zip(self._told, (*told, perf_counter() - self._started), strict=True):
             self._told[name].append(float(value))
-        self._predicted.append(self._layout.centre + scale * chain.mean[self._watched])
+        self._predicted.append(self._layout.told(chain.mean[self._watched], self._watched))
         if number in self._wanted:
             self._kept.append(self._copied(chain))
         elif not self._kept:
@@ -128,11 +127,12 @@ class _Keeper:
         A, B, row_noise, column_noise, coupling, unknown = zip(*(self._kept or [self._last]), strict=True)
         self._kept = []
         lacking = np.diff(layout.rows.indptr) - layout.known
+        scale = layout.units.scale.astype(np.float32)[:, None]
         return Draws(
-            np.stack(A, axis=1) * np.float32(layout.scale), np.stack(B, axis=1),
-            np.stack(row_noise, axis=1) * np.float32(layout.scale**2), np.stack(column_noise, axis=1),
-            np.stack(coupling), layout.centre + layout.scale * np.stack(unknown),
-            np.append(0, np.cumsum(lacking)), np.array(layout.centre),
+            np.stack(A, axis=1) * scale[..., None], np.stack(B, axis=1),
+            np.stack(row_noise, axis=1) * scale**2, np.stack(column_noise, axis=1),
+            np.stack(coupling), layout.told(np.stack(unknown), np.flatnonzero(~layout.is_answer)),
+            np.append(0, np.cumsum(lacking)), layout.units.centre,
         )  # fmt: skip
 
     def trace(self) -> dict[str, Array]:

@@ -6,16 +6,29 @@ from functools import cached_property
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.coupling.sampling.unsampled import AnyCoupling
+from halfseen.data import Uncoupled
 from halfseen.estimators.seen import Seen
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Respondents listed for each question, respondents[indptr[i]:indptr[i + 1]], ascending."""
+    """Respondents listed for each question, respondents[indptr[i]:indptr[i + 1]], ascending; `askings` says how often
+    each question was asked, which is more if somebody was asked twice."""
 
     indptr: Array
     respondents: Array
     n_respondents: int
+    askings: Array
+
+    @classmethod
+    def in_(cls, seen: Uncoupled) -> "Asked":
+        askings = np.bincount(seen.row_of_cell(), seen.times, minlength=seen.n_questions)
+        return cls(seen.indptr, seen.respondents, seen.n_respondents, askings)
+
+    def any_coupling(self, answers: Array, answer_indptr: Array) -> AnyCoupling:
+        """What would be known without comparisons."""
+        return AnyCoupling(self.indptr, self.askings, self.n_respondents, answers, answer_indptr)
 
     def rows(self) -> Array:
         """The question of every cell."""

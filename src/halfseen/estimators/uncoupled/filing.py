@@ -25,14 +25,15 @@ def factor_of(**arrays: Array) -> Any:
 def further_arrays(model: Any) -> dict[str, Array]:
     """Who was asked, and all that the posterior is made of."""
     asked, posterior = model._asked, model._posterior
-    arrays = {"indptr": asked.indptr, "respondents": asked.respondents, "turned": np.array(model._turned)}
+    arrays = {"indptr": asked.indptr, "respondents": asked.respondents, "askings": asked.askings}
+    arrays |= {"turned": np.array(model._turned)}
     arrays |= {"n_clipped": np.array(model.n_clipped_), "posterior": np.array(KINDS.index(type(posterior)))}
     arrays |= {name: getattr(model, name) for name in ("w_", "balance_") if hasattr(model, name)}
     if posterior is None:
         return arrays
     arrays |= {"answers": posterior.answers, "answer_indptr": posterior.answer_indptr}
     if isinstance(posterior, AnyCoupling):
-        return arrays | {"askings": posterior.askings}
+        return arrays
     arrays |= {f"draws_{name}": array for name, array in posterior.draws._asdict().items()}
     arrays["diagnosed"] = np.array(list(model.diagnostics_), dtype=object)
     arrays["diagnostics"] = np.array(list(model.diagnostics_.values()))
@@ -43,18 +44,19 @@ def restore(model: Any, arrays: dict[str, Array]) -> None:
     """Take them back."""
     model._turned, model.n_clipped_ = bool(arrays["turned"]), int(arrays["n_clipped"])
     n, m = (len(factor) for factor in ((model.H_, model.W_) if model._turned else (model.W_, model.H_)))
-    model._asked = Asked(arrays["indptr"], arrays["respondents"], m)
+    model._asked = Asked(arrays["indptr"], arrays["respondents"], m, arrays["askings"])
     _check_sizes({"asked cells": (arrays["indptr"], arrays["respondents"], n)})
-    for name in ("w_", "balance_"):
-        if name in arrays:
-            setattr(model, name, arrays[name])
+    for name, shape in (("w_", (n, 2)), ("balance_", (n,)), ("askings", (n,))):
+        if name in arrays and arrays[name].shape != shape:
+            raise ValueError(f"{name}: {arrays[name].shape} instead of {shape}")
+    model.__dict__.update({name: arrays[name] for name in ("w_", "balance_") if name in arrays})
     kind, model._posterior = KINDS[int(arrays["posterior"])], None
     if kind is type(None):
         return
     answers = arrays["answers"], arrays["answer_indptr"]
     _check_sizes({"answers": (answers[1], answers[0], n)})
     if kind is AnyCoupling:
-        model._posterior, model.diagnostics_ = AnyCoupling(arrays["indptr"], arrays["askings"], m, *answers), {}
+        model._posterior, model.diagnostics_ = model._asked.any_coupling(*answers), {}
         return
     draws = Draws(*(arrays[f"draws_{name}"] for name in Draws._fields))
     _check_draws(draws, n, m, model._asked.respondents.size)
@@ -76,6 +78,7 @@ def _check_draws(draws: Draws, n: int, m: int, cells: int) -> None:
     wanted = {
         "A": (n, count, k), "B": (m, count, k), "row_noise": (n, count), "column_noise": (m, count),
         "coupling": (count, cells), "unknown": (count, int(draws.unknown_indptr[-1])), "unknown_indptr": (n + 1,),
+        "centre": (n,),
     }  # fmt: skip
     for name, shape in wanted.items():
         if getattr(draws, name).shape != shape:

@@ -34,6 +34,7 @@ def by_loop(model: Any, seen: Uncoupled) -> Found:
         with Threads(model.n_jobs) as threads:
             values, n_clipped, w, balance = pseudo_observations(seen, model.balance, threads)
         further = {"w_": w, "balance_": balance}
+    _refuse_illegal_values(values, likelihood)
     with open_engine(model.engine, model.n_jobs) as engine:
         fit = _factorized(model, seen, engine, values, likelihood)
     return Found(fit.rows, fit.columns, dict(fit.trace), fit.status, n_clipped, None, further)
@@ -49,6 +50,16 @@ def _refuse_illegal(seen: Uncoupled, likelihood: Likelihood) -> None:
     raise DataError(
         f"{likelihood.domain} Found {seen.answers[first]:g} among the answers to question {name}. {likelihood.remedy}"
     )
+
+
+def _refuse_illegal_values(values: Observed, likelihood: Likelihood) -> None:
+    """What the comparisons made of legal answers may be 0, for which some losses have no place."""
+    illegal = int(np.count_nonzero(~likelihood.legal(values.values)))
+    if illegal:
+        raise DataError(
+            f"{likelihood.domain} Found {illegal:,} of {values.nnz:,} cells at 0 by what the comparisons make of their "
+            'question\'s answers. Use loss="frobenius" or "kullback-leibler", or another balance.'
+        )
 
 
 def _factorized(model: Any, seen: Uncoupled, engine: Engine, values: Observed, likelihood: Likelihood) -> Fit:

@@ -6,16 +6,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from halfseen.arrays import Array
 from halfseen.coupling.placing import at_cells
 from halfseen.coupling.sampling.layout import Layout
 from halfseen.coupling.sampling.posterior import SampledCoupling
-from halfseen.coupling.sampling.unsampled import AnyCoupling
 from halfseen.data import Observed, Uncoupled, observe
 from halfseen.engines import Engine, Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
 from halfseen.estimators import watching
+from halfseen.estimators.uncoupled.asked import Asked
 from halfseen.estimators.uncoupled.found import Found
 from halfseen.fitting import run
 from halfseen.likelihoods import likelihood_for
@@ -37,7 +36,9 @@ def by_sampling(model: Any, seen: Uncoupled) -> Found:
     plan = Plan(model.n_sweeps, model.n_burn, model.n_draws)
     with Threads(model.n_jobs) as threads, open_engine(model.engine, model.n_jobs) as engine:
         with watching.bar(model, model.n_sweeps) as watch:
-            sampled = sample(Layout.of(seen), model.n_components, model.trust, plan, random, threads, watch)
+            sampled = sample(
+                Layout.of(seen, model.scale), model.n_components, model.trust, plan, random, threads, watch
+            )
         posterior = SampledCoupling(sampled.draws, seen.indptr, seen.answers, seen.answer_indptr)
         fit, n_clipped = _non_negative(model, seen, engine, posterior)
     status = Status.INTERRUPTED if fit.status is Status.INTERRUPTED else sampled.status
@@ -47,21 +48,16 @@ def by_sampling(model: Any, seen: Uncoupled) -> Found:
 def _without_comparisons(seen: Uncoupled) -> Found:
     warnings.warn(
         "Comparisons should tell whose an answer may be. Found none. Every cell gets the mean of its question's "
-        "answers, and its interval from all of them. Collect comparisons to learn more.",
+        "answers, and an interval that holds most of them. Collect comparisons to learn more.",
         DataWarning,
         stacklevel=4,
     )
-    posterior = AnyCoupling(seen.indptr, _askings(seen), seen.n_respondents, seen.answers, seen.answer_indptr)
+    posterior = Asked.in_(seen).any_coupling(seen.answers, seen.answer_indptr)
     means = np.maximum(posterior.row_means, 0.0)[:, None]
     factors = PointFactor(means), PointFactor(np.ones((seen.n_respondents, 1)))
     trace = {"objective": np.empty(0), "seconds": np.empty(0)}
     n_clipped = int((posterior.row_means < 0).sum()) * seen.n_respondents
     return Found(*factors, trace, Status.CONVERGED, n_clipped, posterior, {"diagnostics_": {}})
-
-
-def _askings(seen: Uncoupled) -> Array:
-    """How often each question was asked."""
-    return np.bincount(seen.row_of_cell(), seen.times, minlength=seen.n_questions)
 
 
 def _non_negative(model: Any, seen: Uncoupled, engine: Engine, posterior: SampledCoupling) -> tuple[Fit, int]:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
+from halfseen.coupling.sampling.units import SCALES
 from halfseen.data import Uncoupled
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
@@ -64,6 +65,9 @@ class UncoupledNMF(BaseEstimator):
     loss : for "unmf" and "decode", "frobenius" (squared error), "kullback-leibler", "itakura-saito" or any number beta.
     balance : for "unmf" and "bayes", lambda of Eq. 4: "zero" or "half" of w_1 + w_2 as in the paper, "full" of it, or
         a number, or one for each question. With "full" a cell that was never compared counts as its question's mean.
+    scale : for "gibbs", "all" counts all answers in units of their common deviation; "question" each question's in its
+        own, for questions in different units, such as ages and incomes; "auto" the latter where deviations of
+        questions are more than tenfold apart.
     trust : for "gibbs", how much a comparison is believed: a violated one makes a coupling exp(trust) times less
         likely.
     n_sweeps, n_burn : for "gibbs", how many sweeps are drawn, and how many of the first are discarded.
@@ -81,7 +85,7 @@ class UncoupledNMF(BaseEstimator):
     W_ : (n, k), H_ : (m, k), components_ : H_ transposed.
     n_iter_, status_ : how many iterations or sweeps, and why they ended.
     trace_ : dict of arrays with an entry an iteration: "objective" and "seconds"; for "gibbs" also "violated"
-        comparisons, "noise" (a cell's typical deviation) and "spread" (the deviation of the means).
+        comparisons, "noise" (a cell's typical deviation) and "spread" (that of the means), in units of `scale`.
     diagnostics_ : for "gibbs", by the name of a quantity its mean, split R-hat and effective number of draws; for
         "predicted cells" the medians over up to 20 cells.
     n_clipped_ : how many pseudo-observations, or posterior means, were below 0 and counted as 0.
@@ -93,6 +97,7 @@ class UncoupledNMF(BaseEstimator):
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         "n_components": checks.whole(1),
         "method": checks.one_of("gibbs", "unmf", "bayes", "decode"),
+        "scale": checks.one_of(*SCALES),
         "trust": checks.number(0.0, above=True),
         "n_sweeps": checks.whole(1),
         "n_burn": checks.whole(0),
@@ -113,6 +118,7 @@ class UncoupledNMF(BaseEstimator):
         method: str = "gibbs",
         loss: str | float = "frobenius",
         balance: Any = "full",
+        scale: str = "auto",
         trust: float = 6.0,
         n_sweeps: int = 400,
         n_burn: int = 100,
@@ -131,6 +137,7 @@ class UncoupledNMF(BaseEstimator):
         self.method = method
         self.loss = loss
         self.balance = balance
+        self.scale = scale
         self.trust = trust
         self.n_sweeps = n_sweeps
         self.n_burn = n_burn
@@ -184,7 +191,7 @@ class UncoupledNMF(BaseEstimator):
         self.W_, self.H_ = self.factors_[0].mean, self.factors_[1].mean
         self.trace_, self.status_, self.n_iter_ = found.trace, found.status, len(found.trace["objective"])
         self.n_clipped_, self._posterior = found.n_clipped, found.posterior
-        self._asked = Asked(seen.indptr, seen.respondents, seen.n_respondents)
+        self._asked = Asked.in_(seen)
         self.seen_ = self._asked.seen(self._turned)
         self.n_features_in_, self.fingerprint_ = seen.shape[1], seen.fingerprint()
 
@@ -251,12 +258,18 @@ class UncoupledNMF(BaseEstimator):
         rows, columns = places[::-1] if self._turned else places
         return Coupling(labels_at(self, rows, "row"), labels_at(self, columns, "column"), *likeliest)
 
-    def disclosure_risk(self) -> Array:
+    def disclosure_risk(self, *, comparisons: bool = True) -> Array:
         """For every asked cell, in the order of `coupling()`: the probability of its most likely answer.
 
         Who knows all that was collected, and guesses this answer, is right so often. For method="gibbs".
+
+        comparisons : False tells the risk that there would be without any: the share of the question's most frequent
+            answer.
         """
-        risk: Array = self._sampled("The disclosure risk").likeliest().probability
+        posterior = self._sampled("The disclosure risk")
+        if not comparisons:
+            posterior = self._asked.any_coupling(posterior.answers, posterior.answer_indptr)
+        risk: Array = posterior.likeliest().probability
         return risk
 
     def _sampled(self, what: str) -> Any:

@@ -1,4 +1,4 @@
-"""Pictures of fitted models: functions that draw on an Axes and return it."""
+"""Histograms of levels: what was seen beside what a model draws."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.errors import HalfseenError, ParameterError
+from halfseen.errors import ParameterError
 from halfseen.metrics import PredictiveCheck, predictive_check
+from halfseen.plots.axes import name_ticks, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +59,7 @@ def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None 
     So models can be compared that were fitted on different forms of the data, such as levels and counts: the bars are
     those of the first check.
     """
-    ax = _new_axes() if ax is None else ax
+    ax = new_axes("halfseen.metrics.predictive_check") if ax is None else ax
     first = next(iter(checks.values()))
     for name, check in checks.items():
         if check.levels.size != first.levels.size:
@@ -71,25 +72,18 @@ def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None 
     for shift, (name, check) in zip(_shifts(len(checks)), checks.items(), strict=True):
         label = f"{name}{_share_above_zero(check, check.mean)}"
         ax.errorbar(places + shift, check.mean, _arms(check), fmt="o", markersize=4, capsize=4, label=label)
-    if _is_steep(first.observed) if log is None else log:
+    if is_steep(first.observed) if log is None else log:
         ax.set_yscale("log")
     names = [_text(one) for one in first.levels]
-    slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}
-    ax.set_xticks(places, names, **slanted)
+    name_ticks(ax.xaxis, places, names, **slanted_if_long(names))
     ax.set(xlabel="count" if isinstance(first.levels[-1], str) and "more" in names[-1] else "level", ylabel="cells")
     ax.legend()
     return ax
 
 
-def _new_axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise HalfseenError(
-            'Pictures need matplotlib. It is not installed. Install it: pip install "halfseen[report]"; the numbers '
-            "alone are halfseen.metrics.predictive_check's."
-        ) from None
-    return plt.subplots(layout="constrained")[1]
+def slanted_if_long(names: list[str]) -> dict[str, Any]:
+    """How names are set that would not stand side by side."""
+    return {"rotation": 30, "ha": "right"} if sum(map(len, names)) > _LETTERS_IN_A_ROW else {}
 
 
 def _shifts(count: int) -> Array:
@@ -102,7 +96,8 @@ def _arms(check: PredictiveCheck) -> Array:
     return np.maximum([check.mean - check.low, check.high - check.mean], 0.0)
 
 
-def _is_steep(counts: Array) -> bool:
+def is_steep(counts: Array) -> bool:
+    """Whether the largest number hides the smallest."""
     there = counts[counts > 0]
     return bool(there.size and there.max() > _MANY_TIMES * there.min())
 

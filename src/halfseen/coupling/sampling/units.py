@@ -1,0 +1,49 @@
+"""The units in which answers are sampled: one for all questions, or one for each."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.data.uncoupled import Uncoupled
+
+SCALES = ("auto", "all", "question")
+#: Questions with fewer answers say too little of their own deviation.
+_FEWEST_ANSWERS = 5
+#: Where deviations of questions differ by more than this (their 95 % and 5 % quantiles), they are in different units.
+_FAR_APART = 10.0
+
+
+class Units(NamedTuple):
+    """Of each question, what its answers are counted from, and in units of what."""
+
+    centre: Array
+    scale: Array
+
+
+def units_of(seen: Uncoupled, scale: str) -> Units:
+    """By "all", the mean and deviation of all answers; by "question", those of each question's own.
+
+    Questions on one scale, such as stars, tell more together: which of them is high is a pattern, too. Questions in
+    different units, such as ages and incomes, have no common deviation. "auto" looks which it is.
+    """
+    counts = np.diff(seen.answer_indptr)
+    row = np.repeat(np.arange(counts.size), counts)
+    mean, deviation = float(seen.answers.mean()), float(seen.answers.std()) if np.ptp(seen.answers) > 0 else 1.0
+    means = np.bincount(row, seen.answers, minlength=counts.size) / np.maximum(counts, 1)
+    squares = np.bincount(row, (seen.answers - means[row]) ** 2, minlength=counts.size)
+    deviations = np.sqrt(squares / np.maximum(counts, 1))
+    if scale == "all" or (scale == "auto" and not _far_apart(deviations[counts >= _FEWEST_ANSWERS])):
+        return Units(np.full(counts.size, mean), np.full(counts.size, deviation))
+    means = np.where(counts > 0, means, mean)
+    # A question whose answers are all the same has no deviation: its size will do.
+    is_even = deviations <= 1e-12 * np.abs(means)
+    return Units(means, np.where(is_even, np.where(means == 0, deviation, np.abs(means)), deviations))
+
+
+def _far_apart(deviations: Array) -> bool:
+    spread = deviations[deviations > 0]
+    if spread.size < 2:
+        return False
+    low, high = np.quantile(spread, (0.05, 0.95))
+    return bool(high > _FAR_APART * low)

@@ -1,0 +1,42 @@
+"""The Axes that a picture is drawn on, if none was given; its colours; and names as they can be drawn."""
+
+from typing import Any
+
+from halfseen.errors import HalfseenError
+
+#: Colours that people with any kind of colour vision can tell apart (Okabe and Ito, 2008).
+BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#cccccc"
+#: Letters of a name that have room beside a picture.
+LETTERS = 32
+
+
+def blues() -> Any:
+    """Colours from nothing at all, whatever the page behind it, to blue."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgba
+
+    return LinearSegmentedColormap.from_list("from nothing to blue", [(*to_rgba(BLUE)[:3], 0.0), to_rgba(BLUE)])
+
+
+def new_axes(numbers: str, **figure: Any) -> Any:
+    """The Axes of a new figure; without matplotlib, who has the numbers is told instead."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise HalfseenError(
+            'Pictures need matplotlib. It is not installed. Install it: pip install "halfseen[report]"; the numbers '
+            f"alone are {numbers}'s."
+        ) from None
+    return plt.subplots(layout="constrained", **figure)[1]
+
+
+def shown(label: Any, letters: int = LETTERS) -> str:
+    """A label as text that any picture or page can hold: of one line, not too long, nothing that can't be printed."""
+    text = f"{label:g}" if isinstance(label, float) else str(label)
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = "".join(letter if letter.isprintable() else " " for letter in text)
+    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"
+
+
+def name_ticks(axis: Any, places: Any, names: Any, **how: Any) -> None:
+    """Names along an axis as they are: a dollar in them begins no formula."""
+    axis.set_ticks(places, [shown(name) for name in names], parse_math=False, **how)

@@ -1,0 +1,3 @@
+"""Kohjima, Uncoupled Nonnegative Matrix Factorization with Pairwise Comparison Data, ICTIR 2022."""
+
+PAPER = "Kohjima, Uncoupled Nonnegative Matrix Factorization with Pairwise Comparison Data, ICTIR 2022"

@@ -1,0 +1,244 @@
+"""A chain from start to end: its layout, where it starts, what is kept of it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from halfseen import Uncoupled
+from halfseen.coupling.sampling import running
+from halfseen.coupling.sampling.chain import Chain, Noise
+from halfseen.coupling.sampling.layout import Layout
+from halfseen.coupling.sampling.running import Plan, sample
+from halfseen.engines.threads import Threads
+from halfseen.result import Status
+from tests.coupling import sampling_oracle as oracle
+
+
+def collection():
+    """Question a: as many answers as cells; b: one lost; c: one more than asked; d: asked twice."""
+    asked = [
+        ("a", 0),
+        ("a", 1),
+        ("a", 2),
+        ("b", 0),
+        ("b", 1),
+        ("b", 2),
+        ("c", 1),
+        ("c", 2),
+        ("d", 2),
+        ("d", 0),
+        ("d", 2),
+    ]
+    answers = [
+        ("a", 3),
+        ("a", 1),
+        ("a", 2),
+        ("b", 7),
+        ("b", 6),
+        ("c", 4),
+        ("c", 8),
+        ("c", 5),
+        ("d", 9),
+        ("d", 2),
+        ("d", 0),
+    ]
+    compared = [
+        ("a", 0, 1), ("a", 0, 1), ("a", 2, 1), ("b", 1, None), ("b", None, 2), ("c", 2, 1), ("d", 2, 0), ("d", 2, None)
+    ]  # fmt: skip
+    return Uncoupled(asked, answers, compared)
+
+
+def test_the_layout_has_as_many_tokens_as_cells():
+    seen = collection()
+    layout = Layout.of(seen)
+    values = np.array([1, 2, 3, 6, 7, 4, 5, 8, 0, 2, 9.0])
+    assert_array_equal(layout.rows.indptr, [0, 3, 6, 9, 12])
+    assert_array_equal(layout.rows.indices, [0, 1, 2, 0, 1, 2, 1, 2, 3, 0, 2, 2])
+    assert layout.shape == (4, 4)
+    assert_array_equal(layout.known, [3, 2, 3, 3])
+    assert_allclose(layout.units, np.outer((values.mean(), values.std()), np.ones(layout.shape[0])), rtol=1e-15)
+    assert_array_equal(np.flatnonzero(~layout.is_answer), [5])
+    assert_allclose(layout.told(layout.tokens)[layout.is_answer], values, rtol=0, atol=1e-12)
+    assert_array_equal(layout.asked, [0, 1, 2, 3, 4, 5, 6, 7, 9, 10])
+    assert_array_equal(layout.columns.indptr, [0, 3, 6, 11, 12])
+    assert_array_equal(layout.rows.indices[layout.columns.order], np.sort(layout.rows.indices))
+    assert_array_equal(layout.columns.indices, layout.row_of_cell[layout.columns.order])
+    beaten = [
+        layout.beaten.cells[a:b].tolist() for a, b in zip(layout.beaten.indptr, layout.beaten.indptr[1:], strict=False)
+    ]
+    beaters = [
+        layout.beaters.cells[a:b].tolist()
+        for a, b in zip(layout.beaters.indptr, layout.beaters.indptr[1:], strict=False)
+    ]
+    assert beaten == [[1, 1], [], [1], [], [], [], [], [6], [], [], [9], []]
+    assert beaters == [[], [0, 0, 2], [], [], [], [], [7], [], [], [10], [], []]
+    assert_array_equal(np.nonzero(layout.alone), [[4, 5, 10], [0, 1, 0]])
+
+
+def test_one_value_has_a_scale():
+    layout = Layout.of(Uncoupled([(0, 0), (0, 1)], [(0, 0.1), (0, 0.1)], [(0, 0, 1)]))
+    assert_array_equal(layout.units.scale, 1.0)
+
+
+def test_a_chain_starts_in_the_order_of_win_rates():
+    """Shrunk: (wins + 1) / (comparisons + 2), half-known ones included; ties by chance."""
+    compared = [(0, 3, 0), (0, 3, 1), (0, 3, 1), (0, 3, 2), (0, 4, 3), (0, 5, None)]
+    seen = Uncoupled([(0, j) for j in range(6)], [(0, j) for j in range(6)], compared)
+    rates = [1 / 3, 1 / 4, 1 / 3, 5 / 7, 2 / 3, 2 / 3]  # four wins of five say more than one of one
+    orders = set()
+    for seed in range(40):
+        chain = Chain(Layout.of(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
+        places = np.argsort(chain.x)  # cells by rising values
+        assert (np.diff(np.array(rates)[places]) >= 0).all()
+        assert_array_equal(chain.cell_of_token[chain.token_of_cell], np.arange(6))
+        orders.add(tuple(places))
+    assert len(orders) == 4
+
+
+def test_lost_answers_start_at_random_cells_and_at_their_row_s_mean():
+    seen = Uncoupled([(0, j) for j in range(4)], [(0, 1), (0, 2), (0, 6)], [(0, 1, 0), (0, 3, 2)])
+    lost = []
+    for seed in range(60):
+        chain = Chain(Layout.of(seen), 1, 1.0, np.random.default_rng(seed), Threads(1))
+        lost.append(int(chain.cell_of_token[3]))
+        assert_allclose(chain.layout.told(chain.tokens)[3], 3.0)
+    assert set(lost) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ((10, 4, 3), [6, 8, 10]),
+        ((10, 4, 6), [5, 6, 7, 8, 9, 10]),
+        ((10, 4, 100), [5, 6, 7, 8, 9, 10]),
+        ((10, 0, 1), [10]),
+        ((1, 0, 1), [1]),
+        ((400, 100, 100), list(range(103, 401, 3))),
+    ],
+)
+def test_kept_sweeps_are_spread_evenly_up_to_the_last(plan, expected):
+    assert Plan(*plan).kept().tolist() == expected
+
+
+class Recorded(Chain):
+    """A chain that notes what it was asked for, and where it stood after every sweep."""
+
+    def sweep(self, moves):
+        super().sweep(moves)
+        self.__dict__.setdefault("past", []).append(
+            (moves, self.A.copy(), self.B.copy(), self.noise, self.x, self.mean.copy(), self.violations())
+        )
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    chains = []
+
+    def make(*arguments):
+        chains.append(Recorded(*arguments))
+        return chains[-1]
+
+    monkeypatch.setattr(running, "Chain", make)
+    return chains
+
+
+def run(plan, watch=None, seed=0, trust=2.0):
+    layout = Layout.of(collection())
+    return layout, sample(layout, 2, trust, Plan(*plan), np.random.default_rng(seed), Threads(1), watch)
+
+
+def test_what_is_kept_is_what_the_chain_drew(recorded):
+    layout, sampled = run((9, 3, 3))
+    past = recorded[0].past
+    assert [moves for moves, *_ in past] == [0] * running.SETTLING + [running.MOVES_AT_FIRST] + [running.MOVES] * 8
+    assert running.SETTLING > 0  # else the first coupling would be lost to a random start
+    sweeps, draws, s = past[running.SETTLING :], sampled.draws, layout.units.scale[0]
+    assert draws.coupling.shape == (3, 10)
+    seen = collection()
+    for d, number in enumerate((5, 7, 9)):
+        _, A, B, noise, x, _, _ = sweeps[number - 1]
+        assert_allclose(draws.A[:, d], s * A, rtol=1e-6)
+        assert_allclose(draws.B[:, d], B[:3], rtol=1e-6)
+        assert_allclose(draws.row_noise[:, d], s**2 * noise.rows, rtol=1e-6)
+        assert_allclose(draws.column_noise[:, d], noise.columns[:3], rtol=1e-6)
+        values = layout.told(x)[layout.asked]
+        row = seen.row_of_cell()
+        for cell, token in enumerate(draws.coupling[d].tolist()):
+            of_row = seen.answers[seen.answer_indptr[row[cell]] : seen.answer_indptr[row[cell] + 1]]
+            said = of_row[token] if token < of_row.size else draws.unknown[d, 0]
+            assert_allclose(said, values[cell], rtol=0, atol=1e-9)
+    assert_array_equal(draws.unknown_indptr, [0, 0, 1, 1, 1])
+    assert_allclose(draws.centre, layout.units.centre)
+
+
+def test_the_trace_tells_of_every_sweep(recorded):
+    layout, sampled = run((9, 3, 3))
+    sweeps = recorded[0].past[running.SETTLING :]
+    row, column, s = layout.row_of_cell, layout.rows.indices, 1.0
+    told = sampled.trace
+    for number, (_, A, B, noise, x, mean, violated) in enumerate(sweeps):
+        deviations = np.sqrt(noise.rows[row] * noise.columns[column])
+        assert_allclose(mean, np.einsum("ck,ck->c", A[row], B[column]), rtol=1e-10)
+        assert_allclose(told["objective"][number], stats.norm.logpdf(x, mean, deviations).sum(), rtol=1e-10)
+        assert told["violated"][number] == violated
+        assert_allclose(told["spread"][number], s * mean.std(), rtol=1e-10)
+    assert all(len(values) == 9 for values in told.values())
+    assert (np.diff(told["seconds"]) >= 0).all()
+
+
+def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
+    layout, sampled = run((60, 20, 10))
+    told, found = sampled.trace, sampled.mixing
+    names = {"violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread", "noise": "noise"}
+    assert set(found) == {"predicted cells", *names}
+    for name, key in names.items():
+        draws = told[key][20:]
+        assert_allclose(found[name].mean, draws.mean(), rtol=1e-12)
+        assert_allclose(found[name].r_hat, oracle.split_r_hat(draws) if np.ptp(draws) else 1.0, rtol=1e-10)
+    means = np.array([layout.told(past[5]) for past in recorded[0].past[running.SETTLING + 20 :]])
+    r_hats = [oracle.split_r_hat(cell) for cell in means.T]
+    effective = [oracle.effective_draws(cell) for cell in means.T]
+    assert_allclose(found["predicted cells"].r_hat, np.median(r_hats), rtol=1e-10)
+    assert_allclose(found["predicted cells"].effective, np.median(effective), rtol=1e-8)
+
+
+def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
+    high = {"predicted cells": 1.0, "noise": 1.0, "violated comparisons": 9.0, "log-likelihood": 9.0, "spread": 9.0}
+    for name, status in (("spread", Status.SAMPLED), ("noise", Status.UNMIXED), ("predicted cells", Status.UNMIXED)):
+        told = {one: SimpleNamespace(r_hat=1.2 if one == name else r_hat) for one, r_hat in high.items()}
+        monkeypatch.setattr(running._Keeper, "mixed", lambda self, told=told: told)
+        assert run((4, 1, 2))[1].status is status
+
+
+def test_who_watches_hears_of_every_sweep_and_may_stop():
+    heard = []
+
+    def watch(number, fit):
+        heard.append((number, fit))
+        return number == 6
+
+    _, sampled = run((9, 3, 3), watch)
+    assert sampled.status is Status.STOPPED
+    assert [number for number, _ in heard] == [1, 2, 3, 4, 5, 6]
+    assert_array_equal(sampled.trace["objective"], [fit for _, fit in heard])
+    assert len(sampled.draws.coupling) == 1  # of sweep 5; 7 and 9 never came
+
+
+def test_a_chain_stopped_early_keeps_its_last_sweep(recorded):
+    layout, sampled = run((9, 3, 3), lambda number, fit: number == 2)
+    _, A, *_ = recorded[0].past[-1]
+    assert_allclose(sampled.draws.A[:, 0], layout.units.scale[0] * A, rtol=1e-6)
+    assert sampled.draws.A.shape[1] == 1
+    assert_allclose(sampled.mixing["spread"].mean, sampled.trace["spread"].mean())
+
+
+def test_the_log_likelihood_and_the_noise_are_what_they_say():
+    """One row, one column: N(x | a b, rho s^2)."""
+    layout = Layout.of(Uncoupled([(0, 0)], [(0, 4.0)]))
+    chain = Chain(layout, 1, 1.0, np.random.default_rng(0), Threads(1))
+    chain.tokens[:], chain.mean[:] = 0.7, 0.2
+    chain.noise = Noise(np.array([3.0]), np.array([0.5]), 1.0)
+    assert_allclose(chain.log_likelihood(), stats.norm.logpdf(0.7, 0.2, np.sqrt(1.5)), rtol=1e-13)

@@ -1,0 +1,357 @@
+"""Laws of UncoupledNMF: what must not matter, what must be found, and what must work."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from halfseen import Status, Uncoupled, UncoupledNMF, WeightedNMF
+from halfseen.coupling.sampling import chain as chain_module
+from halfseen.errors import DataWarning
+from halfseen.estimators.uncoupled import sampling
+from tests.estimators.uncoupled_cases import (
+    METHODS,
+    SHORT,
+    assert_same,
+    collected,
+    fitted,
+    odd_lists,
+    planted,
+    said,
+    three_lists,
+)
+
+every_method = pytest.mark.parametrize("method", METHODS)
+
+
+@every_method
+def test_the_order_of_answers_and_of_lines_does_not_matter(method):
+    """The leak check: what is permuted within the rows can't come out again."""
+    asked, answers, compared = odd_lists()
+    random = np.random.default_rng(1)
+    shuffled = (
+        [answers[p] for p in random.permutation(len(answers))],
+        [compared[p] for p in random.permutation(len(compared))],
+    )
+    one, other = collected((asked, answers, compared)), collected((asked, *shuffled))
+    assert one.fingerprint() == other.fingerprint()
+    assert_same(said(fitted(one, method, **SHORT[method]), one), said(fitted(other, method, **SHORT[method]), other))
+
+
+def test_nothing_of_a_matrix_taken_apart_tells_whose_the_answers_were():
+    """Answers swapped between two cells that nobody compared: the collection is the same."""
+    X = planted(3, (6, 8), hidden=0.0)[0]
+    seen = Uncoupled.from_coupled(X, 5, random_state=0)
+    compared = set(np.concatenate([seen.higher, seen.lower]).tolist())
+    free = [cell for cell in range(seen.n_asked) if cell not in compared]
+    pairs = [(a, b) for a in free for b in free if a < b and a // 8 == b // 8]
+    assert pairs
+    for a, b in pairs:
+        X.flat[a], X.flat[b] = X.flat[b], X.flat[a]
+    other = Uncoupled.from_coupled(X, 5, random_state=0)
+    assert_same(said(fitted(seen, **SHORT["gibbs"]), seen), said(fitted(other, **SHORT["gibbs"]), other))
+
+
+@every_method
+def test_the_number_of_threads_does_not_matter(method, monkeypatch):
+    seen = collected(odd_lists())
+    alone = said(fitted(seen, method, **SHORT[method]), seen)
+    monkeypatch.setattr(chain_module, "LEAST_CELLS", 8)  # many blocks, though the data are small
+    for n_jobs in (1, 2, 3):
+        assert_same(said(fitted(seen, method, n_jobs=n_jobs, **SHORT[method]), seen), alone)
+
+
+@every_method
+def test_a_seed_settles_everything_and_another_seed_does_not(method):
+    seen = collected(odd_lists())
+    one, again = (said(fitted(seen, method, **SHORT[method]), seen) for _ in range(2))
+    assert_same(one, again)
+    other = said(fitted(seen, method, random_state=1, **SHORT[method]), seen)
+    assert (one["W"] != other["W"]).any()
+    assert (one["predict"] != other["predict"]).any()
+
+
+def test_a_random_state_moves_on():
+    seen = collected(odd_lists())
+    state = np.random.RandomState(0)
+    one, other = (fitted(seen, random_state=state, **SHORT["gibbs"]) for _ in range(2))
+    assert (one.complete(seen) != other.complete(seen)).any()
+
+
+@every_method
+def test_questions_as_columns_are_the_same_turned_round(method):
+    lists = odd_lists()
+    upright, turned = collected(lists), collected(lists, questions_are="columns")
+    one, other = fitted(upright, method, **SHORT[method]), fitted(turned, method, **SHORT[method])
+    assert_array_equal(one.W_, other.H_)
+    assert_array_equal(one.H_, other.W_)
+    assert_array_equal(one.row_labels_, other.column_labels_)
+    assert_array_equal(one.components_, other.W_.T)
+    assert (one.n_features_in_, other.n_features_in_) == (7, 12)
+    rows, columns = np.nonzero(np.ones((12, 7)))
+    assert_array_equal(one.predict(rows, columns), other.predict(columns, rows))
+    assert_allclose(one.complete(upright), other.complete(turned).T, rtol=1e-12)  # BLAS may add in another order
+    assert_array_equal(one.trace_["objective"], other.trace_["objective"])
+    if method == "gibbs":
+        assert_array_equal(one.predict_interval(rows, columns), other.predict_interval(columns, rows))
+        mine, theirs = one.coupling(), other.coupling()
+        assert_array_equal(mine.row, theirs.column)
+        assert_array_equal(mine.column, theirs.row)
+        for name in ("answer", "probability", "mean"):
+            assert_array_equal(getattr(mine, name), getattr(theirs, name))
+    listed = [
+        other.seen_.indices[a:b].tolist() for a, b in zip(other.seen_.indptr, other.seen_.indptr[1:], strict=False)
+    ]
+    assert listed == [sorted({i for i, j in lists[0] if j == column}) for column in range(7)]
+
+
+def test_a_start_is_given_as_the_matrix_lies():
+    lists = odd_lists()
+    random = np.random.default_rng(0)
+    W, H = random.random((12, 2)), random.random((7, 2))
+    one = fitted(collected(lists), "unmf", init=(W, H), max_iter=3)
+    other = fitted(collected(lists, questions_are="columns"), "unmf", init=(H, W), max_iter=3)
+    assert_array_equal(one.W_, other.H_)
+    assert_array_equal(one.H_, other.W_)
+
+
+@every_method
+def test_labels_are_kept(method):
+    asked, answers, compared = odd_lists()
+    name = lambda j: None if j is None else f"r{j}"  # noqa: E731
+    labelled = (
+        [(f"q{i}", name(j)) for i, j in asked], [(f"q{i}", x) for i, x in answers],
+        [(f"q{i}", name(high), name(low)) for i, high, low in compared],
+    )  # fmt: skip
+    bare, seen = collected((asked, answers, compared)), collected(labelled)
+    one, other = fitted(bare, method, **SHORT[method]), fitted(seen, method, **SHORT[method])
+    assert one.row_labels_.tolist() == [int(label[1:]) for label in other.row_labels_]
+    assert sorted(other.row_labels_) == sorted({f"q{i}" for i, _ in asked})
+    assert_same(said(one, bare), said(other, seen), but=("coupling row", "coupling column"))
+    assert_array_equal(other.predict("q3", ["r1", "r2"]), one.predict(3, [1, 2]))
+    if method == "gibbs":
+        coupling = other.coupling()
+        assert sorted(zip(coupling.row, coupling.column, strict=True)) == sorted(set(labelled[0]))
+
+
+def test_predictions_have_the_shape_of_what_was_asked_for():
+    seen = collected(odd_lists())
+    for method in ("gibbs", "unmf"):
+        model = fitted(seen, method, **SHORT[method])
+        whole = model.complete(seen)
+        assert whole.shape == seen.shape
+        assert np.shape(model.predict(3, 2)) == ()
+        assert_allclose(model.predict(3, 2), whole[3, 2], rtol=1e-12)
+        assert_allclose(model.predict([3, 4], 2), whole[[3, 4], 2], rtol=1e-12)
+        assert_allclose(model.predict(3, [2, 0, 6]), whole[3, [2, 0, 6]], rtol=1e-12)
+        assert model.predict([], []).shape == (0,)
+    gibbs = fitted(seen, **SHORT["gibbs"])
+    assert np.shape(gibbs.predict_interval(3, 2).low) == ()
+    assert gibbs.predict_interval(3, [0, 1]).high.shape == (2,)
+
+
+def test_what_is_completed_is_what_is_predicted():
+    seen = collected(odd_lists())
+    for method in METHODS:
+        model = fitted(seen, method, **SHORT[method])
+        rows, columns = np.nonzero(np.ones(seen.shape))
+        assert_allclose(model.complete(seen)[rows, columns], model.predict(rows, columns), rtol=1e-10)
+        if method != "gibbs":
+            assert_allclose(
+                model.predict(rows, columns), np.sum(model.W_[rows] * model.H_[columns], axis=1), rtol=1e-12
+            )
+
+
+def test_the_factors_of_sampled_couplings_are_those_of_the_posterior_mean():
+    """Non-negative, and with as many components as needed they give the positive mean back."""
+    seen_cells = planted(2, (15, 5), level=8.0, hidden=0.1)[1]
+    seen = Uncoupled.from_coupled(seen_cells, 20, random_state=0)
+    model = fitted(seen, n_components=5, tol=1e-12, **{**SHORT["gibbs"], "max_iter": 3000})
+    assert model.W_.shape == (15, 5)
+    assert (model.W_ >= 0).all()
+    assert (model.H_ >= 0).all()
+    assert model.n_clipped_ == 0
+    means = model._posterior.means()
+    assert np.abs(model.W_ @ model.H_.T - means).mean() < 0.02 * means.std()
+    negative = fitted(Uncoupled.from_coupled(seen_cells - 8.0, 20, random_state=0), n_components=5, **SHORT["gibbs"])
+    assert negative.n_clipped_ == (negative._posterior.means() < 0).sum() > 0
+    assert (negative.W_ >= 0).all()
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["whole", "asked cells"])
+def test_the_factors_of_sampled_couplings_are_an_ordinary_factorization(at_once, monkeypatch):
+    """Of the model's mean everywhere, what is below 0 clipped; of a large matrix, of the asked cells' means."""
+    X = planted(2, (15, 5), hidden=0.3)[1]
+    seen = Uncoupled.from_coupled(X, 20, random_state=0)
+    if not at_once:
+        monkeypatch.setattr(sampling, "MOST_CELLS_AT_ONCE", 15 * 5 - 1)
+    model = fitted(seen, **SHORT["gibbs"], tol=0.0)
+    means = model._posterior.means()
+    if not at_once:
+        coupling = model.coupling()
+        means = np.full(X.shape, np.nan)
+        means[coupling.row, coupling.column] = coupling.mean
+    how = {"max_iter": 30, "tol": 0.0, "random_state": 0, "n_jobs": 1}
+    other = WeightedNMF(2, loss="frobenius", accelerate=True, **how).fit(np.maximum(means, 0.0))
+    assert_array_equal(model.W_, other.W_)
+    assert_array_equal(model.H_, other.H_)
+    assert model.n_clipped_ == (means < 0).sum() > 0
+
+
+@pytest.mark.parametrize("questions_are", ["rows", "columns"])
+def test_with_every_pair_compared_the_coupling_is_found(questions_are):
+    X = planted(4, (20, 6), hidden=0.15, level=3.0)[1]
+    seen = Uncoupled.from_coupled(X, 999, random_state=0, questions_are=questions_are)
+    model = fitted(seen, trust=40.0, n_sweeps=60, n_burn=20)
+    coupling = model.coupling()
+    assert_array_equal(coupling.answer, X[coupling.row, coupling.column])
+    assert_allclose(coupling.mean, X[coupling.row, coupling.column], rtol=1e-14)
+    assert_array_equal(model.disclosure_risk(), np.ones(seen.n_asked))
+    assert_array_equal(coupling.probability, np.ones(seen.n_asked))
+    asked = np.nonzero(~np.isnan(X))
+    assert_allclose(model.complete(seen)[asked], X[asked], rtol=1e-14)
+    assert_allclose(model.predict(*asked), X[asked], rtol=1e-14)
+    for level in (0.01, 0.9):
+        assert_array_equal(model.predict_interval(*asked, level), [X[asked]] * 2)
+    assert (model.trace_["violated"][20:] == 0).all()
+
+
+def test_trust_as_it_is_leaves_little_doubt_where_every_pair_was_compared():
+    """One violated comparison is exp(-6) times less likely: a pair in four hundred may stand the wrong way round."""
+    X = planted(4, (20, 6), hidden=0.15)[1]
+    model = fitted(Uncoupled.from_coupled(X, 99, random_state=0))
+    coupling = model.coupling()
+    assert_array_equal(coupling.answer, X[coupling.row, coupling.column])
+    assert model.disclosure_risk().mean() > 1 - 2 * 5 * np.exp(-6)  # five neighbours a row, two cells each
+
+
+def test_without_comparisons_nothing_is_known_but_the_question():
+    asked, answers, _ = odd_lists()
+    seen = collected((asked, answers))
+    with pytest.warns(DataWarning, match="Comparisons should tell"):
+        model = UncoupledNMF(3, random_state=0).fit(seen)
+    values = [sorted(x for i, x in answers if i == question) for question in range(12)]
+    rows, columns = np.nonzero(np.ones((12, 7)))
+    means = np.array([np.mean(row) for row in values])
+    assert_allclose(model.predict(rows, columns), means[rows], rtol=1e-12)
+    assert_allclose(model.complete(seen), np.tile(means, (7, 1)).T, rtol=1e-12)
+    assert_allclose(model.W_ @ model.H_.T, model.complete(seen), rtol=1e-12)
+    low, high = model.predict_interval(rows, columns, 0.999)
+    was_asked = np.array([pair in set(asked) for pair in zip(rows.tolist(), columns.tolist(), strict=True)])
+    assert_array_equal(low[was_asked], np.array([row[0] for row in values])[rows][was_asked])
+    assert_array_equal(high[was_asked], np.array([row[-1] for row in values])[rows][was_asked])
+    assert (low[~was_asked] < np.array([row[0] for row in values])[rows][~was_asked]).all()  # one more may lie outside
+    asked_of = [len([1 for i, _ in asked if i == question]) for question in range(12)]
+    best = [max(map(row.count, row)) for row in values]
+    shares = [times / max(len(row), n) for times, row, n in zip(best, values, asked_of, strict=True)]
+    cells = sorted(set(asked))
+    assert_allclose(model.disclosure_risk(), [shares[i] for i, _ in cells], rtol=1e-12)
+    assert [values[i].count(x) for (i, _), x in zip(cells, model.coupling().answer, strict=True)] == [
+        best[i] for i, _ in cells
+    ]
+    assert model.diagnostics_ == {}
+    assert model.status_ is Status.CONVERGED
+    assert model.n_iter_ == 0
+    assert model.n_clipped_ == 0
+
+
+def test_negative_row_means_have_no_place_in_non_negative_factors():
+    X = np.array([[1.0, 2.0, 3.0], [-1.0, -2.0, 1.0], [-5.0, 1.0, 1.0]])
+    seen = Uncoupled.from_coupled(X, 0)
+    with pytest.warns(DataWarning):
+        model = UncoupledNMF().fit(seen)
+    assert_allclose(model.complete(seen), np.tile(X.mean(axis=1), (3, 1)).T, rtol=1e-12)
+    assert_allclose(model.W_ @ model.H_.T, np.maximum(model.complete(seen), 0.0), rtol=1e-12)
+    assert model.n_clipped_ == 6
+
+
+def error(model, seen, X, hidden):
+    return np.abs(model.complete(seen) - X)[hidden].mean()
+
+
+@pytest.fixture(scope="module")
+def survey():
+    """A matrix, what was seen of it, three lists, and the errors of the row mean and the sampler at hidden cells."""
+    X, seen_cells = planted(8, (80, 12), level=2.0)
+    lists = three_lists(seen_cells, 14)
+    hidden = np.isnan(seen_cells)
+    of_row_mean = np.abs(np.nanmean(seen_cells, axis=1)[:, None] - X)[hidden].mean()
+    seen = collected(lists)
+    whole = error(fitted(seen, n_components=3), seen, X, hidden)
+    assert whole < 0.5 * of_row_mean
+    return X, hidden, lists, of_row_mean, whole
+
+
+def test_lost_answers_and_lost_names_cost_little(survey):
+    """A tenth of either, or of both, in different rows: still less than a third of the way back to the row mean."""
+    X, hidden, (asked, answers, compared), of_row_mean, whole = survey
+    random = np.random.default_rng(0)
+    kept = [answer for answer in answers if random.random() > 0.1]
+    named = [cell for cell in asked if random.random() > 0.1]
+    known = set(named)
+    among = [(i, high, low) for i, high, low in compared if {(i, high), (i, low)} <= known]
+    for lists in ((asked, kept, compared), (named, answers, among), (named, kept, among)):
+        seen = collected(lists)
+        assert error(fitted(seen, n_components=3), seen, X, hidden) < whole + (of_row_mean - whole) / 3
+
+
+def test_half_known_comparisons_help_and_do_not_harm(survey):
+    """All comparisons with one side hidden: better than the row mean. Whole ones and as many halves: no worse."""
+    X, hidden, (asked, answers, compared), of_row_mean, whole = survey
+    half = [(i, high, None) if place % 2 else (i, None, low) for place, (i, high, low) in enumerate(compared)]
+    seen = collected((asked, answers, half))
+    assert error(fitted(seen, n_components=3), seen, X, hidden) < of_row_mean
+    seen = collected((asked, answers, compared + half))
+    assert error(fitted(seen, n_components=3), seen, X, hidden) < 1.1 * whole
+
+
+SQUARE = [(i, j) for i in range(3) for j in range(3)]
+ODD = {
+    "one question": ([(0, j) for j in range(5)], [(0, x) for x in (1, 2, 4, 8, 9)], [(0, 4, 0), (0, 3, 0), (0, 3, 1)]),
+    "one respondent": ([(i, 0) for i in range(4)], [(i, 2.0 + i) for i in range(4)], [(1, 0, None), (2, None, 0)]),
+    "one cell": ([(0, 0)], [(0, 3.0)], [(0, 0, None)]),
+    "one value": (SQUARE, [(i, 0.1) for i, _ in SQUARE], [(0, 0, 1), (0, 1, 0)]),
+    "rows of one answer": ([(0, 0), (1, 1), (2, 0), (2, 1)], [(0, 5), (1, 6), (2, 3), (2, 9)], [(2, 1, 0)]),
+    "a question without answers": (SQUARE, [(i, i + j) for i, j in SQUARE if i != 1], [(0, 2, 1), (1, 0, 1)]),
+    "all answers of one question": (SQUARE, [(0, 1), (0, 2), (0, 3)], [(0, 2, 1)]),
+    "many more answers": ([(0, 0), (0, 1), (1, 0)], [(0, x) for x in range(9)] + [(1, 4)], [(0, 1, 0)]),
+}  # fmt: skip
+
+
+@every_method
+@pytest.mark.parametrize("lists", ODD.values(), ids=ODD)
+def test_small_and_odd_collections_stay_within_their_answers(lists, method):
+    """A cell's answer is an answer of its question, where all are known; and all stays within reason."""
+    seen = collected(lists)
+    model = fitted(seen, method, n_components=1, **SHORT[method])
+    everything = [x for _, x in lists[1]]
+    width = (max(everything) - min(everything)) or 1.0
+    if method in ("unmf", "bayes"):  # the comparisons of few may count as many times an answer
+        steps = np.diff(model.trace_["objective"]) * (1 if method == "unmf" else -1)
+        assert (steps <= 1e-9 * np.abs(model.trace_["objective"][1:]) + 1e-25).all()
+    else:
+        assert (np.abs(model.complete(seen) - np.mean(everything)) < 5 * width).all()
+    if method == "gibbs":
+        coupling = model.coupling()
+        for row, answer, probability, mean in zip(
+            coupling.row, coupling.answer, coupling.probability, coupling.mean, strict=True
+        ):
+            own = [x for i, x in lists[1] if i == row]
+            cells = [j for i, j in lists[0] if i == row]
+            assert answer in own if own else np.isnan(answer)
+            assert 0 <= probability <= 1
+            if len(own) == len(cells) == 1:
+                assert (probability, mean) == (1, own[0])
+            if len(own) >= len(cells):
+                assert min(own) - 1e-9 <= mean <= max(own) + 1e-9
+        low, high = model.predict_interval(*np.nonzero(np.ones(seen.shape)))
+        assert (low <= high).all()
+
+
+def test_negative_answers_are_welcome_where_a_loss_has_a_place_for_them():
+    X = planted(5, (10, 6), hidden=0.1)[1]
+    seen = Uncoupled.from_coupled(X, 8, random_state=0)
+    for method in ("unmf", "decode"):
+        assert fitted(seen, method, loss="frobenius", max_iter=10).n_clipped_ > 0
+    sampled = fitted(seen, **SHORT["gibbs"])
+    assert (sampled.complete(seen) < 0).any()
+    assert np.isin(sampled.coupling().answer, X).all()

@@ -1,0 +1,311 @@
+"""UncoupledNMF told what it can't do, interrupted, and asked for its parameters."""
+
+import io
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from halfseen import Status, Uncoupled, UncoupledNMF
+from halfseen.coupling.sampling import chain as chain_module
+from halfseen.coupling.sampling import running
+from halfseen.coupling.sampling.chain import Chain
+from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.estimators.uncoupled import uncoupled_nmf
+from halfseen.solvers import Momentum
+from tests.estimators.uncoupled_cases import METHODS, SHORT, collected, fitted, odd_lists, planted, three_lists
+
+
+@pytest.fixture(scope="module")
+def seen():
+    return collected(odd_lists())
+
+
+@pytest.fixture(scope="module")
+def negative():
+    return Uncoupled.from_coupled(planted(5, (10, 6), hidden=0.1)[1], 8, random_state=0)
+
+
+def refused(call, kind, *words):
+    with pytest.raises(kind) as error:
+        call()
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize("X", [np.ones((3, 3)), [[1.0, 2.0]], None])
+def test_only_a_collection_can_be_fitted(X):
+    refused(lambda: UncoupledNMF().fit(X), DataError, "halfseen.Uncoupled", type(X).__name__, "from_coupled")
+
+
+WRONG = [
+    ({"method": "gibs"}, "method must be one of", "'gibbs'?"),
+    ({"method": "nmf"}, "method must be one of"),
+    ({"n_burn": 400}, "n_burn must be below n_sweeps", "n_burn=400", "n_sweeps=400"),
+    ({"n_burn": 30, "n_sweeps": 20}, "n_burn must be below n_sweeps"),
+    ({"n_burn": -1}, "n_burn must be a whole number of at least 0"),
+    ({"n_sweeps": 0, "n_burn": 0}, "n_sweeps must be"),
+    ({"n_draws": 0}, "n_draws must be"),
+    ({"trust": 0.0}, "trust must be a finite number above 0"),
+    ({"trust": np.inf}, "trust must be"),
+    ({"n_components": 0}, "n_components must be"),
+    ({"method": "bayes", "prior_shape": 0}, "prior_shape must be"),
+    ({"method": "unmf", "loss": "hinge"}, "loss"),
+    ({"method": "unmf", "balance": "most"}, "balance must be one of", "'most'"),
+    ({"method": "unmf", "balance": [1.0, 2.0]}, "balance must be", "(2,) for 12 questions"),
+    ({"method": "bayes", "balance": np.nan}, "balance must be", "nan"),
+    ({"method": "unmf", "init": (np.ones((3, 2)), np.ones((7, 2)))}, "W0"),
+    ({"method": "unmf", "init": (np.ones((12, 2)), np.ones((3, 2)))}, "H0"),
+    ({"engine": "gpuu"}, "engine must be"),
+    ({"random_state": -1}, "random_state must be"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "words"), [(wrong[0], wrong[1:]) for wrong in WRONG])
+def test_wrong_parameters_are_refused(seen, parameters, words):
+    refused(lambda: UncoupledNMF(2).set_params(**parameters).fit(seen), (ParameterError, DataError), *words)
+
+
+def test_burning_matters_to_the_sampler_alone(seen):
+    assert fitted(seen, "unmf", n_burn=400, max_iter=2).n_iter_ == 2
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.1, "0.9", None])
+def test_a_level_lies_between_nothing_and_all(seen, level):
+    model = fitted(seen, **SHORT["gibbs"])
+    refused(lambda: model.predict_interval([0], [0], level), ParameterError, "level must be a number between 0 and 1")
+
+
+@pytest.mark.parametrize("method", ["unmf", "bayes", "decode"])
+def test_what_only_sampling_gives_is_refused_by_the_others(seen, method):
+    model = fitted(seen, method, max_iter=2)
+    asking = (lambda: model.predict_interval([0], [0]), model.coupling, model.disclosure_risk)
+    for ask, what in zip(asking, ("Intervals", "The coupling", "The disclosure risk"), strict=True):
+        refused(ask, ParameterError, what, 'method="gibbs"', repr(method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_only_what_was_fitted_can_be_completed(seen, method):
+    asked, answers, compared = odd_lists()
+    model = fitted(seen, method, **SHORT[method])
+    others = (
+        (asked, [*answers[1:], (answers[0][0], answers[0][1] + 1)], compared),
+        (asked, answers, compared[1:]),
+        (asked + asked[:1], answers, compared),
+    )
+    for lists in others:
+        refused(lambda lists=lists: model.complete(collected(lists)), DataError, "what was fitted")
+    refused(lambda: model.complete(collected(odd_lists(), questions_are="columns")), DataError, "what was fitted")
+    refused(lambda: model.complete(np.ones((12, 7))), DataError, "halfseen.Uncoupled")
+
+
+def test_unknown_places_are_refused(seen):
+    for method in ("gibbs", "unmf"):
+        model = fitted(seen, method, **SHORT[method])
+        refused(lambda model=model: model.predict([99], [0]), DataError, "99")
+        refused(lambda model=model: model.predict([0], ["x"]), DataError, "x")
+        refused(lambda model=model: model.predict([0, 1], [0, 1, 2]), DataError, "equally long")
+    refused(lambda: fitted(seen, **SHORT["gibbs"]).predict_interval([0], [99]), DataError, "99")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_is_said_before_a_fit(seen, method):
+    model = UncoupledNMF(method=method)
+    asking = (
+        lambda: model.predict([0], [0]), lambda: model.predict_interval([0], [0]), model.coupling,
+        model.disclosure_risk, lambda: model.complete(seen), lambda: model.save("nowhere"),
+    )  # fmt: skip
+    for ask in asking:
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"method": "bayes"},
+        *({"method": m, "loss": loss} for m in ("unmf", "decode") for loss in ("kullback-leibler", 1.5, 0.5)),
+    ],
+    ids=str,
+)
+def test_negative_answers_are_refused_by_losses_without_a_place_for_them(negative, how):
+    question = int(np.argmax([negative.answers[a] < 0 for a in negative.answer_indptr[:-1]]))
+    first = negative.answers[negative.answer_indptr[question]]
+    refused(lambda: UncoupledNMF(2, **how).fit(negative), DataError, f"Found {first:g}", f"question {question}")
+
+
+def test_the_question_of_a_negative_answer_is_named():
+    asked, answers, compared = three_lists(planted(5, (4, 6), level=9.0)[1], 4)
+    named = (
+        [("q" + str(i), j) for i, j in asked],
+        [("q" + str(i), x) for i, x in answers],
+        [("q" + str(i), *c) for i, *c in compared],
+    )
+    named[1].append(("q2", -3.0))
+    seen = collected(named)
+    refused(lambda: UncoupledNMF(2, method="bayes").fit(seen), DataError, "Found -3", "'q2'")
+    assert np.isnan(seen.answers).sum() == 0
+
+
+def test_zero_answers_are_refused_where_their_logarithm_is_needed():
+    seen = collected(([(0, 0), (0, 1)], [(0, 0.0), (0, 2.0)], [(0, 1, 0)]))
+    refused(lambda: UncoupledNMF(1, method="unmf", loss="itakura-saito").fit(seen), DataError, "Found 0 ")
+
+
+def test_clipped_pseudo_observations_are_refused_where_their_logarithm_is_needed(seen):
+    """Below 0, and counted as 0: for the squared error that will do."""
+    assert fitted(seen, "unmf", balance=9.0, max_iter=2).n_clipped_ > 0
+    model = UncoupledNMF(2, method="unmf", loss="itakura-saito", balance=9.0)
+    refused(lambda: model.fit(seen), DataError, "balance")
+
+
+def test_a_matrix_too_large_to_be_completed_is_refused(seen, monkeypatch):
+    monkeypatch.setattr(uncoupled_nmf, "MOST_CELLS", 83)
+    model = fitted(seen, **SHORT["gibbs"])
+    refused(lambda: model.complete(seen), DataError, "at most 83 cells", "12 x 7", "predict")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("method", "steps"), [("gibbs", "30/30"), ("unmf", "20/20")])
+def test_a_bar_is_shown_on_a_terminal_if_wished(seen, method, steps, monkeypatch):
+    quiet = fitted(seen, method, **SHORT[method], tol=0.0)
+    for stream, verbose, shown in ((Terminal(), 1, True), (Terminal(), 0, False), (io.StringIO(), 1, False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        model = fitted(seen, method, verbose=verbose, **SHORT[method], tol=0.0)
+        assert ("UncoupledNMF" in stream.getvalue()) == shown
+        assert (steps in stream.getvalue()) == shown
+        assert_array_equal(model.W_, quiet.W_)
+
+
+class Stopped(Chain):
+    """A chain that is interrupted in the middle of a sweep, numbered from the first one that draws couplings."""
+
+    at = 0
+
+    def sweep(self, moves):
+        self.count = getattr(self, "count", -running.SETTLING) + 1
+        if self.count == self.at:
+            raise KeyboardInterrupt
+        super().sweep(moves)
+
+
+PLAN = {"n_sweeps": 40, "n_burn": 10, "n_draws": 15, "max_iter": 20}
+
+
+@pytest.mark.parametrize("at", [1, 2, 5, 25, 40])
+def test_an_interrupted_chain_is_kept_as_far_as_it_came_and_the_interrupt_goes_on(seen, monkeypatch, at):
+    whole = fitted(seen, **PLAN)
+    monkeypatch.setattr(Stopped, "at", at)
+    monkeypatch.setattr(running, "Chain", Stopped)
+    model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(seen)
+    assert model.status_ is Status.INTERRUPTED
+    assert model.n_iter_ == at - 1
+    assert_array_equal(model.trace_["objective"], whole.trace_["objective"][: at - 1])
+    mine, theirs = model._posterior.draws, whole._posterior.draws
+    kept = sum(number < at for number in range(12, 41, 2))
+    assert mine.coupling.shape[0] == max(kept, 1)
+    if kept:
+        assert_array_equal(mine.coupling, theirs.coupling[:kept])
+        assert_array_equal(mine.A, theirs.A[:, :kept])
+    assert model.complete(seen).shape == seen.shape
+    assert len(model.coupling().answer) == seen.n_asked
+    assert bool(model.diagnostics_) == (at > 1)
+
+
+def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch):
+    """Ctrl-C while the factors are drawn, before anything is kept: what is kept is the last whole sweep."""
+    draw_rows, calls = chain_module.draw_kernels.draw_rows, []
+
+    def interrupted(*arguments):
+        calls.append(None)
+        if len(calls) == 2 * (running.SETTLING + 4) + 1:
+            raise KeyboardInterrupt
+        draw_rows(*arguments)
+
+    monkeypatch.setattr(chain_module.draw_kernels, "draw_rows", interrupted)
+    model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(seen)
+    monkeypatch.undo()
+    assert model.n_iter_ == 4
+    whole = fitted(seen, n_sweeps=4, n_burn=3, n_draws=1, max_iter=20)
+    assert_array_equal(model._posterior.draws.A, whole._posterior.draws.A)
+    assert_array_equal(model._posterior.draws.coupling, whole._posterior.draws.coupling)
+
+
+def test_an_interrupt_while_the_mean_is_factorized_goes_on(seen, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Momentum, "epoch", interrupted)
+    model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(seen)
+    assert model.status_ is Status.INTERRUPTED
+    assert model.n_iter_ == 40
+
+
+def test_a_chain_that_has_not_mixed_warns(seen, monkeypatch):
+    monkeypatch.setattr(running, "LARGEST_R_HAT", 0.5)
+    with pytest.warns(ConvergenceWarning, match="split R-hat") as told:
+        model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN).fit(seen)
+    assert model.status_ is Status.UNMIXED
+    assert told[0].filename == __file__
+    monkeypatch.setattr(running, "LARGEST_R_HAT", np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN).fit(seen).status_ is Status.SAMPLED
+
+
+def test_warnings_point_at_the_caller(seen):
+    with pytest.warns(ConvergenceWarning, match="max_iter") as told:
+        UncoupledNMF(2, method="unmf", max_iter=1).fit(seen)
+    assert told[0].filename == __file__
+    with pytest.warns(DataWarning, match="Found none") as told:
+        UncoupledNMF(2).fit(collected(odd_lists()[:2]))
+    assert told[0].filename == __file__
+
+
+def test_parameters_come_back():
+    given = {"n_components": 3, "method": "bayes", "balance": "half", "trust": 4.0, "n_draws": 7, "prior_rate": None}
+    model = UncoupledNMF(**given)
+    parameters = model.get_params()
+    assert parameters.items() >= given.items()
+    assert clone(model).get_params() == parameters
+    assert UncoupledNMF().set_params(**parameters).get_params() == parameters
+    assert repr(model).startswith("UncoupledNMF(")
+    assert "method='bayes'" in repr(model)
+    refused(lambda: model.set_params(k=3), ParameterError, "Invalid parameter 'k'", "'n_components'")
+    refused(lambda: model.set_params(n_sweep=3), ParameterError, "'n_sweeps'")
+
+
+def test_defaults_are_as_documented():
+    told = UncoupledNMF().get_params()
+    expected = {
+        "n_components": 5,
+        "method": "gibbs",
+        "loss": "frobenius",
+        "balance": "full",
+        "trust": 6.0,
+        "n_sweeps": 400,
+        "n_burn": 100,
+    }
+    assert told.items() >= expected.items()
+
+
+def test_a_fitted_model_is_not_changed_by_being_asked(seen):
+    model = fitted(seen, **SHORT["gibbs"])
+    before = model.complete(seen)
+    model.coupling(), model.predict_interval([0], [1]), model.disclosure_risk()
+    model.complete(seen)[:] = 0.0
+    assert_allclose(model.complete(seen), before, rtol=0)

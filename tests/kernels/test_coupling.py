@@ -1,0 +1,217 @@
+"""Metropolis' algorithm over couplings against exhaustive sums.
+
+Thousands of equal rows are run side by side, each from its own stream: what they end with are independent draws, so
+that Pearson's test applies as it is.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import stats
+
+from halfseen.kernels import coupling
+from tests.coupling import sampling_oracle as oracle
+
+#: Below this, chance does not explain it: one test in a million.
+CHANCE = 1e-6
+COPIES = 8000
+
+MEAN, PRECISION = [0.3, -0.5, 0.9, 0.0, 0.2], [1.0, 0.5, 2.0, 1.3, 0.2]
+ANSWERS = [-1.1, -0.2, 0.4, 1.3, 2.0]
+
+#: Answers, comparisons and half-known comparisons of one row.
+CASES = {
+    "two cells": (ANSWERS[:2], [(0, 1)], {}),
+    "nothing compared": (ANSWERS[:4], [], {}),
+    "compared": (ANSWERS[:4], [(0, 1), (2, 1), (3, 0)], {}),
+    "contradictory": (ANSWERS[:3], [(0, 1), (1, 2), (2, 0)], {}),
+    "repeated": (ANSWERS[:4], [(1, 0), (1, 0), (1, 0), (3, 2), (2, 3)], {}),
+    "equal answers": ([-0.2, 0.4, 0.4, 1.0], [(0, 1), (1, 0), (3, 2)], {}),
+    "all equal but one": ([0.4, 0.4, 0.4, 1.0], [(1, 2), (2, 1), (0, 3)], {}),
+    "half known": (ANSWERS[:4], [], {0: (3, 0), 1: (0, 2), 3: (1, 1)}),
+    "half known, of equal answers": ([-0.2, 0.4, 0.4, 1.0], [(3, 2)], {1: (2, 0), 2: (0, 3)}),
+    "five cells": (ANSWERS, [(0, 1), (1, 2), (4, 3), (4, 0)], {2: (1, 0), 4: (0, 1)}),
+}
+
+
+def listed(by, others, copies, size):
+    """Lists of neighbours, the same for each copy of a row of so many cells."""
+    order = np.argsort(by, kind="stable")
+    counts = np.tile(np.bincount(np.asarray(by, int), minlength=size), copies)
+    links = np.asarray(others, int)[order]
+    shifted = (links[None] + size * np.arange(copies)[:, None]).reshape(-1)
+    return np.append(0, np.cumsum(counts)), shifted
+
+
+def run(answers, comparisons, alone, *, mean, precision, trust, moves, copies=COPIES, seed=7, rounds=1, start=None):
+    """The values of the cells of every copy at the end, and the tokens that each cell holds."""
+    size, known = len(mean), len(answers)
+    higher, lower = np.array(comparisons, int).reshape(-1, 2).T
+    tokens = np.tile([*answers, *([float(np.mean(answers))] * (size - known))], copies)
+    first = size * np.arange(copies)[:, None]
+    cell_of_token = (first + (np.arange(size) if start is None else start)).reshape(-1)
+    token_of_cell = np.empty_like(cell_of_token)
+    token_of_cell[cell_of_token] = np.arange(size * copies)
+    half_known = np.zeros((size, 2))
+    for cell, counts in alone.items():
+        half_known[cell] = counts
+    fixed = (
+        *listed(higher, lower, copies, size), *listed(lower, higher, copies, size), np.tile(half_known, (copies, 1)),
+        np.tile(mean, copies), np.tile(precision, copies),
+    )  # fmt: skip
+    indptr, counts = size * np.arange(copies + 1), np.full(copies, known)
+    for number in range(rounds):
+        coupling.couple(
+            0, copies, indptr, counts, seed + number, moves, trust, *fixed, tokens, token_of_cell, cell_of_token
+        )
+    held = token_of_cell.reshape(copies, size) - first
+    assert_array_equal(np.sort(held, axis=1), np.broadcast_to(np.arange(size), held.shape))
+    assert_array_equal(cell_of_token[token_of_cell], np.arange(size * copies))
+    return tokens[token_of_cell].reshape(copies, size), held
+
+
+def exact(answers, comparisons, alone, trust, size):
+    how = {"mean": MEAN[:size], "precision": PRECISION[:size], "trust": trust, "comparisons": comparisons}
+    how["alone"] = [alone.get(cell, (0, 0)) for cell in range(size)]
+    return how
+
+
+@pytest.mark.parametrize("trust", [0.7, 2.0])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_couplings_come_as_often_as_exhaustive_sums_say(case, trust):
+    answers, comparisons, alone = case
+    size = len(answers)
+    values, _ = run(answers, comparisons, alone, mean=MEAN[:size], precision=PRECISION[:size], trust=trust, moves=80)
+    expected = oracle.couplings(answers, **exact(answers, comparisons, alone, trust, size))
+    counts = Counter(map(tuple, values.tolist()))
+    assert set(counts) <= set(expected)
+    found = [counts[outcome] for outcome in expected]
+    assert oracle.chance_of_a_fit(found, [COPIES * p for p in expected.values()]) > CHANCE
+
+
+@pytest.mark.parametrize("case", ["compared", "half known", "five cells"])
+def test_what_is_exactly_distributed_stays_so_after_a_move_or_two(case):
+    """A start by the exact probabilities, and few moves: nothing is left to convergence. Trust as it is by default."""
+    answers, comparisons, alone = CASES[case]
+    size, trust = len(answers), 6.0
+    expected = oracle.couplings(answers, **exact(answers, comparisons, alone, trust, size))
+    random = np.random.default_rng(0)
+    outcomes = np.array([[answers.index(x) for x in values] for values in expected])
+    start = np.argsort(outcomes[random.choice(len(outcomes), COPIES, p=list(expected.values()))], axis=1)
+    values, held = run(
+        answers, comparisons, alone, mean=MEAN[:size], precision=PRECISION[:size], trust=trust, moves=1, start=start
+    )
+    counts = Counter(map(tuple, values.tolist()))
+    assert (np.argsort(held, axis=1) != start).any(axis=1).mean() > 0.05
+    assert oracle.chance_of_a_fit([counts[o] for o in expected], [COPIES * p for p in expected.values()]) > CHANCE
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_lost_answer_is_integrated_over(case):
+    """One cell more than answers: which cell lost its answer, who has the others, and the values of the lost one."""
+    answers, comparisons, alone = case
+    answers, size, trust = answers[:-1], len(answers), 1.0
+    values, held = run(
+        answers, comparisons, alone, mean=MEAN[:size], precision=PRECISION[:size], trust=trust, moves=10, rounds=10
+    )
+    expected, (points, below) = oracle.couplings_with_one_lost(
+        answers, **exact(answers, comparisons, alone, trust, size)
+    )
+    lost = held == len(answers)
+    outcomes = [tuple(None if gone else x for x, gone in zip(*both, strict=True)) for both in
+                zip(values.tolist(), lost.tolist(), strict=True)]  # fmt: skip
+    counts = Counter(outcomes)
+    assert set(counts) <= set(expected)
+    assert oracle.chance_of_a_fit([counts[o] for o in expected], [COPIES * p for p in expected.values()]) > CHANCE
+    assert stats.kstest(values[lost], lambda x: np.interp(x, points, below)).pvalue > CHANCE
+
+
+def test_a_row_of_which_no_answer_is_known_has_normal_values():
+    """Uncompared, each cell's is its own normal distribution."""
+    unknown = np.full(3 * COPIES, 9.9)
+    token = np.arange(3 * COPIES)
+    nobody = (np.zeros(3 * COPIES + 1, int), np.empty(0, int))
+    coupling.couple(
+        0, COPIES, 3 * np.arange(COPIES + 1), np.zeros(COPIES, int), 1, 2, 6.0, *nobody, *nobody,
+        np.zeros((3 * COPIES, 2)), np.tile(MEAN[:3], COPIES), np.tile(PRECISION[:3], COPIES), unknown, token,
+        token.copy(),
+    )  # fmt: skip
+    values = unknown[token].reshape(COPIES, 3)
+    for cell in range(3):
+        assert stats.kstest(values[:, cell], "norm", (MEAN[cell], PRECISION[cell] ** -0.5)).pvalue > CHANCE
+
+
+@pytest.mark.parametrize("size", [32, 33, 60])
+def test_rows_of_any_length_are_shuffled_evenly_where_nothing_is_known(size):
+    """A precision of 0: every permutation alike. Where each of three tokens lies, and which way round two lie."""
+    copies = 2000
+    _, held = run(
+        np.arange(float(size)).tolist(),
+        [],
+        {},
+        mean=[0.0] * size,
+        precision=[0.0] * size,
+        trust=1.0,
+        moves=25,
+        copies=copies,
+    )
+    places = np.argsort(held, axis=1)
+    for token in (0, size // 2, size - 1):
+        assert stats.chisquare(np.bincount(places[:, token], minlength=size)).pvalue > CHANCE
+    for one, other in ((0, 1), (0, size - 1), (5, 20)):
+        assert stats.binomtest(int((places[:, one] < places[:, other]).sum()), copies).pvalue > CHANCE
+
+
+@pytest.mark.parametrize("size", [30, 40])
+def test_long_rows_of_two_values_follow_the_conditional_bernoulli_distribution(size):
+    """Answers 0 and 1 alone: whoever holds a 1 is known exactly, by sums over how many do."""
+    copies, ones, trust = 5000, size // 3, 1.2
+    random = np.random.default_rng(size)
+    mean, precision = random.normal(0.4, 0.8, size), random.uniform(0.3, 1.5, size)
+    pairs = [(0, 1), (3, 2), (size - 1, 4)]
+    answers = [0.0] * (size - ones) + [1.0] * ones
+    values, _ = run(answers, pairs, {}, mean=mean, precision=precision, trust=trust, moves=40, copies=copies)
+    favours = precision * ((0 - mean) ** 2 - (1 - mean) ** 2) / 2
+    expected = oracle.chances_of_one(favours, ones, pairs, trust)
+    assert np.isclose(expected.sum(), ones)
+    for cell, chance in enumerate(expected):
+        assert stats.binomtest(int(values[:, cell].sum()), copies, chance).pvalue > CHANCE, cell
+
+
+def test_the_sums_over_ones_agree_with_enumeration():
+    """The oracle of long rows against that of short ones."""
+    answers, pairs, trust = [0.0, 0.0, 0.0, 1.0, 1.0], [(0, 1), (4, 2)], 0.8
+    how = {"mean": MEAN, "precision": PRECISION, "trust": trust, "comparisons": pairs, "alone": [(0, 0)] * 5}
+    mean, precision = np.array(MEAN), np.array(PRECISION)
+    by_hand = sum(p * np.array(values) for values, p in oracle.couplings(answers, **how).items())
+    favours = precision * (mean**2 - (1 - mean) ** 2) / 2
+    np.testing.assert_allclose(oracle.chances_of_one(favours, 2, pairs, trust), by_hand, rtol=1e-12)
+
+
+def test_rows_are_what_they_are_in_any_company():
+    """The same seed, the rows in two blocks or one, alone or among others."""
+    answers, comparisons, alone = CASES["five cells"]
+    how = {"mean": MEAN, "precision": PRECISION, "trust": 1.0, "moves": 3}
+    many, _ = run(answers, comparisons, alone, **how, copies=50)
+    few, _ = run(answers, comparisons, alone, **how, copies=20)
+    assert_array_equal(many[:20], few)
+
+
+def test_no_moves_and_single_cells_leave_all_as_it_is():
+    answers, comparisons, alone = CASES["compared"]
+    values, _ = run(answers, comparisons, alone, mean=MEAN[:4], precision=PRECISION[:4], trust=1.0, moves=0, copies=9)
+    assert_array_equal(values, np.tile(answers, (9, 1)))
+    values, _ = run([0.7], [], {}, mean=[3.0], precision=[2.0], trust=1.0, moves=5, copies=9)
+    assert_array_equal(values, np.full((9, 1), 0.7))
+
+
+def test_violations_are_counted_each_time():
+    answers = [0.0, 1.0, 1.0, 2.0]  # by cell: the first coupling hands token 0 to cell 0, and so on
+    comparisons = [(0, 1), (0, 1), (1, 2), (2, 1), (3, 0), (2, 3)]
+    size = len(answers)
+    higher, lower = np.array(comparisons).T
+    links = listed(higher, lower, 1, size)
+    assert coupling.violations(*links, np.array(answers), np.arange(size)) == 3
+    assert coupling.violations(*links, np.array(answers), np.array([3, 2, 1, 0])) == 1

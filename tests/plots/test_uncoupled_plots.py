@@ -1,0 +1,162 @@
+"""Pictures of uncoupled data: what is drawn is what was drawn."""
+
+import sys
+import warnings
+from itertools import product
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from halfseen import Uncoupled, UncoupledNMF, plots
+from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
+
+mpl.use("Agg")
+
+PEOPLE = ["ann", "bob", "cid", "dora", "eve"]
+ANSWERS = {"age": [20, 30, 30, 40, 50], "rent": [1, 2, 3, 4, 4.5], "pets": [0, 0, 1, 2]}
+#: For "age" all that can be known is known; for "rent" who is highest; nothing of "pets", where one answer was lost.
+COMPARISONS = [
+    *[("age", PEOPLE[high], PEOPLE[low]) for high in range(5) for low in range(high)],
+    ("age", "bob", "cid"),
+    *[("rent", "cid", other) for other in PEOPLE if other != "cid"],
+]
+
+
+def collected(comparisons=COMPARISONS, **roles):
+    asked = [(question, person) for question in ANSWERS for person in PEOPLE]
+    answers = [(question, value) for question, values in ANSWERS.items() for value in values]
+    return Uncoupled(asked, answers, comparisons, **roles)
+
+
+def fitted(seen, **parameters):
+    with warnings.catch_warnings():
+        for category in (ConvergenceWarning, DataWarning):
+            warnings.simplefilter("ignore", category)
+        return UncoupledNMF(2, random_state=0, n_sweeps=80, n_burn=30, trust=100, **parameters).fit(seen)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted(collected())
+
+
+@pytest.fixture
+def ax():
+    return Figure().add_subplot()
+
+
+def heat(ax):
+    """The numbers of a heat map by respondent and answer."""
+    (image,) = ax.images
+    people, answers = ([label.get_text() for label in axis.get_ticklabels()] for axis in (ax.yaxis, ax.xaxis))
+    return dict(zip(product(people, answers), image.get_array().ravel().tolist(), strict=True))
+
+
+def test_bars_are_the_risks_and_the_line_is_what_guessing_gives(model, ax):
+    assert plots.disclosure(model, ax=ax) is ax
+    bars, outline = ax.containers[0], ax.patches[-1]
+    counts = [bar.get_height() for bar in bars]
+    assert_array_equal(counts, np.histogram(model.disclosure_risk(), 20, (0, 1))[0])
+    assert sum(counts) == 15
+    # Without comparisons the most frequent answer is the best guess: 2 of 5, 1 of 5, and 2 of 5, one being lost.
+    inside = [outline.get_path().contains_point((0.05 * bar + 0.025, 4.9)) for bar in range(20)]
+    assert np.flatnonzero(inside).tolist() == [0.2 * 20, 0.4 * 20]
+    assert max(outline.get_xy()[:, 1]) == 10
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    alone = (10 * 0.4 + 5 * 0.2) / 15
+    assert texts == [f"with comparisons, mean {model.disclosure_risk().mean():.2f}", f"without, mean {alone:.2f}"]
+
+
+def test_a_question_of_which_all_is_known(model, ax):
+    """bob and cid are tied, and there are two equal answers for them."""
+    assert plots.coupling(model, "age", ax=ax) is ax
+    owned = {("ann", "20"), ("bob", "30"), ("cid", "30"), ("dora", "40"), ("eve", "50")}
+    found = heat(ax)
+    assert len(found) == 5 * 4
+    for pair, share in found.items():
+        assert share == (pair in owned), pair
+    order = [label.get_text() for label in ax.yaxis.get_ticklabels()]
+    assert (order[0], order[-2:]) == ("ann", ["dora", "eve"])
+    assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == ("age", "answer", "respondent")
+
+
+def test_probabilities_are_those_of_the_draws(model, ax):
+    plots.coupling(model, "rent", ax=ax)
+    found = heat(ax)
+    assert found[("cid", "4.5")] == 1
+    for person in PEOPLE:
+        assert_allclose(sum(found[(person, f"{answer:g}")] for answer in ANSWERS["rent"]), 1)
+        mean = sum(found[(person, f"{answer:g}")] * answer for answer in ANSWERS["rent"])
+        assert_allclose(model.predict("rent", person), mean)
+    for answer in ANSWERS["rent"]:
+        assert_allclose(sum(found[(person, f"{answer:g}")] for person in PEOPLE), 1)
+
+
+def test_a_lost_answer_has_a_column(model, ax):
+    plots.coupling(model, "pets", ax=ax)
+    found = heat(ax)
+    assert {answer for _, answer in found} == {"0", "1", "2", "lost"}
+    totals = [sum(found[(person, answer)] for person in PEOPLE) for answer in ("0", "1", "2", "lost")]
+    assert_allclose(totals, [2, 1, 1, 1])
+
+
+def test_questions_may_be_columns(ax):
+    turned = fitted(collected(questions_are="columns"))
+    plots.coupling(turned, "age", ax=ax)
+    assert heat(ax)[("eve", "50")] == 1
+    assert len(plots.disclosure(turned, ax=Figure().add_subplot()).containers[0]) == 20
+
+
+def test_without_comparisons_all_respondents_are_alike(ax):
+    model = fitted(collected(None))
+    plots.coupling(model, "pets", ax=ax)
+    found = heat(ax)
+    for person in PEOPLE:
+        assert_allclose([found[(person, answer)] for answer in ("0", "1", "2", "lost")], [0.4, 0.2, 0.2, 0.2])
+    axes = plots.disclosure(model, ax=Figure().add_subplot())
+    first, second = (text.get_text().partition("mean ")[2] for text in axes.get_legend().get_texts())
+    assert first == second
+
+
+def test_without_labels_there_are_positions(ax):
+    X = np.array([[1.0, 2, 3], [3, 1, 2]])
+    model = fitted(Uncoupled.from_coupled(X, 3, random_state=0))
+    plots.coupling(model, 1, ax=ax)
+    found = heat(ax)
+    assert [pair for pair, share in found.items() if share == 1] == [("1", "1"), ("2", "2"), ("0", "3")]
+
+
+def test_many_names_are_left_out(ax):
+    X = np.arange(60.0)[None] + 1
+    model = fitted(Uncoupled.from_coupled(np.vstack([X, X]), 100, random_state=0))
+    plots.coupling(model, 0, ax=ax)
+    (image,) = ax.images
+    assert image.get_array().shape == (60, 60)
+    assert len(ax.yaxis.get_ticklabels()) < 60
+
+
+def test_a_figure_is_made_where_none_is_given(model):
+    import matplotlib.pyplot as plt
+
+    for drawn in (plots.disclosure(model), plots.coupling(model, "rent")):
+        drawn.figure.canvas.draw()
+        assert drawn.get_xlabel()
+        plt.close(drawn.figure)
+
+
+def test_what_cannot_be_drawn(model, monkeypatch):
+    decoded = fitted(collected(), method="decode", max_iter=3)
+    for draw in (plots.disclosure, lambda one: plots.coupling(one, "age")):
+        with pytest.raises(ParameterError, match=r"must come from sampled couplings, method=\"gibbs\""):
+            draw(decoded)
+    with pytest.raises(DataError, match=r"Found 'rant'.*Did you mean 'rent'"):
+        plots.coupling(model, "rant")
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(HalfseenError, match=r"the numbers alone are UncoupledNMF\.disclosure_risk's\."):
+        plots.disclosure(model)
+    with pytest.raises(HalfseenError, match=r"the numbers alone are UncoupledNMF\.coupling's\."):
+        plots.coupling(model, "age")

@@ -1,0 +1,209 @@
+"""Figures 1 and 2 of the paper on uncoupled data."""
+
+import numpy as np
+import pytest
+
+from halfseen.data.synthetic import unmf_synthetic
+from halfseen.studies import chosen, study
+from halfseen.studies.unmf.baselines import ORACLE, RANDOM, ROW_MEAN
+from halfseen.studies.unmf.curves import CURVES, LINES
+from halfseen.studies.unmf.measuring import NAMES
+from halfseen.studies.unmf.methods import GIBBS, HALF, METHODS, ZERO
+from halfseen.studies.unmf.protocol import QUICK, folds
+from halfseen.studies.unmf.sets import SYNTHETIC
+from tests.studies.data import needs_data_of
+
+LAST = QUICK.grid[-1]
+
+
+def test_the_paper_has_two_figures():
+    assert chosen("unmf") == ("unmf/figure1", "unmf/figure2")
+    assert study("unmf/figure1").needs == ("movielens-genres", "sushi-groups")
+    assert study("unmf/figure2").needs == ()
+
+
+def panels_of(picture):
+    figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
+    picture.draw(figure)
+    return figure, figure.axes
+
+
+@pytest.fixture(scope="module")
+def without_data(tmp_path_factory):
+    """A quick run with nothing in the data folder, and what was told."""
+    told = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HALFSEEN_DATA", str(tmp_path_factory.mktemp("empty")))
+        return study("unmf/figure1").run(quick=True, tell=told.append), told
+
+
+def table_of(result, name):
+    (table,) = (table for table in result.tables if table.name == name)
+    return table
+
+
+# Figure 1.
+
+
+def test_a_row_a_method_and_a_mean_and_a_spread_for_every_number(without_data):
+    table = table_of(without_data[0], "a")
+    assert table.column("method") == list(NAMES)
+    assert len(NAMES) == len(set(NAMES)) == 12
+    names = [column.full_name for column in table.columns[1:]]
+    assert names == [f"{n_per} a row {part}" for n_per in QUICK.grid for part in ("mean", "S.D.")]
+    assert all(spread > 0 for spread in table.column(f"{LAST} a row S.D."))
+
+
+def test_what_needs_no_comparisons_is_the_same_for_every_number(without_data):
+    table = table_of(without_data[0], "a")
+    for row in table.rows[len(METHODS) :]:
+        assert row[1:3] == row[3:5]
+    assert all(row[1] != row[3] for row in table.rows[: len(METHODS)])
+
+
+def test_the_numbers_are_test_errors_of_the_folds(without_data):
+    """The row mean and the random guesses anew, by hand."""
+    X = unmf_synthetic(0)
+    order = np.random.default_rng(0).permutation(100)
+    errors, guessed = [], []
+    for fold in range(QUICK.folds):
+        places = np.unravel_index(np.sort(order[20 * fold : 20 * fold + 20]), X.shape)
+        train = X.copy()
+        train[places] = np.nan
+        errors.append(np.mean(np.abs(X[places] - np.nanmean(train, axis=1)[places[0]])))
+        guessed.append(np.mean(np.abs(X[places] - np.random.default_rng(fold).uniform(0.5, 6.5, 20))))
+    rows = {row[0]: row[1:3] for row in table_of(without_data[0], "a").rows}
+    np.testing.assert_allclose(rows[ROW_MEAN], [np.mean(errors), np.std(errors, ddof=1)], rtol=1e-12)
+    np.testing.assert_allclose(rows[RANDOM], [np.mean(guessed), np.std(guessed, ddof=1)], rtol=1e-12)
+
+
+def test_the_paper_s_words_stand_beside_numbers_of_the_same_tables(without_data):
+    said, errors = table_of(without_data[0], "said"), table_of(without_data[0], "a")
+    rows = {row[0]: row[1:] for row in errors.rows}
+    assert said.column("method") == [ZERO.name, HALF.name]
+    for row in said.rows:
+        first, last, *ratios = row[3:7]
+        assert (first, last) == (rows[row[1]][0], rows[row[1]][2])
+        np.testing.assert_allclose(ratios, np.array([first, last]) / rows[ORACLE][0])
+
+
+def test_calibrations_are_shares(without_data):
+    table = table_of(without_data[0], "calibration")
+    assert table.column("comparisons a row") == list(QUICK.grid)
+    for kind in ("coverage", "risk", "hits"):
+        assert all(0 < share <= 1 for share in table.column(f"{kind} mean"))
+    assert table.column("hits mean")[1] > table.column("hits mean")[0]  # more comparisons give more away
+
+
+def test_what_is_absent_is_said_with_where_to_get_it(without_data):
+    result, told = without_data
+    assert [table.name for table in result.tables] == ["a", "said", "calibration"]
+    for place in (result.summary, " ".join(table_of(result, "said").footnotes)):
+        assert "MovieLens 100K" in place
+        assert "https://www.kamishima.net/sushi/" in place
+    assert told == [
+        f"SYNTH, draw 0, fold {fold}: {what}"
+        for fold in (1, 2)
+        for what in ("baselines", *(f"{n_per} comparisons a row" for n_per in QUICK.grid))
+    ]
+
+
+@needs_data_of("unmf/figure1")
+def test_with_all_data_there_are_three_panels():
+    result = study("unmf/figure1").run(quick=True)
+    assert [table.name for table in result.tables] == ["a", "b", "c", "said", "calibration"]
+    _, panels = panels_of(result.pictures[0])
+    assert [axes.get_title() for axes in panels] == ["(a) SYNTH", "(b) MovieLens genres", "(c) SUSHI groups"]
+    errors = {row[0]: row[-2] for row in table_of(result, "c").rows}
+    assert errors[GIBBS.name] < errors[HALF.name] < errors[ZERO.name]
+
+
+# Its pictures.
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids=["whole", "near"])
+def panel(request, without_data):
+    figure, (axes,) = panels_of(without_data[0].pictures[request.param])
+    return figure, axes, request.param == 1
+
+
+def test_curves_hold_the_means_and_deviations_of_the_table(panel, without_data):
+    _, axes, _ = panel
+    rows = {row[0]: row[1:] for row in table_of(without_data[0], "a").rows}
+    assert [bars.get_label() for bars in axes.containers] == list(CURVES) == [method.name for method in METHODS]
+    for bars in axes.containers:
+        line, _, (spread,) = bars
+        means, deviations = np.array(rows[bars.get_label()]).reshape(-1, 2).T
+        np.testing.assert_array_equal(line.get_xdata(), QUICK.grid)
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), means, rtol=1e-12)
+        ends = np.array([segment[:, 1] for segment in spread.get_segments()])
+        np.testing.assert_allclose(ends, np.stack([means - deviations, means + deviations], axis=1), rtol=1e-9)
+
+
+def test_baselines_are_level_lines(panel, without_data):
+    _, axes, _ = panel
+    rows = {row[0]: row[1] for row in table_of(without_data[0], "a").rows}
+    lines = {line.get_label(): line.get_ydata() for line in axes.lines if line.get_label() in LINES}
+    assert set(lines) == set(NAMES[len(METHODS) :])
+    for name, heights in lines.items():
+        np.testing.assert_allclose(heights, rows[name])
+
+
+def test_axes_are_named_and_curves_differ_without_colour(panel):
+    figure, axes, near = panel
+    assert axes.get_xlabel() == "comparisons in each row"
+    assert axes.get_ylabel() == "mean absolute error at test cells"
+    assert axes.get_yscale() == ("linear" if near else "log")
+    assert len({style["marker"] for style in CURVES.values()}) == len(CURVES)
+    assert len({style["color"] for style in CURVES.values()}) == len(CURVES)
+    assert {text.get_text() for text in figure.legends[0].get_texts()} == set(NAMES)
+
+
+def test_the_near_picture_shows_the_best_and_the_row_mean(panel, without_data):
+    _, axes, near = panel
+    rows = {row[0]: row[1:] for row in table_of(without_data[0], "a").rows}
+    low, high = axes.get_ylim()
+    assert low < min(min(values[::2]) for values in rows.values())
+    assert high > rows[ROW_MEAN][0]
+    if near:
+        assert high < rows[RANDOM][0]
+
+
+# Figure 2.
+
+
+@pytest.fixture(scope="module")
+def figure2():
+    return study("unmf/figure2").run(quick=True)
+
+
+def test_heat_maps_are_the_true_matrix_and_the_estimates(figure2):
+    figure, axes = panels_of(figure2.pictures[0])
+    maps = [one for one in axes if one.images]
+    assert [one.get_title() for one in maps] == [
+        "(a) true matrix", f"(b) {HALF.name}", f"(c) {GIBBS.name}",
+    ]  # fmt: skip
+    drawn = [np.asarray(one.images[0].get_array()) for one in maps]
+    np.testing.assert_array_equal(drawn[0], unmf_synthetic(0))
+    assert len({one.images[0].get_clim() for one in maps}) == 1  # one scale for all
+    (table,) = figure2.tables
+    for estimate, row in zip(drawn[1:], table.rows, strict=True):
+        assert row[-1] == pytest.approx(np.abs(estimate - drawn[0]).mean())
+    assert len(figure.legends) == 1
+
+
+def test_dots_mark_the_cells_nobody_was_asked(figure2):
+    _, axes = panels_of(figure2.pictures[0])
+    fold = folds(SYNTHETIC.load(0, quick=False), 0)[0]
+    for one in axes[1:3]:
+        (dots,) = one.lines
+        assert sorted(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == sorted(zip(*fold.places, strict=True))
+    assert not axes[0].lines
+
+
+def test_errors_of_training_and_test_cells_make_those_of_all(figure2):
+    (table,) = figure2.tables
+    assert table.column("estimate") == [HALF.name, GIBBS.name]
+    for _, train, test, everywhere in table.rows:
+        assert everywhere == pytest.approx(0.8 * train + 0.2 * test)
+    assert all(name in figure2.summary for name in (HALF.name, GIBBS.name))

@@ -9,7 +9,10 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-BENCHMARKS = ("kernels", "iterations", "ordinal", "rounding", "large", "scaling", "memory", "rank_one", "startup")
+BENCHMARKS = (
+    "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "scaling", "memory",
+    "rank_one", "startup",
+)  # fmt: skip
 
 
 def main(names: list[str]) -> None:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
         load,
     )
     from halfseen.rank_one import rank_one_nmmf
+    from halfseen.report import make_report
     from halfseen.result import Status
+    from halfseen.selection import RankSearch
 
 _ROOMS = {
     "BernoulliPoisson": "estimators",
@@ -39,6 +41,7 @@ _ROOMS = {
     "PoissonFactorization": "estimators",
     "Quantizer": "estimators",
     "RankOneNMF": "estimators",
+    "RankSearch": "selection",
     "Recommendations": "estimators",
     "RoundMF": "estimators",
     "SquaredOrdNMF": "estimators",
@@ -49,6 +52,7 @@ _ROOMS = {
     "WeightedNMF": "estimators",
     "datasets": "data",
     "load": "estimators",
+    "make_report": "report",
     "observe": "data",
     "rank_one_nmmf": "rank_one",
 }
@@ -62,6 +66,7 @@ __all__ = [
     "PoissonFactorization",
     "Quantizer",
     "RankOneNMF",
+    "RankSearch",
     "Recommendations",
     "RoundMF",
     "SquaredOrdNMF",
@@ -75,6 +80,7 @@ __all__ = [
     "errors",
     "geometry",
     "load",
+    "make_report",
     "metrics",
     "observe",
     "plots",

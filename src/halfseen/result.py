@@ -15,6 +15,7 @@ class Status(Enum):
     MAX_ITER = "Stopped at max_iter before the objective settled. Raise max_iter, or tol."
     STOPPED = "A callback asked to stop."
     HELD_OUT = "The loss on held-out cells no longer fell; the iteration where it was lowest is kept."
+    DIRECT = "Found without iterating."
     SAMPLED = "All sweeps were drawn, and what they predict has settled."
     UNMIXED = (
         "All sweeps were drawn, but what the second half predicts differs from the first (a split R-hat above 1.1, see "

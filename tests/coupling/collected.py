@@ -35,6 +35,7 @@ def seen_of(asked, answers, comparisons, shape, labels=(None, None)):
         if low >= 0:
             losses[low] += 1
     times = np.array([asked.count(cell) for cell in cells], float)
+    questions = sorted(i for i, *_ in comparisons)
     rows = np.array([i for i, _ in cells])
     return SimpleNamespace(
         n_questions=shape[0],
@@ -44,6 +45,8 @@ def seen_of(asked, answers, comparisons, shape, labels=(None, None)):
         times=None if (times == 1).all() else times,
         answers=np.array([x for _, x in answers]),
         answer_indptr=np.searchsorted([i for i, _ in answers], np.arange(shape[0] + 1)),
+        comparison_indptr=np.searchsorted(questions, np.arange(shape[0] + 1)),
+        n_comparisons=len(comparisons),
         question_labels=labels[0],
         respondent_labels=labels[1],
         row_of_cell=lambda: rows,

@@ -20,36 +20,47 @@ def bregman(y, x, phi, psi):
     return phi(y) - phi(x) - (y - x) * psi(x)
 
 
-def known(comparisons):
-    """How many comparisons tell their higher side, how many their lower."""
-    return sum(high is not None for _, high, _ in comparisons), sum(low is not None for _, _, low in comparisons)
+def telling(comparisons, i):
+    """Of the comparisons on question i: how many there are, how many tell their higher side, how many their lower."""
+    own = [sides for one, *sides in comparisons if one == i]
+    return len(own), sum(high is not None for high, _ in own), sum(low is not None for _, low in own)
+
+
+def weighed(comparisons):
+    """(i, higher, its weight, lower, its weight): 1 / n_C each where both sides are told, the paper's average.
+
+    A side that is not told leaves its weight to those of the same question that are, in equal parts: E[psi(x_J+)] is
+    estimated question by question, and a question's part of it is how often it was compared.
+    """
+    for i, high, low in comparisons:
+        n, n_high, n_low = telling(comparisons, i)
+        share = n / len(comparisons)
+        yield i, high, 0.0 if high is None else share / n_high, low, 0.0 if low is None else share / n_low
 
 
 def loss(asked, comparisons, w, balance, X, phi, psi):
-    """Eq. 4, its first form: averages over the lists, each over what is known."""
-    n_high, n_low = known(comparisons)
+    """Eq. 4, its first form: averages over the lists, each question's over what is known."""
     total = 0.0
     for i, j in asked:
         total -= (phi(X[i, j]) - (X[i, j] - balance[i]) * psi(X[i, j])) / len(asked)
-    for i, high, low in comparisons:
+    for i, high, of_high, low, of_low in weighed(comparisons):
         if high is not None:
-            total -= (w[i][0] - balance[i] / 2) * psi(X[i, high]) / n_high
+            total -= (w[i][0] - balance[i] / 2) * psi(X[i, high]) * of_high
         if low is not None:
-            total -= (w[i][1] - balance[i] / 2) * psi(X[i, low]) / n_low
+            total -= (w[i][1] - balance[i] / 2) * psi(X[i, low]) * of_low
     return total
 
 
 def coefficients(asked, comparisons, shape, w, balance):
     """gamma and z of Eq. 4's second form."""
-    n_high, n_low = known(comparisons)
     gamma, up, down = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     for i, j in asked:
         gamma[i, j] += 1 / len(asked)
-    for i, high, low in comparisons:
+    for i, high, of_high, low, of_low in weighed(comparisons):
         if high is not None:
-            up[i, high] += 1 / n_high
+            up[i, high] += of_high
         if low is not None:
-            down[i, low] += 1 / n_low
+            down[i, low] += of_low
     z = np.zeros(shape)
     for i in range(shape[0]):
         for j in range(shape[1]):

@@ -73,6 +73,27 @@ def _piece(values, lost, point, answers, how):
     return log_density(filled, answers, **how) - own
 
 
+def places_of_few(answers, mean, precision, trust, pairs):
+    """The probability of every way to lay out few answers among many cells, as tuples of their cells.
+
+    All others are lost; `pairs` are disjoint comparisons (higher, lower). What is lost is normal, and integrated over:
+    a pair of which a share is violated weighs 1 - share (1 - exp(-trust)).
+    """
+    weights = {}
+    for cells in permutations(range(len(mean)), len(answers)):
+        held = dict(zip(cells, answers, strict=True))
+        weight = math.prod(stats.norm.pdf(x, mean[cell], precision[cell] ** -0.5) for cell, x in held.items())
+        for pair in pairs:
+            (high, up), (low, down) = (
+                (held[cell], 0.0) if cell in held else (mean[cell], 1 / precision[cell]) for cell in pair
+            )
+            violated = stats.norm.cdf((low - high) / math.sqrt(up + down)) if up + down else float(high < low)
+            weight *= 1 - violated * (1 - math.exp(-trust))
+        weights[cells] = weight
+    total = sum(weights.values())
+    return {cells: weight / total for cells, weight in weights.items()}
+
+
 def chances_of_one(favours, ones, pairs=(), trust=0.0):
     """P(cell holds 1), of cells that hold so many 1 and else 0, with weight exp(sum of favours where they hold 1).
 
@@ -141,13 +162,31 @@ def effective_draws(draws):
     return 2 * n / (1 + 2 * max(sum(correlations[1:]), 0.0))
 
 
-class Drawn:
-    """Parameters drawn from the sampler's priors: factors of k components, noises."""
+def planned_sweeps(sweeps, burn, draws):
+    """The sweeps that are kept of a chain that ran to its end."""
+    after = sweeps - burn
+    count = min(draws, after)
+    return [burn + (number * after) // count for number in range(1, count + 1)]
 
-    def __init__(self, random, shape, k):
+
+def sweeps_kept_when_stopped(done, sweeps, burn, draws):
+    """After so many sweeps: those planned so far or, if they are more, the multiples of a power of two (the smallest of
+    which there were no more than `draws`) that are no burn-in and not of the first half. 0 is the start."""
+    planned = [number for number in planned_sweeps(sweeps, burn, draws) if number <= done]
+    stride = 1
+    while done // stride > draws:
+        stride *= 2
+    late = [number for number in range(stride, done + 1, stride) if number > burn or 2 * number > done]
+    return (late if len(late) > len(planned) else planned) or [0]
+
+
+class Drawn:
+    """Parameters drawn from the sampler's priors: factors of k components, noises, the common one above `least`."""
+
+    def __init__(self, random, shape, k, least=0.0):
         n, m = shape
         self.A, self.B = (self._factor(random, size, k) for size in shape)
-        self.common = random.gamma(1.0, 1.0)
+        self.common = least + random.exponential()  # Gamma(1, 1) forgets where it was cut off
         self.row_noise = 2.0 / random.gamma(2.0, 1.0, n)
         self.column_noise = 3.0 * self.common / random.gamma(3.0, 1.0, m)
         self.mean = self.A @ self.B.T

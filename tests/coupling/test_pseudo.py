@@ -219,6 +219,36 @@ def test_only_the_rows_that_never_tell_get_another_lambda():
     assert_array_equal(pseudo.balance, truth)
 
 
+@every_balance
+def test_sides_untold_of_other_questions_do_not_matter(balance):
+    """Hidden anywhere but in question 2: not a bit of its values changes, nor of its lambda."""
+    asked, answers, compared = lists(17, unknown=0.3)
+    random = np.random.default_rng(18)
+    told = made(seen_of(asked, answers, compared, SHAPE), balance)
+    others = []
+    for i, high, low in compared:
+        hidden = random.choice(3) if i != 2 and None not in (high, low) else 2
+        others.append((i, None if hidden == 0 else high, None if hidden == 1 else low))
+    assert others != compared
+    found = made(seen_of(asked, answers, others, SHAPE), balance)
+    assert_array_equal(grid(found.observed)[0][2], grid(told.observed)[0][2])
+    assert found.balance[2] == told.balance[2]
+    assert (grid(found.observed)[0] != grid(told.observed)[0]).any()
+
+
+def test_untold_sides_leave_the_mean_of_a_question_as_it_is():
+    """sum of gamma+ = sum of gamma- = n_i / n_C, told or not: so a question's z, and the mean of its y, stay."""
+    asked, answers, compared = lists(19, floor=20.0)
+    hidden = [(i, None if place % 3 == 0 else high, None if place % 3 == 1 else low)
+              for place, (i, high, low) in enumerate(compared)]  # fmt: skip
+    one, other = (made(seen_of(asked, answers, which, SHAPE), "half") for which in (compared, hidden))
+    assert (one.clipped, other.clipped) == (0, 0)
+    assert_array_equal(one.balance, other.balance)
+    (Y, C), (theirs, _) = grid(one.observed), grid(other.observed)
+    assert_allclose((C * Y).sum(axis=1), (C * theirs).sum(axis=1), rtol=1e-12)
+    assert np.abs(Y - theirs).max() > 1
+
+
 def test_a_cell_that_was_never_compared_gets_the_balance():
     asked, answers, compared = lists(12, comparisons=1)
     pseudo = made(seen_of(asked, answers, compared, SHAPE), "full")
@@ -266,7 +296,7 @@ def test_without_comparisons_only_lambda_is_left():
     ("balance", "found"),
     [
         ("fulll", "'fulll'"),
-        (None, "None"),
+        (None, r"None\. Choose"),
         (np.inf, "inf"),
         ([1.0, 2.0], r"an array of shape \(2,\) for 5 questions"),
         (np.ones((5, 1)), r"an array of shape \(5, 1\)"),

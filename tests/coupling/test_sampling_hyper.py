@@ -1,6 +1,7 @@
 """Single draws of a chain, of a factor's distribution, noises and couplings, against the laws that SciPy knows."""
 
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from halfseen.coupling.sampling.chain import Chain, Noise
+from halfseen.coupling.sampling import chain as chain_module
+from halfseen.coupling.sampling.chain import Chain, Noise, _gamma_above
 from halfseen.coupling.sampling.hyper import drawn_normal
 from halfseen.coupling.sampling.layout import Layout
 from halfseen.engines.threads import Threads
@@ -101,16 +103,65 @@ def test_column_noises_are_inverse_gamma_around_the_common_one():
     assert stats.kstest(chain.noise.columns, law.cdf).pvalue > CHANCE
 
 
-def test_the_common_noise_is_gamma_given_the_columns():
-    """Gamma(1 + 3 m, rate 1 + 3 sum 1 / s_j^2): by its distribution function, each draw at its own columns."""
+@pytest.mark.parametrize("least", [0.0, 0.5, 2.0])
+def test_the_common_noise_is_gamma_above_the_least_given_the_columns(least):
+    """Gamma(1 + 3 m, rate 1 + 3 sum 1 / s_j^2), cut off: by its distribution function, each draw at its own columns."""
     m = 4
     chain = chain_of((2, m))
+    chain.layout = replace(chain.layout, least_noise=least)
     levels = []
-    for _ in range(3000):
+    for _ in range(2000):
         chain._draw_noise(np.ones(2 * m))
-        rate = 1 + 3 * np.sum(1 / chain.noise.columns)
-        levels.append(stats.gamma.cdf(chain.noise.common, 1 + 3 * m, scale=1 / rate))
+        law = stats.gamma(1 + 3 * m, scale=1 / (1 + 3 * np.sum(1 / chain.noise.columns)))
+        levels.append(law.sf(chain.noise.common) / law.sf(least))
+        assert chain.noise.common >= least
     assert stats.kstest(levels, "uniform").pvalue > CHANCE
+
+
+def above(shape, rate, least, copies=4000, seed=3):
+    """Draws, and the shares of the tail above `least` that lie beyond them: uniform if all is well."""
+    random = np.random.default_rng(seed)
+    draws = np.array([_gamma_above(least, shape, rate, random) for _ in range(copies)])
+    assert (draws >= least).all()
+    law = stats.gamma(shape, scale=1 / rate)
+    return draws, law.sf(draws) / law.sf(least)
+
+
+#: How much of a distribution lies above the bound: what is drawn by its distribution function, and what is not.
+SHALLOW, DEEP = (1.0, 0.9, 0.5, 1e-2, 1e-6, 2e-8), (5e-9, 1e-12, 1e-40, 1e-280)
+
+
+@pytest.mark.parametrize("share", SHALLOW + DEEP)
+@pytest.mark.parametrize(("shape", "rate"), [(1.0, 1.0), (4.0, 50.0), (301.0, 30.0)])
+def test_gamma_above_a_bound_is_the_truncated_gamma(shape, rate, share):
+    assert min(SHALLOW) > chain_module._SHALLOW > max(DEEP)
+    least = stats.gamma.isf(share, shape, scale=1 / rate)
+    assert stats.kstest(above(shape, rate, least)[1], "uniform").pvalue > CHANCE
+
+
+@pytest.mark.parametrize("share", [0.05, 1e-3, 1e-8])
+def test_both_ways_to_draw_above_a_bound_agree(share, monkeypatch):
+    """Each is forced on the same distribution, also where its tail is not yet all but exponential."""
+    shape, rate = 25.0, 3.0
+    least = stats.gamma.isf(share, shape, scale=1 / rate)
+    found = []
+    for shallow in (0.0, 1.0):
+        monkeypatch.setattr(chain_module, "_SHALLOW", shallow)
+        draws, levels = above(shape, rate, least, seed=int(shallow))
+        assert stats.kstest(levels, "uniform").pvalue > CHANCE
+        found.append(draws)
+    assert stats.ks_2samp(*found).pvalue > CHANCE
+
+
+@pytest.mark.parametrize("m", [1, 100, 200_000])
+def test_where_there_is_no_noise_the_least_is_drawn_all_but_exactly(m):
+    """Columns of no noise at all: s0 would be 0. Its tail is exponential, 3 sum 1 / s_j^2 - 3 m / least steep."""
+    least, variance = 1e-4, 1e-12
+    rate = 1 + 3 * m / variance
+    random = np.random.default_rng(m)
+    steps = np.array([_gamma_above(least, 1 + 3.0 * m, rate, random) for _ in range(500)]) - least
+    assert (steps >= 0).all()
+    assert steps.max() < 20 / (rate - 3 * m / least) + 1e-19
 
 
 def test_couplings_are_drawn_under_the_noise_of_both_sides():

@@ -64,8 +64,11 @@ def test_what_never_moves_has_mixed():
 
 @pytest.mark.parametrize("draws", [[2.0], [1.0, 2.0], [1.0, 2.0, 4.0]])
 def test_of_too_few_draws_nothing_can_be_said(draws):
-    """Halves of one draw have no variance."""
-    assert mixing(np.array(draws)) == (pytest.approx(np.mean(draws)), 1.0, float(len(draws)))
+    """Halves of one draw have no variance; not even whether it stands still is known."""
+    for these in (np.array(draws), np.full(len(draws), 3.0)):
+        found = mixing(these)
+        assert found.mean == pytest.approx(these.mean())
+        assert np.isnan([found.r_hat, found.effective]).all()
 
 
 def test_two_halves_that_stand_still_at_different_values_never_met():

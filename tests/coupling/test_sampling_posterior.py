@@ -15,7 +15,7 @@ from halfseen.coupling.sampling.unsampled import AnyCoupling
 #: Answers to three questions: of the first one less than was asked, of the second two less, of the third one more;
 #: equal ones among them. Respondents asked, by question.
 ANSWERS = [[1.0, 2.0, 2.0], [4.0], [3.0, 3.0, 7.0, 8.0]]
-CENTRES = [3.3, -1.2, 0.5]
+CENTRES, SCALES = [3.3, -1.2, 0.5], [1.0, 40.0, 0.03]
 ASKED = [[0, 1, 2, 3], [0, 2, 3], [1, 2, 3]]
 N_DRAWS, K = 31, 2
 
@@ -44,6 +44,7 @@ def drawn(request, monkeypatch):
         random.normal(size=(3, N_DRAWS, K)).astype(np.float32), random.normal(size=(4, N_DRAWS, K)).astype(np.float32),
         random.gamma(2, 1, (3, N_DRAWS)).astype(np.float32), random.gamma(2, 1, (4, N_DRAWS)).astype(np.float32),
         np.array(coupling, np.uint8), unknown, np.array([0, 1, 3, 3]), np.array(CENTRES),
+        np.array(SCALES),
     )  # fmt: skip
     found = SampledCoupling(draws, pointers(ASKED), np.concatenate(ANSWERS), pointers(ANSWERS))
     return found, np.array(values), np.array(known)
@@ -59,10 +60,8 @@ def pairs():
 
 
 def model_mean(draws, i, j):
-    return (
-        CENTRES[i]
-        + sum(float(draws.A[i, d].astype(float) @ draws.B[j, d].astype(float)) for d in range(N_DRAWS)) / N_DRAWS
-    )
+    dots = [float(draws.A[i, d].astype(float) @ draws.B[j, d].astype(float)) for d in range(N_DRAWS)]
+    return CENTRES[i] + SCALES[i] * sum(dots) / N_DRAWS
 
 
 def test_means_are_of_the_answers_where_asked_and_of_the_model_elsewhere(drawn):
@@ -92,19 +91,21 @@ def test_quantiles_are_of_the_answers_where_asked_and_of_the_mixture_elsewhere(d
             assert inside.mean() >= level
         else:
             for share, quantile in ((low_share, low[place]), (high_share, high[place])):
-                assert_allclose(quantile, mixture_quantile(found.draws, i, j, share), rtol=0, atol=1e-9)
+                assert_allclose(quantile, mixture_quantile(found.draws, i, j, share), rtol=0, atol=1e-9 * SCALES[i])
 
 
 def mixture_quantile(draws, i, j, share):
     """By a root finder, of the mean of normal distribution functions."""
     parts = [
         stats.norm(
-            CENTRES[i] + draws.A[i, d].astype(float) @ draws.B[j, d].astype(float),
-            math.sqrt(float(draws.row_noise[i, d]) * float(draws.column_noise[j, d])),
+            CENTRES[i] + SCALES[i] * (draws.A[i, d].astype(float) @ draws.B[j, d].astype(float)),
+            SCALES[i] * math.sqrt(float(draws.row_noise[i, d]) * float(draws.column_noise[j, d])),
         )
         for d in range(N_DRAWS)
     ]
-    return optimize.brentq(lambda x: np.mean([part.cdf(x) for part in parts]) - share, -200, 200, xtol=1e-12)
+    reach = 200 * SCALES[i]
+    low, high = CENTRES[i] - reach, CENTRES[i] + reach
+    return optimize.brentq(lambda x: np.mean([part.cdf(x) for part in parts]) - share, low, high, xtol=1e-12)
 
 
 def most_frequent(numbers):
@@ -135,7 +136,7 @@ def test_an_answer_that_was_always_lost_is_nan_and_never_at_risk():
     one = np.ones((2, 4, 1), np.float32)
     draws = Draws(
         one, one, one[:, :, 0], one[:, :, 0], np.array([[0, 0]] * 4, np.uint8), np.arange(4.0)[:, None],
-        np.array([0, 0, 1]), np.zeros(2),
+        np.array([0, 0, 1]), np.zeros(2), np.ones(2),
     )  # fmt: skip
     found = SampledCoupling(draws, np.array([0, 1, 2]), np.array([6.0]), np.array([0, 1, 1])).likeliest()
     assert_array_equal(found.answer, [6.0, np.nan])
@@ -147,7 +148,7 @@ def test_one_draw_is_its_own_guess():
     one = np.ones((1, 1, 1), np.float32)
     draws = Draws(
         one, np.ones((2, 1, 1), np.float32), one[:, :, 0], np.ones((2, 1), np.float32), np.array([[1, 0]], np.uint8),
-        np.empty((1, 0)), np.array([0, 0]), np.zeros(1),
+        np.empty((1, 0)), np.array([0, 0]), np.zeros(1), np.ones(1),
     )  # fmt: skip
     found = SampledCoupling(draws, np.array([0, 2]), np.array([3.0, 4.0]), np.array([0, 2]))
     assert_array_equal(found.likeliest(), [[4.0, 3.0], [1.0, 1.0], [4.0, 3.0]])

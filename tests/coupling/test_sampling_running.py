@@ -155,14 +155,14 @@ def test_what_is_kept_is_what_the_chain_drew(recorded):
     past = recorded[0].past
     assert [moves for moves, *_ in past] == [0] * running.SETTLING + [running.MOVES_AT_FIRST] + [running.MOVES] * 8
     assert running.SETTLING > 0  # else the first coupling would be lost to a random start
-    sweeps, draws, s = past[running.SETTLING :], sampled.draws, layout.units.scale[0]
+    sweeps, draws = past[running.SETTLING :], sampled.draws
     assert draws.coupling.shape == (3, 10)
     seen = collection()
     for d, number in enumerate((5, 7, 9)):
         _, A, B, noise, x, _, _ = sweeps[number - 1]
-        assert_allclose(draws.A[:, d], s * A, rtol=1e-6)
+        assert_allclose(draws.A[:, d], A, rtol=1e-6)
         assert_allclose(draws.B[:, d], B[:3], rtol=1e-6)
-        assert_allclose(draws.row_noise[:, d], s**2 * noise.rows, rtol=1e-6)
+        assert_allclose(draws.row_noise[:, d], noise.rows, rtol=1e-6)
         assert_allclose(draws.column_noise[:, d], noise.columns[:3], rtol=1e-6)
         values = layout.told(x)[layout.asked]
         row = seen.row_of_cell()
@@ -171,20 +171,22 @@ def test_what_is_kept_is_what_the_chain_drew(recorded):
             said = of_row[token] if token < of_row.size else draws.unknown[d, 0]
             assert_allclose(said, values[cell], rtol=0, atol=1e-9)
     assert_array_equal(draws.unknown_indptr, [0, 0, 1, 1, 1])
-    assert_allclose(draws.centre, layout.units.centre)
+    assert_array_equal(draws.centre, layout.units.centre)
+    assert_array_equal(draws.scale, layout.units.scale)
 
 
 def test_the_trace_tells_of_every_sweep(recorded):
     layout, sampled = run((9, 3, 3))
     sweeps = recorded[0].past[running.SETTLING :]
-    row, column, s = layout.row_of_cell, layout.rows.indices, 1.0
+    row, column = layout.row_of_cell, layout.rows.indices
     told = sampled.trace
     for number, (_, A, B, noise, x, mean, violated) in enumerate(sweeps):
         deviations = np.sqrt(noise.rows[row] * noise.columns[column])
         assert_allclose(mean, np.einsum("ck,ck->c", A[row], B[column]), rtol=1e-10)
         assert_allclose(told["objective"][number], stats.norm.logpdf(x, mean, deviations).sum(), rtol=1e-10)
         assert told["violated"][number] == violated
-        assert_allclose(told["spread"][number], s * mean.std(), rtol=1e-10)
+        assert_allclose(told["spread"][number], mean.std(), rtol=1e-10)
+        assert_allclose(told["noise"][number], np.sqrt(np.mean(deviations**2)), rtol=1e-10)
     assert all(len(values) == 9 for values in told.values())
     assert (np.diff(told["seconds"]) >= 0).all()
 
@@ -201,19 +203,41 @@ def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
     means = np.array([layout.told(past[5]) for past in recorded[0].past[running.SETTLING + 20 :]])
     r_hats = [oracle.split_r_hat(cell) for cell in means.T]
     effective = [oracle.effective_draws(cell) for cell in means.T]
-    assert_allclose(found["predicted cells"].r_hat, np.median(r_hats), rtol=1e-10)
-    assert_allclose(found["predicted cells"].effective, np.median(effective), rtol=1e-8)
+    assert_allclose(found["predicted cells"].mean, means.mean(), rtol=1e-12)
+    assert_allclose(found["predicted cells"].r_hat, np.quantile(r_hats, 0.9), rtol=1e-10)
+    assert_allclose(found["predicted cells"].effective, np.quantile(effective, 0.1), rtol=1e-8)
 
 
 def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
-    high = {"predicted cells": 1.0, "noise": 1.0, "violated comparisons": 9.0, "log-likelihood": 9.0, "spread": 9.0}
-    for name, status in (("spread", Status.SAMPLED), ("noise", Status.UNMIXED), ("predicted cells", Status.UNMIXED)):
-        told = {one: SimpleNamespace(r_hat=1.2 if one == name else r_hat) for one, r_hat in high.items()}
+    """Of too few draws nothing is known (NaN): that is not mixed either."""
+    calm = {"predicted cells": 1.0, "noise": 1.0, "violated comparisons": 9.0, "log-likelihood": 9.0, "spread": 9.0}
+    cases = [("spread", 1.2, Status.SAMPLED), ("spread", np.nan, Status.SAMPLED)]
+    cases += [(name, bad, Status.UNMIXED) for name in ("noise", "predicted cells") for bad in (1.2, np.nan, np.inf)]
+    for name, bad, status in cases:
+        told = {one: SimpleNamespace(r_hat=bad if one == name else r_hat) for one, r_hat in calm.items()}
         monkeypatch.setattr(running._Keeper, "mixed", lambda self, told=told: told)
-        assert run((4, 1, 2))[1].status is status
+        assert run((4, 1, 2))[1].status is status, (name, bad)
 
 
-def test_who_watches_hears_of_every_sweep_and_may_stop():
+@pytest.mark.parametrize("plan", [(1, 0, 1), (4, 1, 3), (9, 6, 3)])
+def test_fewer_than_four_draws_have_not_mixed(plan):
+    sampled = run(plan)[1]
+    assert sampled.status is Status.UNMIXED
+    assert all(np.isnan(found.r_hat) for found in sampled.mixing.values())
+
+
+def assert_kept(draws, past, numbers):
+    """These sweeps, numbered from 1; 0 is where the chain stood before the first."""
+    assert draws.coupling.shape[0] == draws.A.shape[1] == draws.unknown.shape[0] == len(numbers)
+    for d, number in enumerate(numbers):
+        _, A, B, noise, *_ = past[running.SETTLING + number - 1]
+        assert_array_equal(draws.A[:, d], A.astype(np.float32))
+        assert_array_equal(draws.B[:, d], B[:3].astype(np.float32))
+        assert_array_equal(draws.row_noise[:, d], noise.rows.astype(np.float32))
+        assert_array_equal(draws.column_noise[:, d], noise.columns[:3].astype(np.float32))
+
+
+def test_who_watches_hears_of_every_sweep_and_may_stop(recorded):
     heard = []
 
     def watch(number, fit):
@@ -224,21 +248,52 @@ def test_who_watches_hears_of_every_sweep_and_may_stop():
     assert sampled.status is Status.STOPPED
     assert [number for number, _ in heard] == [1, 2, 3, 4, 5, 6]
     assert_array_equal(sampled.trace["objective"], [fit for _, fit in heard])
-    assert len(sampled.draws.coupling) == 1  # of sweep 5; 7 and 9 never came
+    assert_kept(sampled.draws, recorded[0].past, [4, 6])  # of those planned only 5 had come; 7 and 9 never did
 
 
-def test_a_chain_stopped_early_keeps_its_last_sweep(recorded):
-    layout, sampled = run((9, 3, 3), lambda number, fit: number == 2)
-    _, A, *_ = recorded[0].past[-1]
-    assert_allclose(sampled.draws.A[:, 0], layout.units.scale[0] * A, rtol=1e-6)
-    assert sampled.draws.A.shape[1] == 1
-    assert_allclose(sampled.mixing["spread"].mean, sampled.trace["spread"].mean())
+@pytest.mark.parametrize("plan", [(30, 10, 8), (30, 3, 4), (30, 0, 30), (30, 29, 1), (30, 20, 1)], ids=str)
+@pytest.mark.parametrize("done", [1, 2, 3, 7, 12, 13, 21, 29])
+def test_a_chain_stopped_early_keeps_what_was_planned_or_more_of_its_second_half(recorded, plan, done):
+    _, sampled = run(plan, lambda number, fit: number == done)
+    assert sampled.status is Status.STOPPED
+    numbers = oracle.sweeps_kept_when_stopped(done, *plan)
+    assert_kept(sampled.draws, recorded[0].past, numbers)
+    # What the sentence above promises, whatever the oracle says: enough, all late enough, evenly apart.
+    assert min(done - min(plan[1], done // 2), plan[2]) / 3 <= len(numbers) <= plan[2]
+    assert min(numbers) > min(plan[1], done // 2)
+    assert len(set(np.diff(numbers))) <= 2
+    late = slice(plan[1] if done > plan[1] else 0, None)
+    assert_allclose(sampled.mixing["spread"].mean, sampled.trace["spread"][late].mean())
+
+
+@pytest.mark.parametrize("plan", [(30, 10, 8), (30, 0, 30), (30, 20, 1)], ids=str)
+def test_a_chain_stopped_at_its_last_sweep_keeps_what_was_planned(recorded, plan):
+    _, sampled = run(plan, lambda number, fit: number == 30)
+    assert_kept(sampled.draws, recorded[0].past, oracle.planned_sweeps(*plan))
+
+
+def test_a_chain_interrupted_in_its_first_sweep_keeps_its_start(recorded, monkeypatch):
+    whole = Recorded.sweep
+
+    def interrupted(self, moves):
+        if moves:
+            raise KeyboardInterrupt
+        whole(self, moves)
+
+    monkeypatch.setattr(Recorded, "sweep", interrupted)
+    _, sampled = run((9, 3, 3))
+    assert sampled.status is Status.INTERRUPTED
+    assert_kept(sampled.draws, recorded[0].past, [0])
+    assert sampled.mixing == {}
+    assert sampled.trace["objective"].size == 0
 
 
 def test_the_log_likelihood_and_the_noise_are_what_they_say():
-    """One row, one column: N(x | a b, rho s^2)."""
-    layout = Layout.of(Uncoupled([(0, 0)], [(0, 4.0)]))
+    """Two rows, two columns: N(x | a b, rho s^2)."""
+    layout = Layout.of(Uncoupled([(0, 0), (1, 0), (1, 1)], [(0, 4.0), (1, 5.0), (1, 6.0)]))
     chain = Chain(layout, 1, 1.0, np.random.default_rng(0), Threads(1))
-    chain.tokens[:], chain.mean[:] = 0.7, 0.2
-    chain.noise = Noise(np.array([3.0]), np.array([0.5]), 1.0)
-    assert_allclose(chain.log_likelihood(), stats.norm.logpdf(0.7, 0.2, np.sqrt(1.5)), rtol=1e-13)
+    chain.tokens[:], chain.mean[:] = 0.7, [0.2, 0.3, -1.0]
+    chain.noise = Noise(np.array([3.0, 2.0]), np.array([0.5, 0.1]), 1.0)
+    assert_allclose(chain.variance(), [1.5, 1.0, 0.2], rtol=1e-15)
+    expected = stats.norm.logpdf(0.7, chain.mean, np.sqrt([1.5, 1.0, 0.2])).sum()
+    assert_allclose(chain.log_likelihood(chain.variance()), expected, rtol=1e-13)

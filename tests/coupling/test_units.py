@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from halfseen import Uncoupled, UncoupledNMF
 from halfseen.coupling.sampling.layout import Layout
-from halfseen.coupling.sampling.units import units_of
+from halfseen.coupling.sampling.units import least_noise, units_of
 
 
 def survey(answers):
@@ -32,8 +32,7 @@ def test_a_unit_for_each_question_is_its_own_mean_and_deviation():
     everything = AGES + INCOMES + EVEN + zeros
     assert_allclose(units.centre, [np.mean(AGES), np.mean(INCOMES), 7.0, np.mean(everything), 0.0], rtol=1e-14)
     assert_allclose(units.scale[:3], [np.std(AGES), np.std(INCOMES), 7.0], rtol=1e-14)
-    assert_allclose(units.scale[4], np.std(everything), rtol=1e-14)
-    assert (units.scale > 0).all()
+    assert_allclose(units.scale[3:], [np.std(everything)] * 2, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -43,12 +42,53 @@ def test_a_unit_for_each_question_is_its_own_mean_and_deviation():
         ([AGES, [2 * age for age in AGES], EVEN], "all"),
         ([AGES, [1e3, 2e5]], "all"),  # two answers tell too little
         ([EVEN, EVEN], "all"),
+        ([AGES, [10 / 3] * 7], "all"),  # the same answer, but for rounding of its mean
+        ([AGES, [2 * age for age in AGES], [1e9 / 3] * 7, [0.1] * 6, [-0.7e-30] * 6], "all"),
     ],
 )
 def test_auto_takes_a_unit_for_each_question_where_deviations_are_far_apart(answers, expected):
     seen = survey(answers)
     for found, wanted in zip(units_of(seen, "auto"), units_of(seen, expected), strict=True):
         assert_array_equal(found, wanted)
+
+
+def test_answers_that_are_the_same_but_for_rounding_go_by_their_size():
+    thirds = [10 / 3] * 7
+    assert np.std(thirds) > 0 or np.mean(thirds) != thirds[0]  # else there is nothing to be seen here
+    units = units_of(survey([AGES, thirds]), "question")
+    assert_allclose(units.scale, [np.std(AGES), 10 / 3], rtol=1e-14)
+    assert_allclose(units.centre, [np.mean(AGES), 10 / 3], rtol=1e-14)
+
+
+def smallest_step(row):
+    """Between two different answers of a row."""
+    return min((abs(x - y) for x in row for y in row if x != y), default=None)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [[1, 2, 2, 4, 5], [3, 3, 5], [2, 2, 2], [], [1, 1.5, 4]],
+        [AGES, INCOMES, EVEN],
+        [[1, 4], [7, 2, 9, 9], [0, 0.5]],
+    ],
+)
+@pytest.mark.parametrize("scale", ["all", "question"])
+def test_the_least_noise_is_that_of_rounding(answers, scale):
+    """A twelfth of the squared step, the variance of what rounding leaves: by all pairs, the median of questions."""
+    seen = survey(answers)
+    units = units_of(seen, scale)
+    steps = [(smallest_step(row), unit) for row, unit in zip(answers, units.scale, strict=True)]
+    expected = np.median([step / unit for step, unit in steps if step is not None]) ** 2 / 12
+    assert expected > 1e-4
+    assert_allclose(least_noise(seen, units), expected, rtol=1e-12)
+    assert_allclose(Layout.of(seen, scale).least_noise, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("answers", [[EVEN, EVEN], [list(np.linspace(0, 1, 200))] * 2, [[2.0], [3.0, 3.0]]])
+def test_the_least_noise_is_a_hundredth_of_the_unit_where_nothing_was_rounded(answers):
+    seen = survey(answers)
+    assert least_noise(seen, units_of(seen, "all")) == 1e-4
 
 
 def test_tokens_in_units_of_their_question_are_told_as_answered():

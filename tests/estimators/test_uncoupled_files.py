@@ -45,6 +45,11 @@ def test_every_method_comes_back_bit_by_bit(method, questions_are, tmp_path):
     assert_comes_back(fitted(seen, method, **SHORT[method]), seen, tmp_path / "model")
 
 
+def test_units_of_single_questions_come_back(tmp_path):
+    seen = collected(odd_lists())
+    assert_comes_back(fitted(seen, scale="question", **SHORT["gibbs"]), seen, tmp_path / "model")
+
+
 def test_labels_come_back(tmp_path):
     asked, answers, compared = odd_lists()
     name = lambda j: None if j is None else f"r{j}"  # noqa: E731
@@ -95,16 +100,17 @@ def changed(path, name, change):
             archive.writestr(item, content)
 
 
-NUMBERS = ("n_clipped", "turned", "draws_centre", "diagnosed")
+#: Parts that are single numbers.
+NUMBERS = ("n_clipped", "turned", "posterior")
 
 
 def further_parts(method):
     """The names of what this method keeps beside the factors."""
     draws = [f"draws_{name}" for name in (
-        "A", "B", "row_noise", "column_noise", "coupling", "unknown", "unknown_indptr", "centre"
+        "A", "B", "row_noise", "column_noise", "coupling", "unknown", "unknown_indptr", "centre", "scale"
     )]  # fmt: skip
     own = {"gibbs": ["answers", "answer_indptr", *draws, "diagnosed", "diagnostics"], "unmf": ["w_", "balance_"]}
-    return ["indptr", "respondents", "n_clipped", "turned", *own[method]]
+    return ["indptr", "respondents", "askings", "n_clipped", "turned", "posterior", *own[method]]
 
 
 @pytest.mark.parametrize("part", further_parts("gibbs"))
@@ -126,7 +132,7 @@ def test_a_part_of_another_size_is_refused(part, change, tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize("part", ["indptr", "respondents", "w_", "balance_"])
+@pytest.mark.parametrize("part", sorted(set(further_parts("unmf")) - set(NUMBERS)))
 def test_a_part_of_another_size_is_refused_where_nothing_was_sampled(part, tmp_path):
     path = tmp_path / "model"
     fitted(collected(odd_lists()), "unmf", **SHORT["unmf"]).save(path)
@@ -135,7 +141,7 @@ def test_a_part_of_another_size_is_refused_where_nothing_was_sampled(part, tmp_p
         load(path)
 
 
-@pytest.mark.parametrize("part", ["indptr", "respondents", "answers", "answer_indptr"])
+@pytest.mark.parametrize("part", ["indptr", "respondents", "askings", "answers", "answer_indptr"])
 def test_a_part_of_another_size_is_refused_where_nothing_was_compared(part, tmp_path):
     path = tmp_path / "model"
     uncompared()[0].save(path)

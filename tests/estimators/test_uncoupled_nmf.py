@@ -104,6 +104,26 @@ def test_questions_as_columns_are_the_same_turned_round(method):
     assert listed == [sorted({i for i, j in lists[0] if j == column}) for column in range(7)]
 
 
+@pytest.mark.parametrize("scale", ["all", "question", "auto"])
+def test_units_do_not_matter(scale):
+    """All answers in other units, or each question's in its own where that is wished: powers of two, so bit by bit."""
+    asked, answers, compared = odd_lists()
+    factors = np.full(12, 4.0) if scale == "all" else 2.0 ** np.random.default_rng(0).integers(-9, 9, 12)
+    seen = collected((asked, answers, compared))
+    other = collected((asked, [(i, factors[i] * x) for i, x in answers], compared))
+    how = {**SHORT["gibbs"], "scale": "all" if scale == "all" else "question"}
+    one, two = said(fitted(seen, **how), seen), said(fitted(other, **{**how, "scale": scale}), other)
+    rows = np.repeat(np.arange(12), 7)
+    for name in ("predict", "low", "high"):
+        assert_array_equal(two[name], factors[rows] * one[name], err_msg=name)
+    assert_array_equal(two["complete"], factors[:, None] * one["complete"])
+    cells = one["coupling row"]
+    for name in ("coupling answer", "coupling mean"):
+        assert_array_equal(two[name], factors[cells] * one[name], err_msg=name)
+    for name in ("risk", "trace objective", "trace noise", "trace violated", "diagnostics noise"):
+        assert_array_equal(two[name], one[name], err_msg=name)
+
+
 def test_a_start_is_given_as_the_matrix_lies():
     lists = odd_lists()
     random = np.random.default_rng(0)
@@ -215,13 +235,27 @@ def test_with_every_pair_compared_the_coupling_is_found(questions_are):
     assert (model.trace_["violated"][20:] == 0).all()
 
 
-def test_trust_as_it_is_leaves_little_doubt_where_every_pair_was_compared():
-    """One violated comparison is exp(-6) times less likely: a pair in four hundred may stand the wrong way round."""
-    X = planted(4, (20, 6), hidden=0.15)[1]
-    model = fitted(Uncoupled.from_coupled(X, 99, random_state=0))
+@pytest.mark.parametrize("shape", [(20, 6), (30, 12)])
+def test_trust_as_it_is_leaves_no_doubt_where_every_pair_was_compared(shape):
+    """One violated comparison is exp(-12) times less likely: of some hundred pairs of neighbours none stands the wrong
+    way round. All settings as they are by default."""
+    X = planted(4, shape, hidden=0.15)[1]
+    model = fitted(Uncoupled.from_coupled(X, 999, random_state=0), n_components=5)
+    assert_array_equal(model.disclosure_risk(), 1.0)
     coupling = model.coupling()
     assert_array_equal(coupling.answer, X[coupling.row, coupling.column])
-    assert model.disclosure_risk().mean() > 1 - 2 * 5 * np.exp(-6)  # five neighbours a row, two cells each
+    assert_allclose(coupling.mean, coupling.answer, rtol=1e-14)
+
+
+def test_the_risk_without_comparisons_is_that_of_the_lists_without_them():
+    asked, answers, compared = odd_lists()
+    model = fitted(collected((asked, answers, compared)), **SHORT["gibbs"])
+    bare = collected((asked, answers))
+    with pytest.warns(DataWarning):
+        alone = UncoupledNMF(2).fit(bare)
+    assert_array_equal(model.disclosure_risk(comparisons=False), alone.disclosure_risk())
+    assert_array_equal(alone.disclosure_risk(comparisons=False), alone.disclosure_risk(comparisons=True))
+    assert (model.disclosure_risk() != alone.disclosure_risk()).any()
 
 
 def test_without_comparisons_nothing_is_known_but_the_question():
@@ -249,8 +283,9 @@ def test_without_comparisons_nothing_is_known_but_the_question():
         best[i] for i, _ in cells
     ]
     assert model.diagnostics_ == {}
-    assert model.status_ is Status.CONVERGED
+    assert model.status_ is Status.DIRECT
     assert model.n_iter_ == 0
+    assert (model.W_.shape, model.H_.shape) == ((12, 3), (7, 3))
     assert model.n_clipped_ == 0
 
 
@@ -347,11 +382,11 @@ def test_small_and_odd_collections_stay_within_their_answers(lists, method):
         assert (low <= high).all()
 
 
-def test_negative_answers_are_welcome_where_a_loss_has_a_place_for_them():
+def test_negative_answers_are_welcome_where_they_have_a_place():
+    """Rank decoding by the squared error clips what it reads off; sampling has normal factors."""
     X = planted(5, (10, 6), hidden=0.1)[1]
     seen = Uncoupled.from_coupled(X, 8, random_state=0)
-    for method in ("unmf", "decode"):
-        assert fitted(seen, method, loss="frobenius", max_iter=10).n_clipped_ > 0
+    assert fitted(seen, "decode", loss="frobenius", max_iter=10).n_clipped_ > 0
     sampled = fitted(seen, **SHORT["gibbs"])
     assert (sampled.complete(seen) < 0).any()
     assert np.isin(sampled.coupling().answer, X).all()

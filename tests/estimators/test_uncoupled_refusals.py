@@ -17,6 +17,7 @@ from halfseen.coupling.sampling.chain import Chain
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.uncoupled import uncoupled_nmf
 from halfseen.solvers import Momentum
+from tests.coupling import sampling_oracle as oracle
 from tests.estimators.uncoupled_cases import METHODS, SHORT, collected, fitted, odd_lists, planted, three_lists
 
 
@@ -50,14 +51,17 @@ WRONG = [
     ({"n_burn": -1}, "n_burn must be a whole number of at least 0"),
     ({"n_sweeps": 0, "n_burn": 0}, "n_sweeps must be"),
     ({"n_draws": 0}, "n_draws must be"),
+    ({"scale": "questions"}, "scale must be one of", "'question'?"),
     ({"trust": 0.0}, "trust must be a finite number above 0"),
     ({"trust": np.inf}, "trust must be"),
     ({"n_components": 0}, "n_components must be"),
     ({"method": "bayes", "prior_shape": 0}, "prior_shape must be"),
-    ({"method": "unmf", "loss": "hinge"}, "loss"),
+    *(({"method": method, "loss": "hinge"}, "loss") for method in METHODS),
+    *(({"method": method, "loss": None}, "loss") for method in METHODS),
     ({"method": "unmf", "balance": "most"}, "balance must be one of", "'most'"),
     ({"method": "unmf", "balance": [1.0, 2.0]}, "balance must be", "(2,) for 12 questions"),
     ({"method": "bayes", "balance": np.nan}, "balance must be", "nan"),
+    ({"method": "unmf", "balance": None}, "balance must be", "Found None."),
     ({"method": "unmf", "init": (np.ones((3, 2)), np.ones((7, 2)))}, "W0"),
     ({"method": "unmf", "init": (np.ones((12, 2)), np.ones((3, 2)))}, "H0"),
     ({"engine": "gpuu"}, "engine must be"),
@@ -86,6 +90,23 @@ def test_what_only_sampling_gives_is_refused_by_the_others(seen, method):
     asking = (lambda: model.predict_interval([0], [0]), model.coupling, model.disclosure_risk)
     for ask, what in zip(asking, ("Intervals", "The coupling", "The disclosure risk"), strict=True):
         refused(ask, ParameterError, what, 'method="gibbs"', repr(method))
+
+
+@pytest.mark.parametrize("how", [{"n_draws": 1}, {"n_sweeps": 11}, {"n_sweeps": 1, "n_burn": 0}], ids=str)
+def test_what_takes_several_draws_is_refused_of_one(seen, how):
+    """Means are well without; a risk of 1, or an interval without width, would be a lie."""
+    model = fitted(seen, **{**SHORT["gibbs"], **how})
+    assert model.status_ is (Status.UNMIXED if "n_sweeps" in how else model.status_)
+    asking = (lambda: model.predict_interval([0], [0]), model.coupling, model.disclosure_risk)
+    for ask, what in zip(asking, ("Intervals", "The coupling", "The disclosure risk"), strict=True):
+        refused(ask, ParameterError, f"{what} must come from at least two draws", f"Found {model.n_iter_} sweeps")
+    draws = model._posterior.draws
+    centre, scale = draws.centre[:, None], draws.scale[:, None]
+    expected = centre + scale * (draws.A[:, 0].astype(float) @ draws.B[:, 0].T.astype(float))
+    unasked = np.ones(seen.shape, bool)
+    unasked[model._asked.rows(), model._asked.respondents] = False
+    assert unasked.any()
+    assert_allclose(model.complete(seen)[unasked], expected[unasked], rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -128,6 +149,7 @@ def test_nothing_is_said_before_a_fit(seen, method):
     "how",
     [
         {"method": "bayes"},
+        {"method": "unmf", "loss": "frobenius"},
         *({"method": m, "loss": loss} for m in ("unmf", "decode") for loss in ("kullback-leibler", 1.5, 0.5)),
     ],
     ids=str,
@@ -135,7 +157,8 @@ def test_nothing_is_said_before_a_fit(seen, method):
 def test_negative_answers_are_refused_by_losses_without_a_place_for_them(negative, how):
     question = int(np.argmax([negative.answers[a] < 0 for a in negative.answer_indptr[:-1]]))
     first = negative.answers[negative.answer_indptr[question]]
-    refused(lambda: UncoupledNMF(2, **how).fit(negative), DataError, f"Found {first:g}", f"question {question}")
+    words = (f"Found {first:g}", f"question {question}", 'method="gibbs"')
+    refused(lambda: UncoupledNMF(2, **how).fit(negative), DataError, *words)
 
 
 def test_the_question_of_a_negative_answer_is_named():
@@ -200,9 +223,9 @@ class Stopped(Chain):
 PLAN = {"n_sweeps": 40, "n_burn": 10, "n_draws": 15, "max_iter": 20}
 
 
-@pytest.mark.parametrize("at", [1, 2, 5, 25, 40])
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 14, 25, 40])
 def test_an_interrupted_chain_is_kept_as_far_as_it_came_and_the_interrupt_goes_on(seen, monkeypatch, at):
-    whole = fitted(seen, **PLAN)
+    whole = fitted(seen, **{**PLAN, "n_burn": 0, "n_draws": 40})  # every sweep
     monkeypatch.setattr(Stopped, "at", at)
     monkeypatch.setattr(running, "Chain", Stopped)
     model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
@@ -212,18 +235,22 @@ def test_an_interrupted_chain_is_kept_as_far_as_it_came_and_the_interrupt_goes_o
     assert model.n_iter_ == at - 1
     assert_array_equal(model.trace_["objective"], whole.trace_["objective"][: at - 1])
     mine, theirs = model._posterior.draws, whole._posterior.draws
-    kept = sum(number < at for number in range(12, 41, 2))
-    assert mine.coupling.shape[0] == max(kept, 1)
-    if kept:
-        assert_array_equal(mine.coupling, theirs.coupling[:kept])
-        assert_array_equal(mine.A, theirs.A[:, :kept])
+    kept = np.array(oracle.sweeps_kept_when_stopped(at - 1, 40, 10, 15))
+    assert mine.coupling.shape[0] == kept.size
+    if at > 1:
+        assert_array_equal(mine.coupling, theirs.coupling[kept - 1])
+        assert_array_equal(mine.A, theirs.A[:, kept - 1])
+        assert_array_equal(mine.unknown, theirs.unknown[kept - 1])
     assert model.complete(seen).shape == seen.shape
-    assert len(model.coupling().answer) == seen.n_asked
+    if kept.size > 1:
+        assert len(model.coupling().answer) == seen.n_asked
+    else:
+        refused(model.coupling, ParameterError, "at least two draws")
     assert bool(model.diagnostics_) == (at > 1)
 
 
 def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch):
-    """Ctrl-C while the factors are drawn, before anything is kept: what is kept is the last whole sweep."""
+    """Ctrl-C while the factors are drawn, in the fifth sweep: what is kept are the last two of four whole ones."""
     draw_rows, calls = chain_module.draw_kernels.draw_rows, []
 
     def interrupted(*arguments):
@@ -238,7 +265,7 @@ def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch
         model.fit(seen)
     monkeypatch.undo()
     assert model.n_iter_ == 4
-    whole = fitted(seen, n_sweeps=4, n_burn=3, n_draws=1, max_iter=20)
+    whole = fitted(seen, n_sweeps=4, n_burn=2, n_draws=2, max_iter=20)
     assert_array_equal(model._posterior.draws.A, whole._posterior.draws.A)
     assert_array_equal(model._posterior.draws.coupling, whole._posterior.draws.coupling)
 
@@ -296,7 +323,7 @@ def test_defaults_are_as_documented():
         "method": "gibbs",
         "loss": "frobenius",
         "balance": "full",
-        "trust": 6.0,
+        "trust": 12.0,
         "n_sweeps": 400,
         "n_burn": 100,
     }

@@ -93,5 +93,6 @@ def test_the_noise_that_was_planted_is_found(runs):
     """A cell's typical deviation, within a quarter."""
     for _, _, _, model in runs:
         draws = model._posterior.draws
-        variances = np.einsum("id,jd->ijd", draws.row_noise, draws.column_noise)
+        rows = draws.scale[:, None] ** 2 * draws.row_noise
+        variances = np.einsum("id,jd->ijd", rows, draws.column_noise)
         assert abs(np.exp(np.log(variances).mean() / 2) / NOISE - 1) < 0.25

@@ -45,11 +45,14 @@ def listed(by, others, copies, size):
     return np.append(0, np.cumsum(counts)), shifted
 
 
-def run(answers, comparisons, alone, *, mean, precision, trust, moves, copies=COPIES, seed=7, rounds=1, start=None):
+def run(
+    answers, comparisons, alone, *, mean, precision, trust, moves, copies=COPIES, seed=7, rounds=1, start=None,
+    lost=None,
+):  # fmt: skip
     """The values of the cells of every copy at the end, and the tokens that each cell holds."""
     size, known = len(mean), len(answers)
     higher, lower = np.array(comparisons, int).reshape(-1, 2).T
-    tokens = np.tile([*answers, *([float(np.mean(answers))] * (size - known))], copies)
+    tokens = np.tile([*answers, *(lost if lost is not None else [float(np.mean(answers))] * (size - known))], copies)
     first = size * np.arange(copies)[:, None]
     cell_of_token = (first + (np.arange(size) if start is None else start)).reshape(-1)
     token_of_cell = np.empty_like(cell_of_token)
@@ -95,7 +98,7 @@ def test_couplings_come_as_often_as_exhaustive_sums_say(case, trust):
 def test_what_is_exactly_distributed_stays_so_after_a_move_or_two(case):
     """A start by the exact probabilities, and few moves: nothing is left to convergence. Trust as it is by default."""
     answers, comparisons, alone = CASES[case]
-    size, trust = len(answers), 6.0
+    size, trust = len(answers), 12.0
     expected = oracle.couplings(answers, **exact(answers, comparisons, alone, trust, size))
     random = np.random.default_rng(0)
     outcomes = np.array([[answers.index(x) for x in values] for values in expected])
@@ -126,6 +129,44 @@ def test_a_lost_answer_is_integrated_over(case):
     assert set(counts) <= set(expected)
     assert oracle.chance_of_a_fit([counts[o] for o in expected], [COPIES * p for p in expected.values()]) > CHANCE
     assert stats.kstest(values[lost], lambda x: np.interp(x, points, below)).pvalue > CHANCE
+
+
+#: Rows of few answers and many lost ones, and little noise: answers, comparisons (disjoint), means, precisions.
+SPARSE = {
+    "one answer, seven cells": ([0.3], [], np.linspace(0.0, 0.6, 7), np.full(7, 400.0)),
+    "far apart": ([0.55], [], np.linspace(0.0, 7.0, 8), np.geomspace(4, 900, 8)),
+    "one answer, compared": ([0.3], [(0, 1), (5, 2), (4, 6)], np.linspace(0.0, 0.6, 7), np.geomspace(100, 900, 7)),
+    "two answers, eight cells": ([0.1, 0.35], [(0, 1), (2, 3)], np.linspace(0.0, 0.7, 8), np.geomspace(900, 50, 8)),
+    "two equal answers": ([0.2, 0.2], [(3, 4)], np.linspace(0.0, 0.5, 6), np.full(6, 200.0)),
+}
+
+
+@pytest.mark.parametrize("case", SPARSE.values(), ids=SPARSE)
+def test_few_answers_find_their_cells_among_many(case):
+    """From the worst start, the answers at the last cells and lost ones at the means of their own: far apart, these are
+    so unlikely elsewhere that no exchange of values as they are would ever be accepted."""
+    answers, pairs, mean, precision = case
+    trust, size, known = 1.5, len(mean), len(answers)
+    start = [*range(size - 1, size - 1 - known, -1), *range(size - known)]
+    how = {"mean": mean, "precision": precision, "trust": trust, "start": start, "lost": mean[: size - known].tolist()}
+    values, held = run(answers, pairs, {}, **how, moves=5, rounds=8)
+    expected = oracle.places_of_few(answers, mean, precision, trust, pairs)
+    places = np.argsort(held, axis=1)[:, :known]
+    counts = Counter(map(tuple, places.tolist()))
+    assert oracle.chance_of_a_fit([counts[o] for o in expected], [COPIES * p for p in expected.values()]) > CHANCE
+    for cell in set(range(size)) - {cell for pair in pairs for cell in pair}:
+        lost = values[held[:, cell] >= known, cell]
+        assert stats.kstest(lost, "norm", (mean[cell], precision[cell] ** -0.5)).pvalue > CHANCE
+
+
+def test_the_places_of_few_agree_with_enumeration():
+    """The oracle of many lost answers against that of one."""
+    answers, pairs, trust = ANSWERS[:3], [(0, 2), (3, 1)], 0.8
+    how = {"mean": MEAN[:4], "precision": PRECISION[:4], "trust": trust}
+    by_grid, _ = oracle.couplings_with_one_lost(answers, comparisons=pairs, alone=[(0, 0)] * 4, **how)
+    for cells, chance in oracle.places_of_few(answers, pairs=pairs, **how).items():
+        values = tuple(dict(zip(cells, answers, strict=True)).get(cell) for cell in range(4))
+        np.testing.assert_allclose(by_grid[values], chance, rtol=5e-3)  # answers may lie inside a step of the grid
 
 
 def test_a_row_of_which_no_answer_is_known_has_normal_values():

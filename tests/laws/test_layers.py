@@ -16,6 +16,7 @@ ROOMS = {
     ("cli",): 9,
     ("studies",): 8,
     ("plots", "report"): 8,
+    ("selection",): 8,
     ("metrics",): 7,
     ("rank",): 7,
     ("estimators",): 6,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from halfseen.cli import accounts, options
+from halfseen.cli import accounts, choosing, options
 from halfseen.cli.app import Command
 
 METHODS = {
@@ -49,9 +49,11 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @click.option(
     "-k",
     "--n-components",
-    type=int,
+    type=choosing.Components(),
     default=None,
-    help="The number of components; by default 10, for the squared methods 50.",
+    metavar="NUMBER|auto|auto:5,10,20",
+    help="The number of components; by default 10, for the squared methods 50. auto chooses it by cells held out; "
+    "after a colon, from which numbers.",
 )
 @click.option("-o", "--output", default="model.hs", show_default=True, type=click.Path(), help="Where the model goes.")
 @options.LOSS
@@ -84,10 +86,11 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 )
 @options.READING
 @options.FITTING
-def command(data: str, method: str, n_components: int | None, output: str, loss: str | float | None, link: str | None,
-            unseen: str | None, levels: list[Any] | None, own_thresholds: str | None, l2: float | None,
-            early_stopping: bool | None, layout: str, columns: Any, header: bool | None, duplicates: str,
-            max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool) -> None:  # fmt: skip
+def command(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
+            link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
+            l2: float | None, early_stopping: bool | None, layout: str, columns: Any, header: bool | None,
+            duplicates: str, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None,
+            quiet: bool) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a CSV, TSV or Parquet file, also gzipped: lines of row, column, value (such as user, item, rating) or a
@@ -96,6 +99,7 @@ def command(data: str, method: str, n_components: int | None, output: str, loss:
     \b
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
     halfseen fit ratings.csv --method squared-ordnmf -k 200 -o model.hs
+    halfseen fit ratings.csv --method ordnmf -k auto -o model.hs
     halfseen fit answers.csv --method ordinal --levels bad,fair,good -o model.hs
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
     """
@@ -107,20 +111,24 @@ def command(data: str, method: str, n_components: int | None, output: str, loss:
     )
     _refuse_strangers(wishes, method)
     wishes |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    ranks = n_components if isinstance(n_components, list) else None
     if method != "rank-one":
-        wishes |= {**options.given(n_components=n_components), "random_state": seed}
+        wishes |= {**options.given(n_components=None if ranks is not None else n_components), "random_state": seed}
     elif n_components not in (None, 1):
-        raise click.UsageError(f"--method rank-one has 1 component, not {n_components}. Use --method nmf.")
+        wanted = choosing.AUTO if ranks is not None else n_components
+        raise click.UsageError(f"--method rank-one has 1 component, not {wanted}. Use --method nmf.")
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **wishes)
     try:
         reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
         observed = halfseen.observe(data, unseen=model.unseen, levels=model._levels_to_read(), **reading)
+        choice = () if ranks is None else choosing.choose(model, observed, ranks, n_jobs, quiet)
         model.fit(observed)
     except KeyboardInterrupt:
         _keep_what_there_is(model, output)
     model.save(output)
     accounts.tell(
         accounts.of_data(data, observed),
+        *choice,
         accounts.of_model(model),
         accounts.of_end(model),
         accounts.of_objective(model),

@@ -38,19 +38,19 @@ def pseudo_observations(seen: Uncoupled, balance: Any, threads: Threads) -> Pseu
 def pseudo_given(seen: Uncoupled, w: Array, balance: Any) -> Pseudo:
     """As `pseudo_observations`, under given w.
 
-        gamma = times / n_U,   gamma+ = wins / n_C+,   gamma- = losses / n_C-,
+        gamma = times / n_U,   gamma+ = (n_i / n_C) wins / n_i+,   gamma- = (n_i / n_C) losses / n_i-,
         z = gamma+ w_1 + gamma- w_2 + (gamma - (gamma+ + gamma-) / 2) lambda           (Eq. 4)
 
-    n_C+ and n_C- are the numbers of comparisons whose higher and whose lower side is known: the paper's n_C if none is
-    unknown. Where w is NaN, no answer is known: the mean of the other questions' w takes its place, and the mean of
-    all answers that of y.
+    Of the n_i comparisons on question i, n_i+ tell their higher side and n_i- their lower one: a question's share is
+    known from all of them, who stands where from those that tell it. With all sides known these are the paper's
+    wins / n_C and losses / n_C. Where w is NaN, no answer is known: the mean of the other questions' w takes its place,
+    and the mean of all answers that of y.
     """
     silent = np.isnan(w[:, 0])
     w = np.where(silent[:, None], w[~silent].mean(axis=0), w)
     wins, losses = seen.wins(), seen.losses()
-    compared = bool(wins.any() or losses.any())
     lambda_ = _one_sided(_checked(balance, w), w, seen, wins, losses)
-    if not (compared or (lambda_ > 0).any()):
+    if not (seen.n_comparisons or (lambda_ > 0).any()):
         raise DataError(
             "Without comparisons, lambda must be above 0 for some question: else every pseudo-observation is 0. Found "
             f'no comparison, and balance={balance!r}. Add comparisons, or use balance="full".'
@@ -59,8 +59,12 @@ def pseudo_given(seen: Uncoupled, w: Array, balance: Any) -> Pseudo:
     def spread(per_question: Array) -> Array:
         return np.repeat(per_question, np.diff(seen.indptr))
 
-    y = spread(w[:, 0] - lambda_ / 2) * wins / max(wins.sum(), 1.0)
-    y += spread(w[:, 1] - lambda_ / 2) * losses / max(losses.sum(), 1.0)
+    share = np.diff(seen.comparison_indptr) / max(seen.n_comparisons, 1)
+    row = seen.row_of_cell()
+    y = np.zeros(wins.size)
+    for of_side, times_there in ((w[:, 0], wins), (w[:, 1], losses)):
+        told = np.maximum(np.bincount(row, times_there, minlength=share.size), 1.0)
+        y += spread((of_side - lambda_ / 2) * share / told) * times_there
     y *= y.size if seen.times is None else seen.times.sum() / seen.times
     y += spread(lambda_)
     y[spread(silent)] = seen.answers.mean()
@@ -73,6 +77,8 @@ def _checked(balance: Any, w: Array) -> Array:
         asked: Array = BALANCES[balance] * w.sum(axis=1)
         return asked
     must = f"balance must be one of {', '.join(map(repr, BALANCES))}, a finite number, or one for each question."
+    if balance is None:
+        raise ParameterError(f"{must} Found None. Choose one of these.")
     try:
         numbers = np.asarray(balance, dtype=np.float64)
     except (TypeError, ValueError):

@@ -40,7 +40,7 @@ def is_number(field: Any) -> bool:
     """Whether a field is a number that is not missing."""
     try:
         return not is_missing(field) and number(field) is not None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return False
 
 
@@ -49,7 +49,7 @@ def numbers(fields: Sequence[Any]) -> np.ndarray:
     try:
         if "_" not in "".join(fields):
             return np.array(list(map(float, fields)))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         pass  # some are missing or no numbers: the careful way tells which
     return np.array([_number_at(position, field) for position, field in enumerate(fields)], dtype=np.float64)
 
@@ -57,7 +57,7 @@ def numbers(fields: Sequence[Any]) -> np.ndarray:
 def _number_at(position: int, field: Any) -> float:
     try:
         return number(field)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):  # the last for whole numbers beyond all floats
         raise NotANumber(position, field) from None
 
 

@@ -25,7 +25,7 @@ def positions(model: Any, wanted: Any, side: str) -> Array:
     size = len(model.W_ if side == "row" else model.H_)
     if len(wanted) == 0:
         return np.empty(0, np.int64)
-    return _in_range(wanted, size, side) if labels is None else _looked_up(model, wanted, labels, side)
+    return _in_range(model, wanted, size, side) if labels is None else _looked_up(model, wanted, labels, side)
 
 
 def labels_at(model: Any, places: Array, side: str) -> Array:
@@ -48,7 +48,7 @@ def pair_positions(model: Any, rows: Any, cols: Any) -> tuple[Array, Array]:
     return u, i
 
 
-def _in_range(wanted: Any, size: int, side: str) -> Array:
+def _in_range(model: Any, wanted: Any, size: int, side: str) -> Array:
     wanted = np.asarray(wanted)
     if wanted.dtype.kind not in "iu":
         raise DataError(
@@ -59,7 +59,7 @@ def _in_range(wanted: Any, size: int, side: str) -> Array:
     if outside.size:
         raise DataError(
             f"Positions of {side}s must be 0 to {size - 1}. Found {wanted.reshape(-1)[outside[0]]} "
-            f"({outside.size} outside in all). For a new {side}, fit again{_or_fold_in(side)}."
+            f"({outside.size} outside in all). For a new {side}, fit again{_or_fold_in(model, side)}."
         )
     return wanted.astype(np.int64)
 
@@ -77,7 +77,7 @@ def _looked_up(model: Any, wanted: Any, labels: Array, side: str) -> Array:
         raise DataError(
             f"A {side} must be one of the {len(position_of)} {side}s that were fitted. Found {quoted(first)} "
             f"({unknown.size} unknown in all). {_hint(first, labels, position_of)}"
-            f"For a new {side}, fit again{_or_fold_in(side)}."
+            f"For a new {side}, fit again{_or_fold_in(model, side)}."
         )
     return found
 
@@ -110,5 +110,6 @@ def _index(model: Any, labels: Array, side: str) -> dict[Any, int]:
     return index
 
 
-def _or_fold_in(side: str) -> str:
-    return ", or pass its history (a dict from columns to values)" if side == "row" else ""
+def _or_fold_in(model: Any, side: str) -> str:
+    can = side == "row" and hasattr(model, "transform")
+    return ", or pass its history (a dict from columns to values)" if can else ""

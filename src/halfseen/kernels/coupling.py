@@ -48,37 +48,42 @@ def couple(
             other = _partner(one, size, streams.uniform(stream), stream)
             if other < 0 or other >= size:
                 continue
-            one, other = first + one, first + other
-            low, high = tokens[one], tokens[other]
-            if low == high:
+            one, other = first + min(one, other), first + max(one, other)
+            if tokens[one] == tokens[other] or one >= answers_end:
                 continue
-            # At cell a `low` gives way to `high`, at cell b `high` to `low`.
+            # Cells a and b exchange their tokens; an unknown one (the other, if any) takes a new value where it goes,
+            # whose density is that of its proposal, so that only the answer's counts.
             a, b = cell_of_token[one], cell_of_token[other]
-            gain = 0.5 * (
-                precision[a] * ((low - mean[a]) ** 2 - (high - mean[a]) ** 2)
-                + precision[b] * ((high - mean[b]) ** 2 - (low - mean[b]) ** 2)
-            )
+            old_a, old_b, new_b = tokens[one], tokens[other], tokens[one]
+            gain = 0.5 * (precision[a] * (old_a - mean[a]) ** 2 - precision[b] * (new_b - mean[b]) ** 2)
+            if other < answers_end:
+                new_a = old_b
+                gain += 0.5 * (precision[b] * (old_b - mean[b]) ** 2 - precision[a] * (new_a - mean[a]) ** 2)
+            else:
+                new_a = mean[a] + streams.normal(stream) / np.sqrt(precision[a])
+                gain += 0.5 * (np.log(precision[b]) - np.log(precision[a]))
             broken = 0
-            for cell, old, new, besides in ((a, low, high, b), (b, high, low, a)):
+            for cell, old, new, besides in ((a, old_a, new_a, b), (b, old_b, new_b, a)):
                 for p in range(beaten_links[cell], beaten_links[cell + 1]):
                     of_other = tokens[token_of_cell[beaten[p]]]
                     if beaten[p] != besides:
                         broken += (new < of_other) - (old < of_other)
                     else:  # the other one changes too; met from both sides, and counted from one
-                        broken += (new < old) - (old < new) if cell == a else 0
+                        broken += (new_a < new_b) - (old_a < old_b) if cell == a else 0
                 for p in range(beater_links[cell], beater_links[cell + 1]):
                     of_other = tokens[token_of_cell[beaters[p]]]
                     if beaters[p] != besides:
                         broken += (new > of_other) - (old > of_other)
                     else:
-                        broken += (new > old) - (old > new) if cell == a else 0
+                        broken += (new_a > new_b) - (old_a > old_b) if cell == a else 0
             gain -= trust * broken
-            for cell, old, new in ((a, low, high), (b, high, low)):
+            for cell, old, new in ((a, old_a, new_a), (b, old_b, new_b)):
                 if alone[cell, 0] + alone[cell, 1] > 0:
                     gain += _alone_gain(alone, cell, old, new, tokens, first, answers_end)
             if gain >= 0 or streams.uniform(stream) < np.exp(gain):
                 cell_of_token[one], cell_of_token[other] = b, a
                 token_of_cell[a], token_of_cell[b] = other, one
+                tokens[other] = new_a
         for token in range(answers_end, first + size):
             cell = cell_of_token[token]
             old, new = tokens[token], mean[cell] + streams.normal(stream) / np.sqrt(precision[cell])

@@ -12,6 +12,9 @@ from halfseen.plots.axes import BLUE, GREY, ORANGE, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+#: Metrics of which less is better.
+_LOSSES = ("divergence", "rmse", "mae")
+
 
 def rank_curve(search: Any, *, ax: Axes | None = None) -> Axes:
     """The mean score on held-out cells by the number of components, with its standard error; the one chosen is marked.
@@ -44,5 +47,6 @@ def rank_curve(search: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _named(search: Any) -> str:
+    """The metric; losses are drawn as the search compares them, with a minus."""
     metric = getattr(search, "metric_", search.metric)
-    return str(getattr(metric, "__name__", metric))
+    return f"minus {metric}" if metric in _LOSSES else str(getattr(metric, "__name__", metric))

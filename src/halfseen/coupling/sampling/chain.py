@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincc, gammainccinv
 
 from halfseen.arrays import Array
 from halfseen.coupling.sampling.hyper import drawn_normal
@@ -18,10 +19,13 @@ from halfseen.kernels import draws as draw_kernels
 #: Blocks of rows a thread: two, for one may take longer than another. A block has at least so many cells. No sum goes
 #: over blocks, so the draws do not know them.
 BLOCKS_PER_THREAD, LEAST_CELLS = 2, 1 << 9
-#: Inverse-gamma priors of the noise: of rows IG(2, 2), of columns IG(3, 3 s0) around a common s0 ~ Gamma(1, 1).
+#: Inverse-gamma priors of the noise: of rows IG(2, 2), of columns IG(3, 3 s0) around a common s0 ~ Gamma(1, 1), cut off
+#: below the layout's `least_noise`: else, where couplings can be found that fit exactly, all noise would go to 0.
 ROW_SHAPE = ROW_SCALE = 2.0
 COLUMN_SHAPE = 3.0
 COMMON_SHAPE = COMMON_RATE = 1.0
+#: Below this share of a distribution, its tail is drawn from by itself.
+_SHALLOW = 1e-8
 
 
 class Noise(NamedTuple):
@@ -103,7 +107,7 @@ class Chain:
     def _draw_couplings(self, moves: int) -> None:
         layout = self.layout
         seed = int(self.random.integers(2**63))
-        precision = 1 / (self.noise.rows[layout.row_of_cell] * self.noise.columns[layout.rows.indices])
+        precision = 1 / self.variance()
 
         def block(part: Block) -> None:
             rows, _, _ = part
@@ -151,14 +155,17 @@ class Chain:
         sums = np.bincount(column, squares / of_rows[row], minlength=m)
         shape = COLUMN_SHAPE + np.diff(layout.columns.indptr) / 2
         of_columns = _inverse_gamma(shape, COLUMN_SHAPE * self.noise.common + sums / 2, self.random)
-        rate = COMMON_RATE + COLUMN_SHAPE * np.sum(1 / of_columns)
-        common = self.random.standard_gamma(COMMON_SHAPE + COLUMN_SHAPE * m) / rate
-        self.noise = Noise(of_rows, of_columns, float(common))
+        rate = COMMON_RATE + COLUMN_SHAPE * float(np.sum(1 / of_columns))
+        common = _gamma_above(layout.least_noise, COMMON_SHAPE + COLUMN_SHAPE * m, rate, self.random)
+        self.noise = Noise(of_rows, of_columns, common)
 
-    def log_likelihood(self) -> float:
+    def variance(self) -> Array:
+        """rho_i s_j^2 at every cell."""
+        variance: Array = self.noise.rows[self.layout.row_of_cell] * self.noise.columns[self.layout.rows.indices]
+        return variance
+
+    def log_likelihood(self, variance: Array) -> float:
         """sum over cells of  log N(x | a_i . b_j, rho_i s_j^2)."""
-        layout = self.layout
-        variance = self.noise.rows[layout.row_of_cell] * self.noise.columns[layout.rows.indices]
         return float(-0.5 * np.sum((self.x - self.mean) ** 2 / variance + np.log(2 * np.pi * variance)))
 
     def violations(self) -> int:
@@ -171,3 +178,17 @@ class Chain:
 
 def _inverse_gamma(shape: Array, scale: Array, random: np.random.Generator) -> Array:
     return scale / random.standard_gamma(shape)
+
+
+def _gamma_above(least: float, shape: float, rate: float, random: np.random.Generator) -> float:
+    """A draw of Gamma(shape, rate) above `least`: by its distribution function or, deep in the tail, where that has no
+    digits left, by steps along the tail's own exponential, which it all but is there."""
+    above = float(gammaincc(shape, least * rate))
+    if above > _SHALLOW:
+        return max(least, float(gammainccinv(shape, above * random.random())) / rate)
+    while True:
+        # Beyond the mode the density falls at least as fast as exp(-slope x): proposals by that, accepted by the rest.
+        slope = rate - (shape - 1) / least
+        step = random.standard_exponential() / slope
+        if np.log(random.random()) <= (shape - 1) * (np.log1p(step / least) - step / least):
+            return least + float(step)

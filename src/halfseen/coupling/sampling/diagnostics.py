@@ -20,11 +20,14 @@ def mixing(draws: Array) -> Mixing:
 
     The chain is cut into two halves of n draws. With W the mean of their variances and B = n times the variance of
     their means, r_hat^2 = (n - 1) / n + B / (n W). The autocorrelations, from both halves' variograms, are summed in
-    pairs as long as a pair's sum stays positive. A quantity that never moved has mixed as well as can be.
+    pairs as long as a pair's sum stays positive. A quantity that never moved has mixed as well as can be; of fewer than
+    four draws nothing can be said: NaN.
     """
     n = draws.size // 2
     halves = draws[: 2 * n].reshape(2, n)
-    if n < 2 or np.ptp(draws) == 0:
+    if n < 2:
+        return Mixing(float(draws.mean()), np.nan, np.nan)
+    if np.ptp(draws) == 0:
         return Mixing(float(draws.mean()), 1.0, float(draws.size))
     within = float(halves.var(axis=1, ddof=1).mean())
     overall = (n - 1) / n * within + float(halves.mean(axis=1).var(ddof=1))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.coupling.sampling.units import Units, units_of
+from halfseen.coupling.sampling.units import Units, least_noise, units_of
 from halfseen.data.uncoupled import Uncoupled
 
 
@@ -50,6 +50,7 @@ class Layout:
     asked: Array
     n_respondents: int
     units: Units
+    least_noise: float
 
     @classmethod
     def of(cls, seen: Uncoupled, scale: str = "all") -> Layout:
@@ -74,7 +75,7 @@ class Layout:
         return cls(
             rows, _by_columns(rows, seen.n_respondents + unknown.size), answers, tokens,
             *_links(seen, place_of_cell, indptr[-1]), _alone(seen, place_of_cell, indptr[-1]), place_of_cell,
-            seen.n_respondents, units,
+            seen.n_respondents, units, least_noise(seen, units),
         )  # fmt: skip
 
     @property

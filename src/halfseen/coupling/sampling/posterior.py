@@ -19,9 +19,9 @@ _HALVINGS = 44
 class Draws(NamedTuple):
     """What is kept of a chain, d draws of it, in the units of the answers.
 
-    The mean of cell (i, j) in draw d is centre[i] + <A[i, d], B[j, d]>, its variance is
-    row_noise[i, d] * column_noise[j, d]. `coupling[d, c]` is the token of asked cell c, numbered inside its question:
-    an answer, or beyond the answers an unknown one, whose value is unknown[d, unknown_indptr[i] + ...].
+    The mean of cell (i, j) in draw d is centre[i] + scale[i] <A[i, d], B[j, d]>, its deviation is
+    scale[i] sqrt(row_noise[i, d] * column_noise[j, d]). `coupling[d, c]` is the token of asked cell c, numbered inside
+    its question: an answer, or beyond the answers an unknown one, whose value is unknown[d, unknown_indptr[i] + ...].
     """
 
     A: Array
@@ -32,6 +32,7 @@ class Draws(NamedTuple):
     unknown: Array
     unknown_indptr: Array
     centre: Array
+    scale: Array
 
 
 class Likeliest(NamedTuple):
@@ -55,7 +56,7 @@ class SampledCoupling:
         draws, out = self.draws, np.empty(rows.size)
         for part in self._parts(rows.size):
             dots = np.einsum("pdk,pdk->p", draws.A[rows[part]], draws.B[columns[part]], dtype=np.float64)
-            out[part] = draws.centre[rows[part]] + dots / len(draws.coupling)
+            out[part] = draws.centre[rows[part]] + draws.scale[rows[part]] * dots / len(draws.coupling)
             asked = np.flatnonzero(cells[part] >= 0)
             out[part][asked] = self._values(cells[part][asked]).mean(axis=0)
         return out
@@ -66,33 +67,31 @@ class SampledCoupling:
         total = np.zeros((len(A), len(B)))
         for draw in range(A.shape[1]):
             total += A[:, draw].astype(np.float64) @ B[:, draw].T.astype(np.float64)
-        means: Array = self.draws.centre[:, None] + total / A.shape[1]
+        means: Array = self.draws.centre[:, None] + self.draws.scale[:, None] * total / A.shape[1]
         return means
 
     def quantiles_at(self, rows: Array, columns: Array, cells: Array, shares: tuple[float, ...]) -> list[Array]:
         """Of the value at each pair: of the answers drawn where it was asked, else of the mixture of normals."""
         out = [np.empty(rows.size) for _ in shares]
         for part in self._parts(rows.size):
-            here = rows[part], columns[part]
-            asked = np.flatnonzero(cells[part] >= 0)
+            asked, others = np.flatnonzero(cells[part] >= 0), np.flatnonzero(cells[part] < 0)
             values = np.sort(self._values(cells[part][asked]), axis=0)
             for found, share in zip(out, shares, strict=True):
-                found[part] = self._mixture_quantiles(*here, share)
+                found[part][others] = self._mixture_quantiles(rows[part][others], columns[part][others], share)
                 found[part][asked] = values[outward(share, len(values))]
         return out
 
     def _mixture_quantiles(self, rows: Array, columns: Array, share: float) -> Array:
         """x with  mean over draws of Phi((x - mean) / deviation) = share, by halving."""
         draws = self.draws
-        dots = np.einsum("pdk,pdk->pd", draws.A[rows], draws.B[columns], dtype=np.float64)
-        means = draws.centre[rows][:, None] + dots
+        means = np.einsum("pdk,pdk->pd", draws.A[rows], draws.B[columns], dtype=np.float64)
         deviations = np.sqrt(draws.row_noise[rows].astype(np.float64) * draws.column_noise[columns])
         low, high = (means - 10 * deviations).min(axis=1), (means + 10 * deviations).max(axis=1)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             below = ndtr((middle[:, None] - means) / deviations).mean(axis=1) < share
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        quantiles: Array = (low + high) / 2
+        quantiles: Array = draws.centre[rows] + draws.scale[rows] * (low + high) / 2
         return quantiles
 
     def likeliest(self) -> Likeliest:

@@ -63,7 +63,7 @@ def sample(
     threads: Threads,
     watch: Watch | None = None,
 ) -> Sampled:
-    """Run a chain as planned. Ctrl-C ends it with what was kept so far, or its last sweep."""
+    """Run a chain as planned. Ctrl-C ends it with draws of its second half."""
     keeper = _Keeper(layout, plan)
     status = Status.SAMPLED
     chain = Chain(layout, n_components, trust, random, threads)
@@ -80,7 +80,7 @@ def sample(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     trace, mixed = keeper.trace(), keeper.mixed()
-    if status is Status.SAMPLED and any(mixed[name].r_hat > LARGEST_R_HAT for name in DECIDING):
+    if status is Status.SAMPLED and not all(mixed[name].r_hat <= LARGEST_R_HAT for name in DECIDING):
         status = Status.UNMIXED
     return Sampled(keeper.draws(), trace, mixed, status)
 
@@ -92,6 +92,8 @@ class _Keeper:
         self._layout, self._plan = layout, plan
         self._wanted = set(plan.kept().tolist())
         self._kept: list[tuple[Array, ...]] = []
+        self._spread: dict[int, tuple[Array, ...]] = {}
+        self._stride = 1
         self._told: dict[str, list[float]] = {"objective": [], "violated": [], "noise": [], "spread": [], "seconds": []}
         self._started = perf_counter()
         self._watched = np.unique(np.linspace(0, layout.n_cells - 1, WATCHED_CELLS).astype(np.int64))
@@ -99,20 +101,32 @@ class _Keeper:
 
     def take(self, number: int, chain: Chain) -> float:
         """Note a sweep; returns its log-likelihood."""
-        fit = chain.log_likelihood()
-        told = (fit, chain.violations(), np.sqrt(chain.noise.common), chain.mean.std())
+        variance = chain.variance()
+        fit = chain.log_likelihood(variance)
+        told = (fit, chain.violations(), np.sqrt(variance.mean()), chain.mean.std())
         for name, value in zip(self._told, (*told, perf_counter() - self._started), strict=True):
             self._told[name].append(float(value))
         self._predicted.append(self._layout.told(chain.mean[self._watched], self._watched))
-        if number in self._wanted:
-            self._kept.append(self._copied(chain))
-        elif not self._kept:
-            self._last = self._copied(chain)
+        self._keep(number, chain)
         return fit
+
+    def _keep(self, number: int, chain: Chain) -> None:
+        """Those planned, and, should the chain be stopped before its end, some of all sweeps, evenly spread."""
+        is_wanted, is_turn = number in self._wanted, number % self._stride == 0
+        if not (is_wanted or is_turn):
+            return
+        copy = self._copied(chain)
+        if is_wanted:
+            self._kept.append(copy)
+        if is_turn:
+            self._spread[number] = copy
+        if len(self._spread) > self._plan.draws:
+            self._stride *= 2
+            self._spread = {one: kept for one, kept in self._spread.items() if one % self._stride == 0}
 
     def begin(self, chain: Chain) -> None:
         """Note the chain before its first sweep."""
-        self._last = self._copied(chain)
+        self._first = self._copied(chain)
 
     def _copied(self, chain: Chain) -> tuple[Array, ...]:
         layout, n_respondents = self._layout, self._layout.n_respondents
@@ -121,18 +135,24 @@ class _Keeper:
         small = (chain.A, chain.B[:n_respondents], chain.noise.rows, chain.noise.columns[:n_respondents])
         return (*(array.astype(np.float32) for array in small), coupling, chain.tokens[~layout.is_answer])
 
+    def _best_kept(self) -> list[tuple[Array, ...]]:
+        """Those planned or, of a chain that was stopped, more from its second half at least; else its start."""
+        sweeps = len(self._predicted)
+        if sweeps == self._plan.sweeps:
+            return self._kept
+        start = min(self._plan.burn, sweeps // 2)
+        late = [copy for number, copy in self._spread.items() if number > start]
+        return max(self._kept, late, key=len) or [self._first]
+
     def draws(self) -> Draws:
-        """All that was kept, else the last whole sweep, in the units of the answers."""
+        """What was kept, in the units of the answers."""
         layout = self._layout
-        A, B, row_noise, column_noise, coupling, unknown = zip(*(self._kept or [self._last]), strict=True)
-        self._kept = []
+        A, B, row_noise, column_noise, coupling, unknown = zip(*self._best_kept(), strict=True)
         lacking = np.diff(layout.rows.indptr) - layout.known
-        scale = layout.units.scale.astype(np.float32)[:, None]
         return Draws(
-            np.stack(A, axis=1) * scale[..., None], np.stack(B, axis=1),
-            np.stack(row_noise, axis=1) * scale**2, np.stack(column_noise, axis=1),
+            np.stack(A, axis=1), np.stack(B, axis=1), np.stack(row_noise, axis=1), np.stack(column_noise, axis=1),
             np.stack(coupling), layout.told(np.stack(unknown), np.flatnonzero(~layout.is_answer)),
-            np.append(0, np.cumsum(lacking)), layout.units.centre,
+            np.append(0, np.cumsum(lacking)), *layout.units,
         )  # fmt: skip
 
     def trace(self) -> dict[str, Array]:
@@ -152,4 +172,6 @@ class _Keeper:
         start = self._plan.burn if sweeps > self._plan.burn else 0
         of_cells = [mixing(draws) for draws in np.array(self._predicted[start:]).T]
         of_sweeps = {name: mixing(np.array(self._told[key][start:])) for name, key in names.items()}
-        return {"predicted cells": Mixing(*np.median(of_cells, axis=0).tolist()), **of_sweeps}
+        means, r_hats, effective = np.transpose(of_cells)
+        worse = Mixing(float(means.mean()), float(np.quantile(r_hats, 0.9)), float(np.quantile(effective, 0.1)))
+        return {"predicted cells": worse, **of_sweeps}

@@ -12,6 +12,10 @@ SCALES = ("auto", "all", "question")
 _FEWEST_ANSWERS = 5
 #: Where deviations of questions differ by more than this (their 95 % and 5 % quantiles), they are in different units.
 _FAR_APART = 10.0
+#: Relative to its mean, a smaller deviation of a question's answers is rounding.
+_ROUNDING = 1e-12
+#: The least variance of noise in any units.
+LEAST_VARIANCE = 1e-4
 
 
 class Units(NamedTuple):
@@ -30,20 +34,32 @@ def units_of(seen: Uncoupled, scale: str) -> Units:
     counts = np.diff(seen.answer_indptr)
     row = np.repeat(np.arange(counts.size), counts)
     mean, deviation = float(seen.answers.mean()), float(seen.answers.std()) if np.ptp(seen.answers) > 0 else 1.0
-    means = np.bincount(row, seen.answers, minlength=counts.size) / np.maximum(counts, 1)
+    means = np.where(counts > 0, np.bincount(row, seen.answers, minlength=counts.size) / np.maximum(counts, 1), mean)
     squares = np.bincount(row, (seen.answers - means[row]) ** 2, minlength=counts.size)
     deviations = np.sqrt(squares / np.maximum(counts, 1))
-    if scale == "all" or (scale == "auto" and not _far_apart(deviations[counts >= _FEWEST_ANSWERS])):
+    is_even = deviations <= _ROUNDING * np.abs(means)
+    if scale == "all" or (scale == "auto" and not _far_apart(deviations[(counts >= _FEWEST_ANSWERS) & ~is_even])):
         return Units(np.full(counts.size, mean), np.full(counts.size, deviation))
-    means = np.where(counts > 0, means, mean)
-    # A question whose answers are all the same has no deviation: its size will do.
-    is_even = deviations <= 1e-12 * np.abs(means)
-    return Units(means, np.where(is_even, np.where(means == 0, deviation, np.abs(means)), deviations))
+    # A question whose answers are all the same has no deviation: its size will do; without answers, all answers'.
+    sizes = np.where((means == 0) | (counts == 0), deviation, np.abs(means))
+    return Units(means, np.where(is_even, sizes, deviations))
 
 
 def _far_apart(deviations: Array) -> bool:
-    spread = deviations[deviations > 0]
-    if spread.size < 2:
+    if deviations.size < 2:
         return False
-    low, high = np.quantile(spread, (0.05, 0.95))
+    low, high = np.quantile(deviations, (0.05, 0.95))
     return bool(high > _FAR_APART * low)
+
+
+def least_noise(seen: Uncoupled, units: Units) -> float:
+    """What the columns' variances are drawn to at least, in these units: the variance of rounding, a twelfth of the
+    squared step between answers (the median over questions of the smallest step of each), and no less than 1e-4."""
+    steps = np.diff(seen.answers)
+    row = np.repeat(np.arange(units.scale.size), np.diff(seen.answer_indptr))
+    inside = (row[1:] == row[:-1]) & (steps > 0)
+    smallest = np.full(units.scale.size, np.inf)
+    np.minimum.at(smallest, row[1:][inside], steps[inside])
+    known = np.isfinite(smallest)
+    rounding = float(np.median(smallest[known] / units.scale[known])) ** 2 / 12 if known.any() else 0.0
+    return max(rounding, LEAST_VARIANCE)

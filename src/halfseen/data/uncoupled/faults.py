@@ -35,7 +35,8 @@ class Fault(NamedTuple):
     def refusal(self) -> DataError:
         noun, one, _, remedy = LEFT_OUT[self.name]
         return DataError(
-            f"Answers and comparisons must speak of what was asked. Found {'an' if noun == 'answer' else 'a'} {noun} "
+            "Answers and comparisons must speak of what was asked, and compare two people. "
+            f"Found {'an' if noun == 'answer' else 'a'} {noun} "
             f'{one}, {self.place(self.first)}. {remedy}, or have it left out and told: faults="report".'
         )
 

@@ -16,7 +16,7 @@ from halfseen.data.uncoupled.collecting import collected
 from halfseen.data.uncoupled.lists import read_lists
 from halfseen.data.uncoupled.reckoning import Collection
 from halfseen.data.uncoupled.uncoupling import taken_apart
-from halfseen.errors import DataWarning
+from halfseen.errors import DataWarning, ParameterError
 
 RULES = {"questions_are": one_of("rows", "columns"), "faults": one_of("report", "refuse")}
 
@@ -100,7 +100,7 @@ class Uncoupled:
         checked = {"n_comparisons": n_comparisons, "questions_are": questions_are}
         check_parameters(checked, {"n_comparisons": whole(0), "questions_are": RULES["questions_are"]})
         self = cls.__new__(cls)
-        rng = np.random.default_rng(random_state)
+        rng = _generator(random_state)
         self._settle(taken_apart(observe(X, unseen=None), n_comparisons, rng, questions_are), questions_are)
         return self
 
@@ -172,3 +172,13 @@ class Uncoupled:
             f"Uncoupled({self.n_questions} questions x {self.n_respondents} respondents, {self.n_asked} cells asked, "
             f"{self.n_answers} answers, {self.n_comparisons} comparisons, questions_are={self.questions_are!r}{labels})"
         )
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "random_state must be None, a whole number of at least 0, several of them, or a random generator. "
+            f"Found {random_state!r}. Use 0 for draws that can be repeated."
+        ) from None

@@ -78,7 +78,7 @@ def _check_draws(draws: Draws, n: int, m: int, cells: int) -> None:
     wanted = {
         "A": (n, count, k), "B": (m, count, k), "row_noise": (n, count), "column_noise": (m, count),
         "coupling": (count, cells), "unknown": (count, int(draws.unknown_indptr[-1])), "unknown_indptr": (n + 1,),
-        "centre": (n,),
+        "centre": (n,), "scale": (n,),
     }  # fmt: skip
     for name, shape in wanted.items():
         if getattr(draws, name).shape != shape:

@@ -29,7 +29,7 @@ MOST_CELLS_AT_ONCE = 1 << 24
 def by_sampling(model: Any, seen: Uncoupled) -> Found:
     """ "gibbs": couplings and factors sampled together; where nobody was compared, every coupling is as good."""
     if seen.n_comparisons == 0:
-        return _without_comparisons(seen)
+        return _without_comparisons(seen, model.n_components)
     from halfseen.coupling.sampling.running import Plan, sample
 
     random = np.random.default_rng(check_random_state(model.random_state).randint(2**31, size=4))
@@ -45,7 +45,7 @@ def by_sampling(model: Any, seen: Uncoupled) -> Found:
     return Found(fit.rows, fit.columns, sampled.trace, status, n_clipped, posterior, {"diagnostics_": sampled.mixing})
 
 
-def _without_comparisons(seen: Uncoupled) -> Found:
+def _without_comparisons(seen: Uncoupled, n_components: int) -> Found:
     warnings.warn(
         "Comparisons should tell whose an answer may be. Found none. Every cell gets the mean of its question's "
         "answers, and an interval that holds most of them. Collect comparisons to learn more.",
@@ -54,10 +54,11 @@ def _without_comparisons(seen: Uncoupled) -> Found:
     )
     posterior = Asked.in_(seen).any_coupling(seen.answers, seen.answer_indptr)
     means = np.maximum(posterior.row_means, 0.0)[:, None]
-    factors = PointFactor(means), PointFactor(np.ones((seen.n_respondents, 1)))
+    equal_parts = np.full((1, n_components), 1 / n_components)
+    factors = PointFactor(means * equal_parts), PointFactor(np.ones((seen.n_respondents, n_components)))
     trace = {"objective": np.empty(0), "seconds": np.empty(0)}
     n_clipped = int((posterior.row_means < 0).sum()) * seen.n_respondents
-    return Found(*factors, trace, Status.CONVERGED, n_clipped, posterior, {"diagnostics_": {}})
+    return Found(*factors, trace, Status.DIRECT, n_clipped, posterior, {"diagnostics_": {}})
 
 
 def _non_negative(model: Any, seen: Uncoupled, engine: Engine, posterior: SampledCoupling) -> tuple[Fit, int]:

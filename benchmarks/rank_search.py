@@ -1,0 +1,82 @@
+"""Choosing the number of components: RankSearch on planted ranks, and warm starts beside fits from scratch
+
+Ten matrices of 300 x 200 for each model, two of each rank from 2 to 6, ranks 1 to 10 tried on 5 folds: counts with half
+of the cells missing for WeightedNMF, sparse counts and sparse levels of which only those above 0 are seen for the other
+two. "Warm" lets each rank start from the factors of the one before, "cold" fits each from scratch, on the same folds.
+Seconds are of the processor, over all fits and scores, all ten cases together. Below, real ratings, if the data folder
+has them.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.measuring import seconds_of, table
+from halfseen import OrdNMF, PoissonFactorization, RankSearch, WeightedNMF
+from halfseen.data.datasets import load_ratings
+from halfseen.errors import DataError
+from tests.selection.data import counts, holed_counts, stars
+
+MODELS: tuple[tuple[Any, Callable[..., Any]], ...] = (
+    (WeightedNMF(), holed_counts),
+    (PoissonFactorization(), counts),
+    (OrdNMF(), stars),
+)
+CASES = [(k, seed) for k in range(2, 7) for seed in (100, 200)]
+
+
+def run() -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return [*_planted(), "", *_real()]
+
+
+def _planted() -> list[str]:
+    rows = []
+    for model, data in MODELS:
+        matrices = [data(k, seed + k, n=300, m=200) for k, seed in CASES]
+        (warm, warm_seconds), (cold, cold_seconds) = (
+            _searched(_search(model, range(1, 11), warm), matrices) for warm in (True, False)
+        )
+        found = (f"**{_hits(warm)} of 10**", f"{_hits(cold)} of 10")
+        times = (f"{warm_seconds:.0f}", f"{cold_seconds:.0f}", f"**{warm_seconds / cold_seconds:.2f}**")
+        rows.append((type(model).__name__, *found, *times))
+    header = ("model", "planted rank found, warm", "cold", "warm, s", "cold, s", "warm, of cold")
+    return table(header, rows)
+
+
+def _search(model: Any, ranks: Any, warm: bool) -> RankSearch:
+    return RankSearch(model, ranks, warm=warm, refit=False, random_state=0, n_jobs=2)
+
+
+def _searched(search: RankSearch, matrices: list[Any]) -> tuple[list[RankSearch], float]:
+    """A search of each matrix, and the seconds of all."""
+    searches: list[RankSearch] = []
+    seconds = seconds_of(lambda: searches.extend(clone(search).fit(X) for X in matrices))
+    return searches, seconds.cpu
+
+
+def _hits(searches: list[RankSearch]) -> int:
+    return sum(search.best_n_components_ == k for search, (k, _) in zip(searches, CASES, strict=True))
+
+
+def _real() -> list[str]:
+    try:
+        ratings = replace(load_ratings("movielens-100k"), unseen="zero")
+    except DataError:
+        return []
+    ranks, rows = [5, 10, 20, 50, 100], []
+    for model in (PoissonFactorization(), OrdNMF()):
+        for warm in (True, False):
+            (search,), seconds = _searched(_search(model, ranks, warm), [ratings])
+            means = " / ".join(f"{mean:.4f}" for mean in search.results_["mean"])
+            error = float(np.max(search.results_["standard_error"]))
+            name = f"{type(model).__name__}, {'warm' if warm else 'cold'}"
+            rows.append((name, search.best_n_components_, means, f"{error:.4f}", f"{seconds:.0f}"))
+    header = ("MovieLens 100K", "chosen", "NDCG@100 at 5 / 10 / 20 / 50 / 100", "largest standard error", "s")
+    return table(header, rows)

@@ -1,0 +1,129 @@
+"""A report of a fitted model."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from halfseen import checks
+from halfseen.data.drafts import moved_when_whole
+from halfseen.errors import DataError, HalfseenError
+from halfseen.plots.axes import shown
+from halfseen.plots.parts import n_components
+from halfseen.report.blocks import Section, Table, counted
+from halfseen.report.examples import completions, recommendations
+from halfseen.report.fit import how_it_went
+from halfseen.report.known import Known
+from halfseen.report.levels import drawn_data, where_levels_begin
+from halfseen.report.parts import what_was_found
+from halfseen.report.quality import how_good
+from halfseen.report.rendering import number, rendered
+from halfseen.report.seen import what_was_seen
+from halfseen.report.uncoupled import whose_answers
+
+_RULES = {"top": checks.whole(1), "k": checks.whole(1)}
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """One page of HTML that needs nothing else: no network, no other file. A notebook shows it."""
+
+    title: str
+    html: str
+
+    def save(self, path: Any) -> None:
+        """Write the page to a file, whole or not at all."""
+        path = Path(path)
+        try:
+            with moved_when_whole(path) as draft:
+                draft.write_text(self.html, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise DataError(
+                "The folder of a report must exist and be writable, with room enough. Could not write "
+                f"{str(path)!r}: {error.strerror or error}. Choose another place; nothing was left there."
+            ) from None
+
+    def _repr_html_(self) -> str:
+        """A frame of its own, so that the styles of a notebook and of the page leave each other alone."""
+        return f'<iframe title="{html.escape(self.title)}" srcdoc="{html.escape(self.html)}" width="100%" height="720">'
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.html.encode('utf-8')):,} bytes)"
+
+
+def check_tools() -> None:
+    """Refuse to begin without what pictures are drawn with and pages are made with."""
+    for name in ("matplotlib", "jinja2"):
+        try:
+            import_module(name)
+        except ImportError:
+            raise HalfseenError(
+                f'A report needs {name}. It is not installed. Install it: pip install "halfseen[report]".'
+            ) from None
+
+
+def make_report(
+    model: Any,
+    train: Any = None,
+    test: Any = None,
+    *,
+    title: str | None = None,
+    top: int = 10,
+    k: int = 10,
+    relevant: float = 1,
+) -> Report:
+    """A report of a fitted model: `make_report(model, train, test).save("report.html")`.
+
+    What was seen, how the fit went, the parts that were found, the thresholds of levels, a posterior predictive check,
+    quality on held-out cells beside simple rules, examples of recommendations or completions; of uncoupled data, who
+    may have given which answer. What the model does not have, or what would need data that are not given, is left out.
+
+    Parameters
+    ----------
+    model : any fitted model, or what `halfseen.load` gives.
+    train : what the model was fitted on, data as for `fit`; a `halfseen.Uncoupled` for UncoupledNMF.
+    test : cells that were held out, data as for `fit`.
+    title : the heading; None names the model and its size.
+    top : how many of the strongest columns and rows of each component are listed.
+    k : the length of rankings, where held-out cells are ranked.
+    relevant : from which value on a held-out cell is relevant to a ranking.
+    """
+    check_tools()
+    checks.check_parameters({"top": top, "k": k}, _RULES)
+    known = Known.of(model, train, test)
+    sections = [
+        what_was_seen(known),
+        how_it_went(known),
+        what_was_found(known, top),
+        where_levels_begin(known),
+        drawn_data(known),
+        whose_answers(known),
+        how_good(known, k, relevant),
+        recommendations(known),
+        completions(known),
+    ]
+    return _made(known, title, [section for section in sections if section is not None])
+
+
+def _made(known: Known, title: str | None, sections: list[Section]) -> Report:
+    from halfseen import __version__
+
+    n, m = known.shape
+    kind = type(known.model).__name__
+    title = f"{kind} of {n:,} rows and {m:,} columns" if title is None else shown(title, 120)
+    told = [f"{counted(n_components(known.model), 'component')}.", known.model.status_.value, *_quality(sections)]
+    return Report(title, rendered(title, " ".join(told), sections, __version__))
+
+
+def _quality(sections: list[Section]) -> list[str]:
+    """The first number on held-out cells, beside that of the best simple rule."""
+    tables = [block for one in sections if one.name == "quality" for block in one.blocks if isinstance(block, Table)]
+    if not tables:
+        return []
+    (_, own, *_), *others = tables[0].rows
+    best = (max if "@" in tables[0].heads[1] else min)(others, key=lambda row: row[1], default=None)
+    beside = "" if best is None else f" ({best[0]}: {number(best[1])})"
+    return [f"{tables[0].heads[1]} on held-out cells: {number(own)}{beside}."]

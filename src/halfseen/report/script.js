@@ -1,0 +1,97 @@
+"use strict";
+// Sorting tables, choosing components, and points that tell their values. Without any of it the page says the same.
+const said = document.getElementById("said");
+const tip = document.getElementById("tip");
+
+function key(row, column) {
+  const cell = row.cells[column];
+  const value = cell.dataset.value;
+  return value === undefined ? cell.textContent.trim() : value === "" ? NaN : Number(value);
+}
+
+function compare(one, other) {
+  if (typeof one === "number") return Number.isNaN(one) ? 1 : Number.isNaN(other) ? -1 : one - other;
+  return one.localeCompare(other, undefined, { numeric: true });
+}
+
+function sort(table, head) {
+  const column = head.cellIndex;
+  const isNumber = head.classList.contains("number");
+  const before = head.getAttribute("aria-sort");
+  const rises = before === null ? !isNumber : before === "descending";
+  const rows = Array.from(table.tBodies[0].rows);
+  rows.sort((a, b) => compare(key(a, column), key(b, column)) * (rises ? 1 : -1));
+  table.tBodies[0].append(...rows);
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", rises ? "ascending" : "descending");
+  said.textContent = `${table.caption.textContent}: sorted by ${head.textContent}, ${rises ? "rising" : "falling"}`;
+}
+
+for (const table of document.querySelectorAll("table")) {
+  if (table.tBodies[0].rows.length < 2) continue;
+  for (const head of table.tHead.rows[0].cells) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    button.addEventListener("click", () => sort(table, head));
+    head.append(button);
+  }
+}
+
+function choose(box) {
+  const part = box.querySelector("select").value;
+  const wanted = box.querySelector("input").value.trim().toLocaleLowerCase();
+  let shown = 0;
+  const articles = box.querySelectorAll("article");
+  for (const article of articles) {
+    const inName = article.querySelector("h3").textContent.toLocaleLowerCase().includes(wanted);
+    let found = inName;
+    for (const row of article.querySelectorAll("tbody tr")) {
+      const has = inName || row.cells[0].textContent.toLocaleLowerCase().includes(wanted);
+      row.hidden = !has;
+      found = found || has;
+    }
+    article.hidden = !found || (part !== "" && article.dataset.part !== part);
+    shown += article.hidden ? 0 : 1;
+  }
+  box.querySelector(".count").textContent = `${shown} of ${articles.length} shown`;
+}
+
+for (const controls of document.querySelectorAll(".controls")) {
+  controls.hidden = false;
+  controls.addEventListener("input", () => choose(controls.parentNode));
+}
+
+function tell(point) {
+  for (const other of document.querySelectorAll(".point.at")) other.classList.remove("at");
+  tip.hidden = !point;
+  if (!point) return;
+  point.classList.add("at");
+  tip.textContent = point.dataset.tip;
+  const place = point.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(place.right + 6, innerWidth - tip.offsetWidth - 4))}px`;
+  tip.style.top = `${Math.max(4, place.top - tip.offsetHeight - 6)}px`;
+}
+
+for (const drawing of document.querySelectorAll(".drawing")) {
+  const points = Array.from(drawing.querySelectorAll(".point"));
+  if (!points.length) continue;
+  for (const point of points) {
+    point.dataset.tip = point.textContent;
+    point.replaceChildren();
+    point.addEventListener("pointerenter", () => tell(point));
+    point.addEventListener("pointerleave", () => tell(null));
+  }
+  let at = -1;
+  drawing.tabIndex = 0;
+  drawing.addEventListener("blur", () => tell(null));
+  drawing.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key === "Escape") tell(null);
+    if (!step) return;
+    event.preventDefault();
+    at = at < 0 ? (step > 0 ? 0 : points.length - 1) : Math.max(0, Math.min(points.length - 1, at + step));
+    tell(points[at]);
+    said.textContent = points[at].dataset.tip;
+  });
+}

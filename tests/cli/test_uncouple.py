@@ -1,0 +1,493 @@
+"""halfseen uncouple: from three lists, collected apart, to a table of who answered what."""
+
+import csv
+import re
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import halfseen as hs
+from tests.cli.program import check_refusal, misused, names_in, program, refused, refused_for_room
+from tests.cli.program import halfseen as run
+
+QUESTIONS = ("rent", "food", "books", "travel", "gifts", "sport")
+PEOPLE = ("ann", "bob", "cid", "dora", "eve", "fay", "gus")
+#: Everything that the program says of the lists and of the fit goes to stderr.
+LONG_HEADER = ["question", "respondent", "value", "low", "high", "asked", "likeliest answer", "probability"]
+FAST = ("--sweeps", 60, "--burn", 20)
+#: Comparisons that are never wrong.
+SURE = (*FAST, "--trust", 100)
+
+
+def truth():
+    """Different answers in every row; NaN where nobody was asked. The first question was asked of all, in order."""
+    random = np.random.default_rng(7)
+    values = np.round(np.outer(random.uniform(1, 3, 6), random.uniform(2, 9, 7)) + random.random((6, 7)), 4)
+    row, column = np.indices(values.shape)
+    values[((row + 2 * column) % 5 == 0) & (row > 0)] = np.nan
+    assert all(np.unique(row[~np.isnan(row)]).size == np.sum(~np.isnan(row)) for row in values)
+    return values
+
+
+TRUTH = truth()
+ASKED = ~np.isnan(TRUTH)
+
+
+def asked_lines():
+    return [f"{QUESTIONS[i]},{PEOPLE[j]}" for i, j in zip(*np.nonzero(ASKED), strict=True)]
+
+
+def answer_lines():
+    """In rising order: nobody can tell whose they are."""
+    return [f"{question},{x}" for question, row in zip(QUESTIONS, TRUTH, strict=True) for x in np.sort(row) if x == x]
+
+
+def comparison_lines(every=1):
+    """All pairs of those asked, or every so many of them."""
+    lines = []
+    for i, question in enumerate(QUESTIONS):
+        pairs = combinations(np.flatnonzero(ASKED[i]), 2)
+        ordered = [sorted(pair, key=lambda j: -TRUTH[i, j]) for pair in pairs]
+        lines += [f"{question},{PEOPLE[high]},{PEOPLE[low]}" for high, low in ordered[::every]]
+    return lines
+
+
+def write_lists(folder, asked="item,user", answers="item,score", comparisons="item,higher,lower", every=1):
+    contents = {
+        "asked.csv": (asked, asked_lines()),
+        "answers.csv": (answers, answer_lines()),
+        "comparisons.csv": (comparisons, comparison_lines(every)),
+    }
+    for name, (header, lines) in contents.items():
+        (folder / name).write_text("\n".join([*([header] if header else []), *lines]) + "\n")
+    return words_for(folder)
+
+
+def words_for(folder):
+    return [word for what in ("asked", "answers", "comparisons") for word in (f"--{what}", folder / f"{what}.csv")]
+
+
+def filled(*words):
+    """The lines that the command tells of its work."""
+    result = run("uncouple", *words)
+    assert (result.exit_code, result.stdout) == (0, "")
+    return [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+
+
+def records(path):
+    with path.open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def column(table, name):
+    place = table[0].index(name)
+    return [record[place] for record in table[1:]]
+
+
+@pytest.fixture
+def lists(tmp_path):
+    return write_lists(tmp_path)
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Only a third of the pairs compared."""
+    return write_lists(tmp_path, every=3)
+
+
+# The table.
+
+
+def test_with_all_pairs_compared_every_answer_finds_its_owner(lists, tmp_path):
+    filled(*lists, *SURE, "-o", tmp_path / "out.csv")
+    table = records(tmp_path / "out.csv")
+    assert table[0] == LONG_HEADER
+    assert [tuple(record[:2]) for record in table[1:]] == [(q, p) for q in QUESTIONS for p in PEOPLE]
+    assert column(table, "asked") == ["yes" if asked else "no" for asked in ASKED.reshape(-1)]
+    expected = [str(x) if x == x else "" for x in TRUTH.reshape(-1)]
+    assert column(table, "likeliest answer") == expected
+    assert column(table, "probability") == ["1.0" if x else "" for x in expected]
+    for name in ("value", "low", "high"):
+        at_asked = [field for field, answer in zip(column(table, name), expected, strict=True) if answer]
+        assert at_asked == [answer for answer in expected if answer]
+
+
+def test_the_table_is_what_the_model_says(few, tmp_path):
+    filled(*few, *FAST, "--seed", 3, "--level", 0.5, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    table = records(tmp_path / "out.csv")
+    model = hs.load(tmp_path / "model.hs")
+    pairs = column(table, "question"), column(table, "respondent")
+    low, high = model.predict_interval(*pairs, level=0.5)
+    for name, expected in (("value", model.predict(*pairs)), ("low", low), ("high", high)):
+        np.testing.assert_allclose(np.array(column(table, name), float), expected, rtol=0, atol=1e-9)
+    coupling = model.coupling()
+    asked = [record for record in table[1:] if record[5] == "yes"]
+    assert [tuple(record[:2]) for record in asked] == list(zip(coupling.row, coupling.column, strict=True))
+    np.testing.assert_allclose([float(record[6]) for record in asked], coupling.answer)
+    np.testing.assert_allclose([float(record[7]) for record in asked], model.disclosure_risk())
+    wanted = {"method": "gibbs", "n_components": 5, "n_sweeps": 60, "n_burn": 20, "random_state": 3}
+    assert {name: model.get_params()[name] for name in wanted} == wanted
+
+
+def test_wider_intervals_hold_narrower_ones(few, tmp_path):
+    ends = {}
+    for level in (0.3, 0.9):
+        filled(*few, *FAST, "--level", level, "-o", tmp_path / "out.csv")
+        table = records(tmp_path / "out.csv")
+        ends[level] = [np.array(column(table, name), float) for name in ("low", "high")]
+    assert (ends[0.9][0] <= ends[0.3][0]).all()
+    assert (ends[0.9][1] >= ends[0.3][1]).all()
+    assert (ends[0.9][1] - ends[0.9][0]).sum() > (ends[0.3][1] - ends[0.3][0]).sum()
+
+
+def test_only_those_asked(few, tmp_path):
+    filled(*few, *FAST, "-o", tmp_path / "all.csv")
+    filled(*few, *FAST, "--only-asked", "-o", tmp_path / "some.csv")
+    everything, asked = records(tmp_path / "all.csv"), records(tmp_path / "some.csv")
+    assert asked == [everything[0], *(record for record in everything if record[5] == "yes")]
+    assert [",".join(record[:2]) for record in asked[1:]] == asked_lines()
+
+
+@pytest.mark.parametrize(
+    ("questions_are", "corner", "rows", "columns"),
+    [("rows", "question", QUESTIONS, PEOPLE), ("columns", "respondent", PEOPLE, QUESTIONS)],
+)
+def test_a_matrix(few, tmp_path, questions_are, corner, rows, columns):
+    words = (*few, *FAST, "--questions-are", questions_are)
+    filled(*words, "-o", tmp_path / "long.csv")
+    filled(*words, "--wide", "-o", tmp_path / "wide.csv")
+    values = {tuple(record[:2]): record[2] for record in records(tmp_path / "long.csv")[1:]}
+    wide = records(tmp_path / "wide.csv")
+    assert wide[0] == [corner, *columns]
+    assert [record[0] for record in wide[1:]] == list(rows)
+    for record in wide[1:]:
+        pairs = [(record[0], name) if questions_are == "rows" else (name, record[0]) for name in columns]
+        assert record[1:] == [values[pair] for pair in pairs]
+
+
+def test_a_matrix_of_those_asked_alone_is_empty_elsewhere(lists, tmp_path):
+    filled(*lists, *SURE, "--wide", "--only-asked", "-o", tmp_path / "out.csv")
+    found = [record[1:] for record in records(tmp_path / "out.csv")[1:]]
+    assert found == [[str(x) if x == x else "" for x in row] for row in TRUTH]
+
+
+@pytest.mark.parametrize("method", ["unmf", "bayes", "decode"])
+def test_methods_that_do_not_sample_tell_values_alone(few, tmp_path, method):
+    words = ("--method", method, "-k", 2, "--max-iter", 20, "--tol", 0)
+    filled(*few, *words, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    table = records(tmp_path / "out.csv")
+    assert table[0] == ["question", "respondent", "value", "asked"]
+    model = hs.load(tmp_path / "model.hs")
+    assert (model.method, model.n_components) == (method, 2)
+    np.testing.assert_allclose(np.array(column(table, "value"), float), (model.W_ @ model.H_.T).reshape(-1), atol=1e-9)
+
+
+def test_options_of_the_paper_reach_the_model(few, tmp_path):
+    words = ("--method", "unmf", "--loss", "kullback-leibler", "--balance", "half", "-k", 3, "--max-iter", 5)
+    filled(*few, *words, "--seed", 2, "--n-jobs", 1, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    parameters = hs.load(tmp_path / "model.hs").get_params()
+    wanted = {"loss": "kullback-leibler", "balance": "half", "n_components": 3, "max_iter": 5, "random_state": 2}
+    assert {name: parameters[name] for name in wanted} == wanted
+
+
+def test_options_of_the_sampler_reach_the_model(few, tmp_path):
+    words = (*FAST, "--trust", 3, "--scale", "question", "-k", 2)
+    filled(*few, *words, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    parameters = hs.load(tmp_path / "model.hs").get_params()
+    wanted = {"trust": 3.0, "scale": "question", "n_sweeps": 60, "n_burn": 20, "n_components": 2, "max_iter": 500}
+    assert {name: parameters[name] for name in wanted} == wanted
+
+
+def test_parquet_in_and_out(few, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    filled(*few, *FAST, "-o", tmp_path / "out.csv")
+    words = []
+    for what in ("asked", "answers", "comparisons"):
+        header, *lines = records(tmp_path / f"{what}.csv")
+        columns = dict(zip(header, map(list, zip(*lines, strict=True)), strict=True))
+        if what == "answers":
+            columns["score"] = list(map(float, columns["score"]))
+        parquet.write_table(pyarrow.table(columns), tmp_path / f"{what}.parquet")
+        words += [f"--{what}", tmp_path / f"{what}.parquet"]
+    filled(*words, *FAST, "-o", tmp_path / "out.parquet")
+    table = records(tmp_path / "out.csv")
+    found = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    assert list(found) == LONG_HEADER
+    assert found["question"] == column(table, "question")
+    np.testing.assert_array_equal(found["value"], np.array(column(table, "value"), float))
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(few, tmp_path):
+    for name, jobs, seed in (("one.csv", 1, 5), ("two.csv", 2, 5), ("other.csv", 1, 6)):
+        filled(*few, *FAST, "--seed", seed, "--n-jobs", jobs, "-o", tmp_path / name)
+    one, two, other = ((tmp_path / name).read_bytes() for name in ("one.csv", "two.csv", "other.csv"))
+    assert one == two
+    assert one != other
+
+
+# The lists.
+
+
+@pytest.mark.parametrize(
+    ("headers", "words", "told"),
+    [
+        ({}, (), ("'item'", "'user'", "'item'", "'score'", "'item'", "'higher'", "'lower'")),
+        (
+            {"asked": "q,person", "answers": "q,answer", "comparisons": "q,winner,loser"},
+            (),
+            ("'q'", "'person'", "'q'", "'answer'", "'q'", "'winner'", "'loser'"),
+        ),
+        (
+            {"asked": "A,B", "answers": "A,C", "comparisons": "A,D,E"},
+            ("--question", "A", "--respondent", "B", "--value", "C", "--higher", "D", "--lower", "E"),
+            ("'A'", "'B'", "'A'", "'C'", "'A'", "'D'", "'E'"),
+        ),
+        ({"asked": "", "answers": "", "comparisons": ""}, (), ("1", "2", "1", "2", "1", "2", "3")),
+        (
+            {"asked": "", "answers": "", "comparisons": ""},
+            ("--question", 0, "--respondent", 1, "--value", 1, "--higher", 1, "--lower", 2),
+            ("1", "2", "1", "2", "1", "2", "3"),
+        ),
+    ],
+)
+def test_what_was_recognised_is_told(tmp_path, headers, words, told):
+    lists = write_lists(tmp_path, **headers)
+    lines = filled(*lists, *SURE, *words, "-o", tmp_path / "out.csv")
+    roles = ("question", "respondent", "question", "value", "question", "higher", "lower")
+    said = [f"{role} from column {column}" for role, column in zip(roles, told, strict=True)]
+    paths = lists[1::2]
+    assert lines[0] == f"Read {paths[0]}: {', '.join(said[:2])}."
+    assert lines[1] == f"Read {paths[1]}: {', '.join(said[2:4])}."
+    assert lines[2] == f"Read {paths[2]}: {', '.join(said[4:])}."
+    answers = column(records(tmp_path / "out.csv"), "likeliest answer")
+    assert answers == [str(x) if x == x else "" for x in TRUTH.reshape(-1)]
+
+
+def test_columns_the_other_way_round_by_name(tmp_path):
+    """Without the names the comparisons would say the opposite."""
+    lists = write_lists(tmp_path, comparisons="item,first,second")
+    words = ("--higher", "second", "--lower", "first")
+    filled(*lists, *SURE, *words, "--wide", "--only-asked", "-o", tmp_path / "out.csv")
+    found = np.array([[float(x or "nan") for x in record[1:]] for record in records(tmp_path / "out.csv")[1:]])
+    for row, true in zip(found, TRUTH, strict=True):
+        assert np.argsort(row[row == row]).tolist() == np.argsort(-true[true == true]).tolist()
+
+
+def test_the_account(few, tmp_path):
+    place, model = tmp_path / "out.csv", tmp_path / "model.hs"
+    lines = filled(*few, *FAST, "-o", place, "--model", model)
+    n_asked = ASKED.sum()
+    n_compared = len(comparison_lines(3))
+    assert lines[3].startswith(
+        f"6 questions, 7 respondents, {n_asked} asked cells, {n_asked} answers, {n_compared} comparisons."
+    )
+    assert lines[4] == "UncoupledNMF: 5 components, method gibbs, trust 12.0, scale auto."
+    assert re.match(r"(SAMPLED|UNMIXED) after 60 sweeps in [\d.]+ s\. All sweeps were drawn", lines[5])
+    assert "n_sweeps" not in lines[5]
+    assert lines[6].split() == ["mean", "R-hat", "effective", "draws"]
+    fitted = hs.load(model)
+    for line, (name, mixing) in zip(lines[7:], fitted.diagnostics_.items(), strict=False):
+        assert line.startswith(name)
+        mean, r_hat, effective = line.removeprefix(name).split()
+        assert (mean, r_hat, effective) == (f"{mixing.mean:.5g}", f"{mixing.r_hat:.3f}", f"{mixing.effective:,.0f}")
+    risk = fitted.disclosure_risk()
+    assert lines[-3] == (
+        f"Of {n_asked} answers asked for, {np.sum(risk >= 0.9)} can be guessed with at least 90 % certainty; on "
+        f"average a guess is right {100 * risk.mean():.0f} % of the time."
+    )
+    assert lines[-2:] == [
+        f"Saved {place} ({place.stat().st_size / 1000:.3g} KB).",
+        f"Saved {model} ({model.stat().st_size / 1000:.3g} KB).",
+    ]
+    assert len(lines) == 7 + len(fitted.diagnostics_) + 3
+
+
+def test_quiet_says_nothing(lists, tmp_path):
+    assert filled(*lists, *FAST, "-q", "-o", tmp_path / "out.csv") == []
+    assert len(records(tmp_path / "out.csv")) == 1 + TRUTH.size
+
+
+def test_without_comparisons_it_is_said_and_every_guess_is_as_good(tmp_path):
+    lists = write_lists(tmp_path)[:4]
+    result = run("uncouple", *lists, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("note: Comparisons should tell whose an answer may be. Found none. ")
+    assert "Nothing was drawn" in result.stderr
+    table = records(tmp_path / "out.csv")
+    means = np.repeat(np.nanmean(TRUTH, axis=1), len(PEOPLE))
+    np.testing.assert_allclose(np.array(column(table, "value"), float), means, atol=1e-9)
+    chances = [f"{1 / row.sum():.9f}" for row in ASKED for asked in row if asked]  # all answers differ
+    assert [f"{float(field):.9f}" for field in column(table, "probability") if field] == chances
+
+
+def test_faults_are_told_or_refused(lists, tmp_path):
+    path = tmp_path / "comparisons.csv"
+    path.write_text(path.read_text() + "rent,ann,zoe\nrent,gus,gus\n")
+    result = run("uncouple", *lists, *FAST, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0
+    note = result.stderr.splitlines()[0]
+    assert note.startswith("note: Answers and comparisons should speak of what was asked. Found ")
+    assert note.endswith("These were left out; --faults refuse stops at the first.")
+    (tmp_path / "out.csv").unlink()
+    sentence = refused("uncouple", *lists, *FAST, "--faults", "refuse", "-o", tmp_path / "out.csv")
+    assert sentence.endswith("or have it left out and told: --faults report.")
+    assert not (tmp_path / "out.csv").exists()
+
+
+# What cannot be.
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--question", "quest"], r"The column named as --question quest must be in the list asked. Found only: item,"),
+        (["--burn", "400"], r"--burn must be below --sweeps, .* Found --burn 400 and --sweeps 400\."),
+        (["--trust", "0"], r"trust must be a finite number above 0"),
+        (["-k", "0"], r"n_components must be a whole number of at least 1"),
+        (["--asked", "nothing.csv"], r"The file nothing.csv must exist"),
+        (["--answers", "asked.csv"], r"Answers must be numbers. Found 'ann' on line 2 of asked.csv"),
+        (["--asked", "comparisons.csv"], r"Name the columns: --question \.\.\., --respondent \.\.\.;"),
+        (["--method", "decode", "--loss", "cubic"], r"loss must be one of .* Found 'cubic'"),
+        (["-o", "out.xlsx"], r"Found 'out.xlsx'"),
+        (["-o", "nowhere/out.csv"], r"does not exist"),
+        (["-o", "."], r"folder"),
+        (["--model", "nowhere/model.hs"], r"does not exist"),
+        (["--model", "out.csv"], r"must be different files. Found 'out.csv' twice"),
+        (["-o", "asked.csv"], r"must be different files. Found 'asked.csv' twice"),
+    ],
+)
+def test_what_is_wrong_is_said_on_one_line_and_nothing_is_touched(tmp_path, monkeypatch, words, sentence):
+    write_lists(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out.csv").write_text("what was there before\n")
+    before = {name: (tmp_path / name).read_bytes() for name in names_in(tmp_path)}
+    lists = ("--asked", "asked.csv", "--answers", "answers.csv", "--comparisons", "comparisons.csv", "-o", "out.csv")
+    assert re.search(sentence, refused("uncouple", *lists, *words))
+    assert {name: (tmp_path / name).read_bytes() for name in names_in(tmp_path)} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--method", "unmf", "--trust", 3], "--trust belongs to --method gibbs; unmf has no such option."),
+        (["--method", "bayes", "--level", 0.5], "--level belongs to --method gibbs; bayes has no such option."),
+        (["--balance", "half"], "--balance belongs to --method unmf and bayes; gibbs has no such option."),
+        (["--method", "bayes", "--loss", 1], "--loss belongs to --method unmf and decode; bayes has no such option."),
+        (["--level", 1], "--level must be above 0 and below 1, not 1."),
+        (["--method", "gibs"], "Invalid value for '--method'"),
+        (["--sweep", 3], "No such option '--sweep'. Did you mean '--sweeps'?"),
+        (["--factors", 3], "No such option '--factors'. Did you mean '--n-components'?"),
+    ],
+)
+def test_options_that_are_not_there(lists, tmp_path, words, sentence):
+    assert misused("uncouple", *lists, *words, "-o", tmp_path / "out.csv").startswith(sentence)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_lists_must_be_named(lists, tmp_path):
+    assert misused("uncouple", *lists[2:], "-o", tmp_path / "out.csv") == "Missing option '--asked'."
+    assert misused("uncouple", *lists) == "Missing option '-o' / '--output'."
+
+
+def test_a_table_that_nobody_could_read_is_refused_before_the_fit(lists, tmp_path, monkeypatch):
+    monkeypatch.setattr("halfseen.cli.uncoupled_tables.MOST_CELLS", TRUTH.size - 1)
+    monkeypatch.setattr(hs.UncoupledNMF, "fit", lambda *_: pytest.fail("The refusal came only after the work."))
+    sentence = refused("uncouple", *lists, "-o", tmp_path / "out.csv")
+    assert f"at most {TRUTH.size - 1} cells. Found {TRUTH.size} of 6 questions and 7 respondents." in sentence
+    assert "Use --only-asked" in sentence
+
+
+def test_a_full_disk_leaves_what_was_there(lists, tmp_path, full_disk):
+    (tmp_path / "out.csv").write_text("before\n")
+    refused_for_room(full_disk, "uncouple", *lists, "--method", "decode", "-k", 1, "-o", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "before\n"
+    assert names_in(tmp_path) == ["answers.csv", "asked.csv", "comparisons.csv", "out.csv"]
+
+
+def test_the_real_program(lists, tmp_path):
+    ended = program("uncouple", *lists, *FAST, "-o", tmp_path / "out.csv")
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert f"Saved {tmp_path / 'out.csv'} (" in ended.stderr.splitlines()[-1]
+    assert len(records(tmp_path / "out.csv")) == 1 + TRUTH.size
+    ended = program("uncouple", *lists, "--burn", 1000, "-o", tmp_path / "out.csv")
+    check_refusal(ended.returncode, ended.stdout, ended.stderr)
+
+
+def test_ctrl_c_keeps_what_was_drawn(few, tmp_path, monkeypatch):
+    """The chain is interrupted in its 30th sweep, as by the keyboard."""
+    from halfseen.coupling.sampling.chain import Chain
+
+    sweep, swept = Chain.sweep, []
+
+    def interrupted(self, moves):
+        swept.append(moves)
+        if sum(move > 0 for move in swept) == 30:
+            raise KeyboardInterrupt
+        sweep(self, moves)
+
+    monkeypatch.setattr(Chain, "sweep", interrupted)
+    result = run("uncouple", *few, *FAST, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 130
+    assert result.stderr == f"Interrupted after 29 sweeps; what they tell is in {tmp_path / 'out.csv'}.\n"
+    assert len(records(tmp_path / "out.csv")) == 1 + TRUTH.size
+
+
+def test_ctrl_c_before_anything_was_drawn(lists, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hs.UncoupledNMF, "fit", interrupted)
+    result = run("uncouple", *lists, "-o", tmp_path / "out.csv")
+    assert (result.exit_code, result.stderr) == (130, "Interrupted; nothing was saved.\n")
+    assert not (tmp_path / "out.csv").exists()
+
+
+# The model, in the other commands.
+
+
+@pytest.fixture(params=["rows", "columns"])
+def model(request, lists, tmp_path):
+    path = tmp_path / "model.hs"
+    filled(*lists, *SURE, "--questions-are", request.param, "-o", tmp_path / "out.csv", "--model", path)
+    return request.param, path
+
+
+def test_predict_knows_questions_and_respondents_by_their_headers(model, tmp_path):
+    _, path = model
+    cells = [(i, j) for i, j in ((0, 1), (3, 2), (5, 1)) if ASKED[i, j]]
+    assert cells
+    lines = [f"{PEOPLE[j]},{QUESTIONS[i]}" for i, j in cells]
+    (tmp_path / "cells.csv").write_text("\n".join(["user,item", *lines]) + "\n")
+    result = run("predict", path, "--cells", tmp_path / "cells.csv", "-o", tmp_path / "predicted.csv")
+    assert result.exit_code == 0
+    found = records(tmp_path / "predicted.csv")
+    assert found[0] == ["user", "item", "prediction"]
+    assert [record[:2] for record in found[1:]] == [[PEOPLE[j], QUESTIONS[i]] for i, j in cells]
+    np.testing.assert_allclose([float(record[2]) for record in found[1:]], [TRUTH[cell] for cell in cells])
+
+
+def test_predict_takes_its_own_table_and_single_cells(model, tmp_path):
+    turned, path = model
+    run("predict", path, "--cells", tmp_path / "out.csv", "-o", tmp_path / "again.csv")
+    table = records(tmp_path / "again.csv")
+    np.testing.assert_allclose(
+        np.array(column(table, "prediction"), float), np.array(column(table, "value"), float), atol=1e-9
+    )
+    i, j = np.argwhere(ASKED)[4]
+    row, col = (QUESTIONS[i], PEOPLE[j]) if turned == "rows" else (PEOPLE[j], QUESTIONS[i])
+    result = run("predict", path, "--row", row, "--col", col)
+    assert result.stdout == f"{row}\t{col}\t{TRUTH[i, j]:.6g}\n"
+
+
+def test_the_other_commands_say_what_it_cannot(model, tmp_path):
+    _, path = model
+    expected = (
+        f"halfseen: MODEL must be one that recommends. Found a UncoupledNMF in {str(path)!r}. Use halfseen predict for "
+        "its values."
+    )
+    assert refused("recommend", path, "--user", "ann") == expected
+    assert refused("evaluate", path, "--test", tmp_path / "out.csv") == expected
+    assert refused("predict", path, "--row", "rent", "--col", "ann", "--level") == (
+        "halfseen: --level must be of a model of ordered levels. Found a UncoupledNMF. Leave --level out."
+    )

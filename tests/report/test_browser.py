@@ -1,0 +1,257 @@
+"""The report in a real browser: it opens in silence, sorts, filters, tells values, and can be read by everybody."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.report.models import NASTY
+
+PAGES = ("ratings", "table", "survey")
+every_page = pytest.mark.parametrize("name", PAGES)
+
+CONTRASTS = """() => {
+  const channels = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const light = (colour) => {
+    const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const [r, g, b] = colour.slice(0, 3).map((c) => linear(c / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const colour = channels(getComputedStyle(one).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+    return channels(getComputedStyle(document.body).backgroundColor);
+  };
+  const tint = document.createElement("i");
+  tint.style.color = "var(--tint)";
+  document.body.append(tint);
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || element.closest("script, title, option, #tip")) continue;
+    const style = getComputedStyle(element);
+    const colour = channels(element.closest("svg") ? style.fill : style.color);
+    const backs = [behind(element), ...(element.closest(".bar") ? [channels(getComputedStyle(tint).color)] : [])];
+    for (const back of backs) {
+      const [low, high] = [light(colour), light(back)].sort((a, b) => a - b);
+      found.push([(high + 0.05) / (low + 0.05), element.tagName, walker.currentNode.data.trim()]);
+    }
+  }
+  return found;
+}"""
+
+
+@every_page
+def test_it_opens_in_silence_and_asks_nothing_of_the_network(looked_at, name):
+    page = looked_at[name]
+    page.wait_for_load_state("load")
+    assert page.troubles == []
+    assert page.title() == f"A report of a {name}"
+
+
+def column(table, place):
+    return table.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts()
+
+
+@pytest.mark.parametrize("how", ["click", "Enter"])
+def test_tables_sort_by_numbers(opened, how):
+    page = opened("ratings")
+    table = page.locator("#parts table").first
+    button = table.get_by_role("button", name="Size")
+
+    def press():
+        button.click() if how == "click" else button.press(how)
+
+    before = column(table, 1)
+    press()
+    head = table.locator("th", has=page.get_by_role("button", name="Size"))
+    assert head.get_attribute("aria-sort") == "descending"  # of numbers, one wants the largest first
+    assert column(table, 1) == sorted(before, key=float, reverse=True)
+    press()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column(table, 1) == sorted(before, key=float)
+    table.get_by_role("button", name="Component").click()
+    assert head.get_attribute("aria-sort") is None
+    assert column(table, 0) == ["3", "2", "1", "0"]
+
+
+def test_tables_sort_by_words_and_rows_stay_whole(opened):
+    page = opened("survey")
+    table = page.locator("#coupling table").first
+    rows = {tuple(row.locator("td, th").all_inner_texts()) for row in table.locator("tbody tr").all()}
+    table.get_by_role("button", name="Row").click()
+    names = column(table, 0)
+    assert names == sorted(names)
+    assert len(set(names)) > 1
+    assert {tuple(row.locator("td, th").all_inner_texts()) for row in table.locator("tbody tr").all()} == rows
+    assert page.locator("#said").inner_text().endswith("sorted by Row, rising")
+
+
+def test_a_component_can_be_chosen(opened):
+    page = opened("ratings")
+    parts = page.locator("#parts .components")
+    assert parts.locator("article:visible").count() == 4
+    parts.get_by_label("Show").select_option(label="Component 2")
+    assert parts.locator("article:visible h3").all_inner_texts() == ["Component 2"]
+    assert parts.locator(".count").inner_text() == "1 of 4 shown"
+    parts.get_by_label("Show").select_option(label="all")
+    assert parts.locator("article:visible").count() == 4
+
+
+def test_a_name_can_be_found(opened):
+    page = opened("ratings")
+    parts = page.locator("#parts .components")
+    wanted = "user 5"
+    parts.get_by_label("Find a name").press_sequentially(wanted.upper())
+    found = parts.locator("tbody tr:visible > th").all_inner_texts()
+    assert found
+    assert all(wanted in name for name in found)
+    parts.get_by_label("Find a name").fill("nobody is called so")
+    assert parts.locator("article:visible").count() == 0
+    assert parts.locator(".count").inner_text() == "0 of 4 shown"
+
+
+@every_page
+def test_pictures_have_a_size_and_words(looked_at, name):
+    page = looked_at[name]
+    drawings = page.get_by_role("img")
+    assert drawings.count() >= 3
+    for drawing in drawings.all():
+        box = drawing.locator("svg").bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 120
+        assert len(drawing.get_attribute("aria-label")) > 40
+        inked = drawing.locator("svg path, svg image, svg use").count()
+        assert inked > 10
+    assert page.locator("svg[role], svg:not([aria-hidden])").count() == 0  # the words are told once
+
+
+def test_points_tell_their_values(opened, models):
+    """Of the histogram of stars: as many cells as were counted."""
+    page = opened("ratings")
+    drawing = page.get_by_role("img", name="Histogram of")
+    stars, counts = np.unique(models["ratings"][1].values, return_counts=True)
+    told = [f"value {star:g}: cells {count}" for star, count in zip(stars, counts, strict=True)]
+    tip = page.locator("#tip")
+    assert tip.is_hidden()
+    for point, words in zip(drawing.locator(".point").all(), told, strict=True):
+        point.hover()
+        assert tip.inner_text() == words
+    drawing.focus()
+    for words in told:
+        page.keyboard.press("ArrowRight")
+        assert tip.inner_text() == words
+        assert page.locator("#said").inner_text() == words
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+
+
+def test_points_stand_where_things_are_drawn(looked_at):
+    """Every bar of a histogram has its point in the middle of its top."""
+    page = looked_at["ratings"]
+    drawing = page.get_by_role("img", name="Histogram of")
+    bars = [bar.bounding_box() for bar in drawing.locator("svg [id*='patch_'] path[style*='--blue']").all()]
+    points = [point.bounding_box() for point in drawing.locator(".point").all()]
+    assert len(bars) == len(points) == 5
+    for bar, point in zip(bars, points, strict=True):
+        assert abs(bar["x"] + bar["width"] / 2 - point["x"] - point["width"] / 2) < 2
+        assert abs(bar["y"] - point["y"] - point["height"] / 2) < 2
+
+
+@every_page
+def test_labels_stay_text(looked_at, name):
+    page = looked_at[name]
+    assert page.locator("script").count() == 1
+    assert page.locator("body img, body iframe, body b").count() == 0
+    shown = page.locator("main").inner_text()
+    whole = page.locator("main").text_content()
+    for label in (NASTY[0], NASTY[1], NASTY[3], NASTY[4], *(["{{ 7 * 7 }}"] if name != "survey" else [])):
+        assert label in whole
+    assert NASTY[0] in shown
+    assert page.troubles == []
+
+
+@every_page
+def test_nothing_sticks_out_at_the_side(opened, name):
+    page = opened(name)
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    for width in (320, 360, 768):
+        page.set_viewport_size({"width": width, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@every_page
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_all_text_can_be_told_from_what_is_behind_it(opened, name, color_scheme):
+    """WCAG 2.2 AA, 1.4.3: a contrast of 4.5 at least."""
+    page = opened(name, color_scheme=color_scheme)
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    found = page.evaluate(CONTRASTS)
+    assert len(found) > 200
+    assert sum(tag == "text" for _, tag, _ in found) > 20  # those in pictures, too
+    assert [one for one in found if one[0] < 4.5] == []
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, dark[4:-1].split(","))) < 128) == (color_scheme == "dark")
+    assert page.troubles == []
+
+
+@every_page
+def test_headings_are_in_order(looked_at, name):
+    page = looked_at[name]
+    levels = [int(tag[1]) for tag in page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(one => one.tagName)")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    links = page.locator("nav a")
+    titles = page.locator("h2").all_inner_texts()
+    assert links.all_inner_texts() == titles
+    for link, title in zip(links.all(), titles, strict=True):
+        target = page.locator(link.get_attribute("href"))
+        assert target.locator("h2").inner_text() == title
+
+
+@every_page
+def test_it_is_made_for_screen_readers(looked_at, name):
+    page = looked_at[name]
+    assert page.locator("html").get_attribute("lang") == "en"
+    for table in page.locator("table").all():
+        assert table.locator("caption").text_content().strip()
+        assert table.locator("th:not([scope])").count() == 0
+    ids = page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
+    assert len(ids) == len(set(ids))
+    unnamed = page.eval_on_selector_all(
+        "input, select", "all => all.filter(one => !one.labels.length).map(one => one.outerHTML)"
+    )
+    assert unnamed == []
+
+
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened):
+    page = opened("table")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+    assert outline == "3px"
+
+
+def test_without_scripts_the_page_says_the_same(opened):
+    page = opened("ratings", java_script_enabled=False)
+    assert page.locator("#parts article:visible").count() == 4
+    assert page.locator(".controls:visible").count() == 0
+    assert page.locator("th button").count() == 0
+    assert page.locator("#parts table").first.locator("tbody tr").count() == 4
+    assert page.get_by_role("img", name="Histogram of").locator("title").first.text_content().startswith("value 1: ")
+
+
+def test_no_other_script_may_run(opened, pages, tmp_path):
+    """If text ever became a script, the page itself would forbid it."""
+    html = pages["table"].read_text(encoding="utf-8")
+    (tmp_path / "changed.html").write_text(html.replace("</main>", "<script>alert(3)</script></main>"))
+    page = opened("table", path=tmp_path / "changed.html")
+    assert len(page.troubles) == 1
+    assert "Content Security Policy" in page.troubles[0]

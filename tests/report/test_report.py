@@ -1,0 +1,355 @@
+"""The report as a file: what it says is what is so, for every estimator; and what it refuses."""
+
+import base64
+import hashlib
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+import halfseen as hs
+from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
+from tests.report.models import CASES, fitted, quiet, survey, table
+from tests.report.reading import Page
+
+
+def page_of(*arguments, **options):
+    return Page(hs.make_report(*arguments, **options).html)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_estimator_has_a_report(name, tmp_path):
+    model, X = fitted(name)
+    model.save(tmp_path / "model.hs")
+    with quiet():
+        html = hs.make_report(model, X).html
+        again = page_of(hs.load(tmp_path / "model.hs"))
+    check_that_it_is_one_file_with_one_script(html)
+    page = Page(html)
+    titles = [title for tag, title in page.headings if tag == "h2"]
+    assert titles[:3] == ["What was seen", "How the fit went", "What was found"]
+    assert len(page.ids) == len(set(page.ids))
+    assert page.facts["Status"] == model.status_.name
+    assert model.status_.value in page.notes
+    n, m = len(model.W_), len(model.H_)
+    assert (page.facts["Rows"], page.facts["Columns"]) == (str(n), str(m))
+    assert page.headings[0] == ("h1", f"{type(model).__name__} of {n} rows and {m} columns")
+    for fact in ("Rows", "Columns", "Status"):  # without data, from a file
+        assert again.facts[fact] == page.facts[fact]
+    levels = [title for title in titles if title == "Where levels begin"]
+    assert bool(levels) == hasattr(model, "thresholds_")
+    assert ("Whether the model draws such data" in titles) == hasattr(model, "sample")
+
+
+def check_that_it_is_one_file_with_one_script(html):
+    addresses = set(re.findall(r"""[\w-]*(?:src|href|xmlns:?\w*|url\()\s*=?\s*["']?(https?:[^"')\s]*)""", html))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "<script>alert" not in html
+    assert "<img" not in html
+    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in html
+    assert "default-src 'none'" in html
+
+
+def test_the_same_again_is_the_same_page():
+    model, X = fitted("OrdNMF")
+    assert hs.make_report(model, X).html == hs.make_report(model, X).html
+
+
+def test_what_was_seen():
+    X = np.array([[1.0, 2.0, np.nan], [2.0, np.nan, 5.0], [1.0, 1.0, np.nan], [np.nan, 2.0, 2.0]])
+    model = hs.WeightedNMF(1, random_state=0).fit(X)
+    page = page_of(model, X)
+    assert page.facts["Cells seen"] == "8 of 12 (66.7%)"
+    assert page.facts["Cells seen a row"] == "2 to 2, median 2"
+    assert page.facts["Cells seen a column"] == "2 to 3, median 3"
+    assert page.facts["Values"] == "1 to 5, 2 in the mean"
+    assert page.numbers("Numbers of cells by value") == {"1": [3], "2": [4], "5": [1]}
+    assert "Histogram of 8 cells by value, from 1 to 5; most have 2." in page.alts
+    bare = page_of(model)
+    assert bare.facts["Cells seen"] == page.facts["Cells seen"]
+    assert "Values" not in bare.facts
+    assert "Give the data of the fit to see their values here." in bare.notes
+
+
+def test_components_are_listed_by_their_strength():
+    model, X = fitted("WeightedNMF")
+    page = page_of(model, X, top=4)
+    x = np.einsum("uk,ik->kui", model.W_, model.H_)
+    shares = {int(row[0]): float(row[1]) for row in page.tables["All components"][1:]}
+    assert_allclose([shares[0], shares[1]], x.sum(axis=(1, 2)) / x.sum(), atol=5e-5)
+    for component in range(2):
+        means = x[component].mean(axis=0)  # what the component adds in each column for an average row
+        listed = page.tables[f"Strongest columns of component {component}"][1:]
+        assert len(listed) == 4
+        assert_allclose([float(row[1]) for row in listed], np.sort(means)[::-1][:4], rtol=5e-4)
+        rows = page.tables[f"Strongest rows of component {component}"][1:]
+        assert [int(row[0]) for row in rows] == np.argsort(-x[component].mean(axis=1))[:4].tolist()
+
+
+def test_biases_are_told_beside_components():
+    model, X = fitted("RoundMF")
+    page = page_of(model, X)
+    assert [title for tag, title in page.headings if tag == "h3"][-1] != "Component 2"
+    largest = page.tables["Largest biases of rows"][1:]
+    assert_allclose([float(row[1]) for row in largest], model.row_biases_[[int(row[0]) for row in largest]], rtol=5e-4)
+
+
+def test_many_components_are_not_all_listed():
+    X = np.random.default_rng(0).random((60, 50)) + 0.1
+    with quiet():
+        model = hs.WeightedNMF(45, max_iter=5, random_state=0).fit(X)
+    page = page_of(model, X)
+    assert len(page.tables["All components"]) == 41
+    assert any("The 40 largest of 45 are listed." in note for note in page.notes)
+
+
+def test_levels_begin_at_the_thresholds():
+    model, X = fitted("OrdinalMF of words")
+    with quiet():
+        page = page_of(model, X)
+    rows = page.tables["Thresholds, in units of the product"][1:]
+    assert [row[0] for row in rows] == ["<b>fair</b>", "good"]
+    assert_allclose([float(row[1]) for row in rows], model.thresholds_, rtol=5e-4)
+
+
+def test_thresholds_of_a_free_scale_are_told_as_ratios_too():
+    model, X = fitted("OrdNMF")
+    rows = page_of(model, X).tables["Thresholds, in units of the product"][1:]
+    assert_allclose([float(row[2]) for row in rows], model.thresholds_ / model.thresholds_[0], rtol=5e-4)
+
+
+def test_the_check_is_that_of_the_library():
+    model, X = fitted("OrdNMF")
+    page = page_of(model, X)
+    check = hs.metrics.predictive_check(model, X, 10)
+    table = page.numbers("Cells by level")
+    assert_allclose(list(table.values()), np.stack(check[1:], axis=1), rtol=5e-4)
+
+
+def parted(X, unseen="missing"):
+    return hs.data.split_cells(X, 0.25, random_state=0, unseen=unseen)
+
+
+def test_values_are_judged_beside_means():
+    train, test = parted(table(40, 9))
+    model = hs.WeightedNMF(2, random_state=0).fit(train)
+    page = page_of(model, train, test)
+    table_ = page.numbers(f"Values of {test.nnz} cells: smaller is better")
+    dense, held = train.to_dense(), test.to_dense()
+    at = ~np.isnan(held)
+    whole = np.nanmean(dense)
+    guesses = {
+        "WeightedNMF": model.W_ @ model.H_.T,
+        "Mean of all": np.full(dense.shape, whole),
+        "Mean of the row": np.repeat(np.nanmean(dense, axis=1)[:, None], 9, axis=1),
+        "Mean of the column": np.repeat(np.nanmean(dense, axis=0)[None], 40, axis=0),
+    }
+    assert list(table_) == list(guesses)
+    for name, guess in guesses.items():
+        errors = (guess - held)[at]
+        assert_allclose(table_[name], [np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors))], rtol=5e-4)
+    best = min(["Mean of all", "Mean of the row", "Mean of the column"], key=lambda name: table_[name][0])
+    summary = page.notes[0]
+    assert f"Root mean squared error on held-out cells: {table_['WeightedNMF'][0]:.4g} ({best}: " in summary
+
+
+def test_a_row_without_training_cells_has_the_mean_of_all():
+    X = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, np.nan], [np.nan, np.nan, np.nan]])
+    with quiet():
+        model = hs.WeightedNMF(1, random_state=0).fit(X)
+        page = page_of(model, X, np.array([[np.nan] * 3, [np.nan] * 3, [np.nan, 5.0, np.nan]]))
+    table_ = page.numbers("Values of 1 cell: smaller is better")
+    assert_allclose(table_["Mean of the row"], [5 - 2.2] * 2)
+    assert_allclose(table_["Mean of the column"], [5 - 2.5] * 2)
+
+
+def test_rankings_are_judged_beside_popularity():
+    stars = table(60, 9, whole=True)
+    train, test = parted(stars, "zero")
+    model = hs.OrdNMF(3, random_state=0).fit(train)
+    page = page_of(model, train, test, k=3, relevant=2)
+    (caption,) = (caption for caption in page.tables if caption.startswith("Rankings of unseen columns"))
+    assert page.tables[caption][0] == ["Ranked by", "NDCG@3", "Precision@3", "Recall@3", "MAP@3"]
+    table_ = page.numbers(caption)
+    seen = train.to_dense() > 0
+    relevant = (test.to_dense() >= 2) & ~seen
+    for name, scores in (("OrdNMF", model.W_ @ model.H_.T), ("Popularity", np.tile(seen.sum(axis=0), (60, 1)))):
+        hits = []
+        for row in np.flatnonzero(relevant.any(axis=1)):
+            order = np.argsort(-np.where(seen[row], -np.inf, scores[row]), kind="stable")[:3]
+            hits.append(relevant[row][order].mean())
+        assert_allclose(table_[name][1], np.mean(hits), rtol=5e-4)
+    bare = page_of(model, None, test, k=3, relevant=2)  # the model remembers what it has seen
+    assert bare.numbers(caption) == table_
+
+
+def test_levels_are_judged_beside_how_often_they_were_seen():
+    train, test = parted(table(60, 9, whole=True))
+    model = hs.OrdinalMF(1, random_state=0).fit(train)
+    page = page_of(model, train, test)
+    table_ = page.numbers(f"Levels of {test.nnz} cells")
+    levels = test.values.astype(int) - 1
+    shares = np.bincount(train.values.astype(int), minlength=6)[1:] / train.nnz
+    expected = {
+        "How often each level was seen": np.tile(shares, (test.nnz, 1)),
+        "OrdinalMF": model.predict_proba(test.row_of_cell(), model.column_labels_[test.indices]),
+    }
+    for name, p in expected.items():
+        score = np.mean(np.sum((np.cumsum(p, axis=1) - (levels[:, None] <= np.arange(5))) ** 2, axis=1))
+        log = np.mean(np.log(p[np.arange(levels.size), levels]))
+        assert_allclose(table_[name], [score, log], rtol=5e-4)
+
+
+def test_a_level_that_training_did_not_have_is_remarked():
+    X = table(30, 9, whole=True, top=3)
+    model = hs.OrdinalMF(1, random_state=0).fit(X)
+    test = np.full(X.shape, np.nan)
+    test[0, 0] = 9
+    page = page_of(model, X, pd.DataFrame(test, columns=X.columns))
+    assert any(
+        note.startswith("Values must be among the levels that were fitted: 1, 2, 3. Found 9") for note in page.notes
+    )
+    assert "Values of 1 cell: smaller is better" in page.tables
+
+
+def test_recommendations_are_those_of_the_model():
+    model, X = fitted("PoissonFactorization")
+    page = page_of(model, X)
+    shown = [caption for caption in page.tables if caption.startswith("Recommended to row")]
+    assert 1 < len(shown) <= 4
+    for caption in shown:
+        row = int(caption.split()[-1])
+        found = model.recommend(row, n=8)
+        scores = [float(line[1]) for line in page.tables[caption][1:]]
+        assert_allclose(scores, found.scores[0][~np.isnan(found.scores[0])], rtol=5e-4)
+        best = X.iloc[row].dropna().sort_values(ascending=False, kind="stable").index[0]
+        assert any(note.startswith(f"Highest of what was seen: {best[:10]}") for note in page.notes)
+
+
+def test_completions_are_those_of_the_model():
+    X = table(20, 9, whole=True).set_axis(list("abcdefghi"), axis=1)
+    model = hs.OrdinalMF(1, random_state=0).fit(X)
+    page = page_of(model, X)
+    heads, *lines = page.tables["What some holes may hold"]
+    assert heads == ["Row", "Column", "Predicted", "Level", "90% from", "to"]
+    assert len(lines) == 12
+    for row, column, predicted, level, low, high in lines:
+        assert np.isnan(X.loc[int(row), column])
+        assert_allclose(float(predicted), model.predict(int(row), column), rtol=5e-4)
+        assert float(level) == model.predict_level(int(row), column)
+        assert float(low) <= float(level) <= float(high)
+
+
+def test_a_table_without_holes_has_none_to_fill():
+    X = np.random.default_rng(0).random((5, 4)) + 1
+    page = page_of(hs.WeightedNMF(1, random_state=0).fit(X), X)
+    assert "Examples of completions" not in [title for _, title in page.headings]
+
+
+def test_uncoupled_data():
+    model, seen = fitted("UncoupledNMF")
+    truth = table(6, 8, seed=1)
+    held = truth.set_axis([f"question {place}" for place in range(6)]).stack().dropna().reset_index()
+    held.columns = ["row", "column", "value"]
+    page = page_of(model, seen, held)
+    assert str(seen.account) in page.notes
+    risk = model.disclosure_risk()
+    assert page.facts["A guess of an answer is right"] == f"{100 * risk.mean():.3g}% of the time in the mean"
+    heads, *lines = next(rows for caption, rows in page.tables.items() if "couplings" in caption)
+    assert heads == ["Row", "Column", "Likeliest answer", "Probability", "Mean"]
+    probabilities = [float(line[3]) for line in lines]
+    assert_allclose(probabilities, np.sort(risk)[::-1][: len(lines)], rtol=5e-4)
+    table_ = page.numbers(f"Values of {len(held)} cells: smaller is better")
+    of_question = held.groupby("row")["value"].transform("mean")
+    assert_allclose(table_["Mean of the question's answers"][1], (held["value"] - of_question).abs().mean(), rtol=5e-4)
+    assert table_["UncoupledNMF"][1] < table_["Mean of the question's answers"][1]
+    mixed = page.numbers("Whether the chain has drawn enough: a split R-hat near 1 is good")
+    for name, found in model.diagnostics_.items():
+        assert_allclose(mixed[name], found, rtol=5e-4)
+
+
+def test_train_may_come_in_any_order_or_be_other_data():
+    frame = pd.DataFrame({"user": list("aabbcc"), "item": list("xyxzyz"), "rating": [1.0, 2, 3, 4, 5, 1]})
+    model = hs.PoissonFactorization(1, random_state=0).fit(frame)
+    note = "These are not exactly the cells that the model was fitted on; the model remembers others."
+    assert note not in page_of(model, frame[::-1]).notes
+    with pytest.warns(DataWarning, match="1 of 7 that are not, the first at row 'new'"):
+        other = page_of(model, pd.concat([frame, frame[:1].assign(user="new")]).assign(rating=1.0))
+    assert note in other.notes
+    assert any("1 of 7 that are not" in remark for remark in other.notes)
+    assert other.facts["Rows"] == "3"
+
+
+def test_large_data_give_a_small_page():
+    random = np.random.default_rng(0)
+    X = sparse.random(
+        60_000, 8_000, 1e-3, random_state=random, format="csr", data_rvs=lambda n: 1.0 + random.poisson(1, n)
+    )
+    with quiet():
+        model = hs.PoissonFactorization(20, max_iter=2, random_state=0).fit(X)
+    report = hs.make_report(model, X)
+    assert len(report.html) < 1_000_000
+    assert "The data are too large to draw whole sets of them here." in report.html
+
+
+def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    model, X = fitted("WeightedNMF")
+    report = hs.make_report(model, X, title="Mine <&>")
+    report.save(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text == report.html
+    assert "<title>Mine &lt;&amp;&gt;</title>" in text
+    with pytest.raises(DataError, match="The folder of a report must exist and be writable"):
+        report.save(tmp_path / "nowhere" / "report.html")
+    with pytest.raises(DataError, match="Could not write"):
+        report.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert repr(report) == f"Report('Mine <&>', {len(text.encode()):,} bytes)"
+
+
+def test_a_notebook_shows_a_report_in_a_frame():
+    model, X = fitted("WeightedNMF")
+    frame = hs.make_report(model, X, title='"quoted"')._repr_html_()
+    assert frame.startswith('<iframe title="&quot;quoted&quot;" srcdoc="&lt;!DOCTYPE html&gt;')
+    assert "<script>" not in frame
+
+
+@pytest.mark.parametrize("name", ["matplotlib", "jinja2"])
+def test_without_what_it_is_made_with_there_is_a_sentence(name, monkeypatch):
+    model, X = fitted("RankOneNMF")
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(HalfseenError) as caught:
+        hs.make_report(model, X)
+    assert (
+        str(caught.value) == f'A report needs {name}. It is not installed. Install it: pip install "halfseen[report]".'
+    )
+
+
+def test_what_has_no_report():
+    with pytest.raises(ParameterError, match=r"A report must be of a fitted model with factors\. Found a Quantizer"):
+        hs.make_report(hs.Quantizer([1, 2]).fit([[1.0, 2.0]]))
+    with pytest.raises(ParameterError, match=r"Found a OrdNMF that is not fitted\. Fit a model, or load one\."):
+        hs.make_report(hs.OrdNMF())
+    model, X = fitted("WeightedNMF")
+    with pytest.raises(DataError, match=r"train must be data as for its fit .* Found Uncoupled"):
+        hs.make_report(model, survey())
+    asked, _ = fitted("UncoupledNMF by decoding")
+    with pytest.raises(
+        DataError, match=r"train must be a halfseen.Uncoupled for a report of UncoupledNMF\. Found DataFr"
+    ):
+        hs.make_report(asked, X)
+    strange = pd.DataFrame({"user": ["zoe"], "item": ["zip"], "rating": [1.0]})
+    for name in ("train", "test"):
+        with pytest.raises(
+            DataError, match=rf"{name} must have cells in the rows and columns of the model\. Found none"
+        ):
+            hs.make_report(model, **{name: strange})
+    for wrong in ({"top": 0}, {"k": 0}):
+        with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
+            hs.make_report(model, X, **wrong)

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/halfseen demo
@@ -12,12 +12,16 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.check
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks docs/building docs/pictures
+	$(BIN)/ruff check src tests benchmarks docs/building docs/pictures
 	$(BIN)/mypy
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo 'The site is in site/: open site/index.html'
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("halfseen needs Python 3.11 or newer; try: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -28,10 +32,11 @@ $(VENV)/.demo: EXTRAS = frames,report
 $(VENV)/.test: EXTRAS = test
 $(VENV)/.check: EXTRAS = test,check
 $(VENV)/.bench: EXTRAS = bench
+$(VENV)/.docs: EXTRAS = docs
 $(VENV)/.%: pyproject.toml | $(BIN)/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) halfseen-demo
+	rm -rf $(VENV) halfseen-demo site
 	find . -name __pycache__ -prune -exec rm -rf {} +

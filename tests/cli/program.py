@@ -64,11 +64,12 @@ def check_refusal(exit_code, stdout, stderr):
 
 
 def misused(*words):
-    """What is said of a command line that can't be understood, below the usage."""
+    """What is said of a command line that can't be understood, before the hint at the help."""
     result = halfseen(*words)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("Usage: halfseen ")
-    return result.stderr.rstrip().rpartition("\nError: ")[2]
+    check_refusal(result.exit_code, result.stdout, result.stderr)
+    sentence, _, hint = result.stderr.strip().rpartition(" Try 'halfseen")
+    assert hint.endswith("--help'.")
+    return sentence.removeprefix("halfseen: ")
 
 
 def program(*words, **options):

@@ -44,7 +44,7 @@ def test_the_version(option):
     [
         ("fti", "Did you mean 'fit'?"),
         ("recomend", "Did you mean 'recommend'?"),
-        ("xyzzy", "Commands: fit, predict, recommend, evaluate, impute, reproduce, doctor, demo."),
+        ("xyzzy", f"Commands: {', '.join(app.COMMANDS)}."),
     ],
 )
 def test_a_command_that_is_not_there(word, hint):

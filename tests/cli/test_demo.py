@@ -1,21 +1,30 @@
-"""halfseen demo: the built-in data, factorized, recommended from, filled, and told of."""
+"""halfseen demo: the built-in ratings, a table and a survey, fitted, and told of on a page."""
 
 import csv
 import re
+import sys
 
 import numpy as np
 import pytest
 
 import halfseen
-from halfseen.data import load_movietweetings
+from halfseen.data import load_movietweetings, split_cells
+from halfseen.data.datasets import make_survey
 from tests.cli.program import done, names_in, refused
+from tests.cli.program import halfseen as run
 
-FILES = ["films.hs", "recommended.csv", "report.md", "table-filled.csv", "table-with-holes.csv"]
+PAGES = ["films.html", "report.html", "survey.html", "table.html"]
+FILES = sorted([
+    *PAGES, "films.hs", "recommended.csv", "report.md", "survey-coupling.csv", "survey.hs", "table-filled.csv",
+    "table-with-holes.csv", "table.hs",
+])  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The folder of a demo, and what was printed."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("demo") / "shown"
     return folder, done("demo", "-o", folder)
 
@@ -26,8 +35,14 @@ def report(demo):
 
 
 @pytest.fixture(scope="module")
+def page(demo):
+    return (demo[0] / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
 def films():
-    return load_movietweetings()
+    """What the model was fitted on."""
+    return split_cells(halfseen.observe(load_movietweetings(), unseen="zero"), 0.1, random_state=0)[0]
 
 
 def table(path):
@@ -47,26 +62,42 @@ def test_everything_is_kept_in_the_folder(demo):
 def test_what_is_printed_is_the_report(demo, report):
     folder, lines = demo
     assert report.splitlines()[:2] == ["# halfseen: the demo", ""]
-    assert lines[:-2] == report.splitlines()[2:]
-    assert lines[-1] == f"This report, the model and the tables are in {folder}."
+    assert lines[:-1] == report.splitlines()[2:]
+    assert lines[-1] == f"Look at {folder}/report.html; models and tables are beside it."
+
+
+def test_the_page_says_what_the_text_says(page, report):
+    shown = re.sub(r"<[^>]+>", " ", page)
+    for what, said in re.findall(r"^- ([A-Z][^:]+): (.+)$", report, re.MULTILINE):
+        assert what in shown
+        assert said.replace("'", "&#39;") in shown
+
+
+def test_the_page_leads_to_the_whole_reports_and_nowhere_else(demo, page):
+    places = {place for place in re.findall(r'(?:src|href)="([^"]*)"', page) if not place.startswith("data:")}
+    assert {place for place in places if not place.startswith("#")} == {"films.html", "table.html", "survey.html"}
+    for anchor in (place for place in places if place.startswith("#")):
+        assert f'id="{anchor[1:]}"' in page
+    assert page.count("<svg") == 6
+    for name in PAGES:
+        assert (demo[0] / name).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_the_account_is_that_of_the_model(demo, report, films):
     model = halfseen.load(demo[0] / "films.hs")
     n, m = films.shape
     assert (len(model.W_), len(model.H_)) == (n, m)
-    assert f": {n:,} x {m:,}, {films.nnz:,} cells seen" in report
-    assert f"- {model.status_.name} after {model.n_iter_} iterations in " in report
-    assert f"- Evidence bound {model.trace_['objective'][-1]:,.6g} (after the first" in report
+    assert f"- Users and films: {n:,} x {m:,}" in report
+    assert f"{films.nnz:,} to learn from" in report
+    assert f"- Fit: {model.status_.name} after {model.n_iter_} iterations in " in report
 
 
 def test_every_component_is_told_by_films(report, films):
-    told = re.findall(r"^ *(\d+)\. (.+)$", report, re.MULTILINE)
+    told = re.findall(r"^- (\d+)\. Films: (.+)\.$", report, re.MULTILINE)
     assert [int(number) for number, _ in told] == list(range(1, 13))
     titles = set(films.column_labels)
     for _, line in told:
-        named = [title for title in titles if title in line.split("; ")]
-        assert len(named) == 4
+        assert len([title for title in line.split("; ") if title in titles]) == 4
 
 
 def test_the_recommended_films_are_those_of_the_model_and_new_to_the_user(demo, report, films):
@@ -81,14 +112,13 @@ def test_the_recommended_films_are_those_of_the_model_and_new_to_the_user(demo, 
         seen = films.indices[films.indptr[row] : films.indptr[row + 1]]
         scores[seen] = -np.inf
         best = np.argsort(-scores, kind="stable")[:5]
-        found = [(film, float(score)) for one, film, score in lines if int(one) == user]
-        assert [film for film, _ in found] == films.column_labels[best].tolist()
-        np.testing.assert_allclose([score for _, score in found], scores[best], rtol=1e-12)
-        assert f"Recommended: {'; '.join(film for film, _ in found)}." in report
+        found = [film for one, film, _ in lines if int(one) == user]
+        assert found == films.column_labels[best].tolist()
+        assert f"Recommended: {'; '.join(found)}." in report
 
 
 def test_the_favourites_are_the_highest_ratings(report, films):
-    told = re.findall(r"^User (\d+) rated highest: (.+)\.$", report, re.MULTILINE)
+    told = re.findall(r"^- (\d+)\. Rated highest: (.+)\. Recommended: ", report, re.MULTILINE)
     assert len(told) == 3
     titles = films.column_labels.tolist()
     for user, line in told:
@@ -97,6 +127,11 @@ def test_the_favourites_are_the_highest_ratings(report, films):
         rating = dict(zip(films.indices[cells].tolist(), films.values[cells], strict=True))
         named = [rating[titles.index(title)] for title in line.split("; ")]
         assert named == sorted(rating.values(), reverse=True)[: len(named)]
+
+
+def test_the_model_ranks_better_than_popularity(report):
+    ours, popular = map(float, re.search(r"NDCG@10 .*: ([\d.]+) \(the most popular films: ([\d.]+)\)", report).groups())
+    assert 0 < popular < ours < 1
 
 
 def test_the_filled_table_keeps_what_was_seen(demo):
@@ -110,21 +145,43 @@ def test_the_filled_table_keeps_what_was_seen(demo):
 
 
 def test_the_error_told_is_far_below_that_of_column_means(demo, report):
-    match = re.search(r"Error in the hidden cells: ([\d.]+); with column means: ([\d.]+)\.", report)
+    match = re.search(r"Error in the hidden cells: ([\d.]+) \(column means: ([\d.]+)\)", report)
     ours, means = float(match[1]), float(match[2])
     assert 0 < ours < 0.5 * means
-    hidden = int(re.search(r"300 x 12, (\d+) cells hidden", report)[1])
+    hidden = int(re.search(r"Cells hidden: ([\d,]+) of 3,600", report)[1].replace(",", ""))
     assert hidden == np.isnan(numbers(demo[0] / "table-with-holes.csv")).sum()
+
+
+def test_the_survey_is_told_against_its_truth(demo, report):
+    survey = make_survey(40, 25, 40, random_state=0)
+    model = halfseen.load(demo[0] / "survey.hs")
+    error = np.abs(np.asarray(model.complete(survey.collected)) - survey.truth).mean()
+    means = np.abs(survey.truth - survey.truth.mean(axis=1, keepdims=True)).mean()
+    assert f"- Mean error of an answer: {error:.2f} (the question's mean: {means:.2f})" in report
+    assert error < 0.5 * means
+    told = re.findall(r"respondent (\d+), question (\d+)\. Likeliest: ([\d.]+)\. .* Truth: ([\d.]+)\.$", report, re.M)
+    assert len(told) == 6
+    for respondent, question, _, truth in told:
+        assert float(truth) == survey.truth[int(question) - 1, int(respondent) - 1]
 
 
 def test_the_same_seed_gives_the_same_files_and_another_does_not(demo, tmp_path):
     folder, _ = demo
-    done("demo", "-o", tmp_path / "again")
+    assert done("demo", "-q", "-o", tmp_path / "again") == []
     done("demo", "-o", tmp_path / "other", "--seed", 1)
     for name in FILES:
         if name.endswith(".csv"):
             assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
             assert (tmp_path / "other" / name).read_bytes() != (folder / name).read_bytes()
+
+
+def test_without_jinja_there_is_the_text(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("demo", "-o", tmp_path / "shown")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("note: A report needs jinja2.")
+    assert names_in(tmp_path / "shown") == [name for name in FILES if name not in PAGES]
+    assert result.stdout.endswith("report.md; models and tables are beside it.\n")
 
 
 def test_a_folder_whose_parent_is_not_there_is_refused(tmp_path):

@@ -151,9 +151,9 @@ def test_an_interrupt_keeps_the_fit_so_far(many, tmp_path):
         assert running.ended() == 130
         assert running.process.stdout.read() == ""
     shown = plain(running.shown)
-    told = re.search(r"Interrupted after (\d+) iterations; the fit so far is in (.+)\.$", shown.replace("\n", ""))
+    told = re.search(r"Interrupted after ([\d,]+) iterations?; the fit so far is in (.+)\.$", shown.replace("\n", ""))
     model = halfseen.load(place)
-    assert (int(told[1]), told[2]) == (model.n_iter_, str(place))
+    assert (int(told[1].replace(",", "")), told[2]) == (model.n_iter_, str(place))
     assert model.n_iter_ >= int(SOME_ITERATION.search(shown)[1])
     assert model.status_.name == "INTERRUPTED"
     assert "Traceback" not in shown
@@ -214,3 +214,52 @@ def test_an_interrupted_imputation_writes_nothing(tmp_path):
     assert "Traceback" not in running.shown
     assert "Interrupted" in plain(running.shown)
     assert names_in(tmp_path) == ["table.csv"]
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory):
+    """Three lists of 20 questions to 15 people."""
+    random = np.random.default_rng(7)
+    questions, people = [f"q{i}" for i in range(20)], [f"p{j}" for j in range(15)]
+    truth = random.gamma(2.0, 3.0, (20, 15)).round(2)
+    folder = tmp_path_factory.mktemp("lists")
+    asked = [f"{q},{p}" for q in questions for p in people]
+    answers = [f"{q},{value}" for q, row in zip(questions, truth, strict=True) for value in sorted(row)]
+    comparisons = [
+        f"{questions[i]},{people[max(pair, key=lambda j: truth[i, j])]},{people[min(pair, key=lambda j: truth[i, j])]}"
+        for i in range(20)
+        for pair in [random.choice(15, 2, replace=False) for _ in range(5)]
+    ]
+    for name, header, lines in (
+        ("asked", "question,respondent", asked),
+        ("answers", "question,value", answers),
+        ("comparisons", "question,higher,lower", comparisons),
+    ):
+        (folder / f"{name}.csv").write_text("\n".join([header, *lines]) + "\n")
+    return [word for name in ("asked", "answers", "comparisons") for word in (f"--{name}", folder / f"{name}.csv")]
+
+
+def test_an_interrupted_sampling_keeps_the_sweeps_so_far(lists, tmp_path):
+    place = tmp_path / "filled.csv"
+    with OnTerminal("uncouple", *lists, "--burn", 1, "--sweeps", 1_000_000, "-o", place) as running:
+        running.wait_for(re.compile(r"\b[1-9]\d+/1000000\b"))
+        running.process.send_signal(signal.SIGINT)
+        assert running.ended() == 130
+        assert running.process.stdout.read() == ""
+    shown = plain(running.shown)
+    assert re.search(r"Interrupted after [\d,]+ sweeps; what they tell is in .*filled\.csv\.$", shown.replace("\n", ""))
+    assert "Traceback" not in shown
+    assert names_in(tmp_path) == ["filled.csv"]
+    assert len(place.read_text().splitlines()) == 1 + 20 * 15
+
+
+def test_an_interrupted_demo_says_what_it_leaves(tmp_path):
+    with OnTerminal("demo", "-o", tmp_path / "shown") as running:
+        running.wait_for(re.compile(r"OrdNMF"))
+        running.process.send_signal(signal.SIGINT)
+        assert running.ended() == 130
+        assert running.process.stdout.read() == ""
+    shown = plain(running.shown).replace("\n", "")
+    assert f"Interrupted; the models that were finished are in {tmp_path}/shown, without a report." in shown
+    assert "Traceback" not in shown
+    assert not [name for name in names_in(tmp_path / "shown") if name.endswith((".part", ".html"))]

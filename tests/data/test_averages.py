@@ -129,7 +129,7 @@ def test_sushi_made_here(put):
 def test_what_to_do_when_the_files_are_not_there(load, name, tmp_path, monkeypatch):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     of = source(name)
-    with pytest.raises(DataError, match=f"Get it from {of.address} and save it as {tmp_path / of.files[0].path}"):
+    with pytest.raises(DataError, match=f"or from {of.address} and save it as {tmp_path / of.files[0].path}"):
         load()
     assert "redistribution" in of.terms
     assert "20" in of.citation

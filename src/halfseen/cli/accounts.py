@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from halfseen.cli.streams import DASH, OUTPUT, is_taken, said
 from halfseen.data import Observed
 
 
@@ -13,7 +14,8 @@ def of_data(path: str, observed: Observed) -> str:
     n, m = observed.shape
     share = observed.nnz / (n * m)
     low, high = observed.values.min(), observed.values.max()
-    return f"Read {path}: {n:,} x {m:,}, {observed.nnz:,} cells seen ({share:.3g} of all), values {low:g} to {high:g}."
+    cells = f"{observed.nnz:,} cells seen ({share:.3g} of all)"
+    return f"Read {said(path)}: {n:,} x {m:,}, {cells}, values {low:g} to {high:g}."
 
 
 def of_model(model: Any) -> str:
@@ -37,18 +39,34 @@ def count(number: int, thing: str) -> str:
 
 
 def of_file(path: str) -> str:
+    if said(path) == OUTPUT:
+        return ""  # who reads it sees it
     return f"Saved {path} ({_size(os.path.getsize(path))})."
 
 
-def tell(*lines: str, quiet: bool = False) -> None:
-    if not quiet:
-        click.echo("\n".join(line for line in lines if line))
+def tell(*lines: str, quiet: bool = False, err: bool = False) -> None:
+    told = [line for line in lines if line]
+    if told and not quiet:
+        click.echo("\n".join(told), err=err or is_taken())
+
+
+def check_ranks(model: Any, path: str) -> None:
+    """Refuse a model that tells values, but not what somebody should be shown next."""
+    from halfseen.errors import ParameterError
+
+    if not hasattr(model, "recommend"):
+        raise ParameterError(
+            f"MODEL must be one that recommends. Found a {type(model).__name__} in {path!r}. "
+            "Use halfseen predict for its values."
+        )
 
 
 def check_output(path: str) -> None:
     """Refuse an output that can't be written, or that would replace a folder or a device, before any work is done."""
     from halfseen.errors import DataError
 
+    if path == DASH:
+        raise DataError("This output must be a file. Found '-', which is for tables alone. Name a file.")
     if os.path.exists(path) and not os.path.isfile(path):
         what = "a folder" if os.path.isdir(path) else "a device or a pipe"
         raise DataError(f"An output must be a file. Found {what} at {path!r}. Name a file.")

@@ -4,6 +4,8 @@ import errno
 import re
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -14,7 +16,20 @@ from halfseen.checks import did_you_mean
 from halfseen.errors import HalfseenError
 
 #: Commands in the order of the help, each imported only when it is run.
-COMMANDS = ("fit", "predict", "recommend", "evaluate", "impute", "reproduce", "doctor", "demo")
+COMMANDS = (
+    "fit",
+    "predict",
+    "recommend",
+    "evaluate",
+    "impute",
+    "uncouple",
+    "report",
+    "reproduce",
+    "datasets",
+    "doctor",
+    "demo",
+    "completion",
+)
 
 
 class Command(click.Command):
@@ -38,8 +53,33 @@ class Command(click.Command):
         return options[meant] if meant else None
 
 
+class Misuse(click.UsageError):
+    """A command line that can't be understood, told in one line."""
+
+    def show(self, file: Any = None) -> None:
+        command = "halfseen" if self.ctx is None else self.ctx.command_path
+        sentence = " ".join(self.message.split())
+        end = "" if sentence.endswith((".", "?")) else "."
+        click.echo(f"halfseen: {sentence}{end} Try '{command} --help'.", err=True)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """Turn click's complaints, of several lines, into ours; the help for who types nothing stays as it is."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        raise Misuse(error.format_message(), error.ctx) from None
+
+
 class Program(click.Group):
-    """The group of all commands; a `HalfseenError` becomes one line and exit code 2."""
+    """The group of all commands; a `HalfseenError` or a misuse becomes one line and exit code 2."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _in_one_line():
+            return super().make_context(*args, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -58,12 +98,12 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _in_one_line():
             warnings.showwarning = _note
             try:
                 return super().invoke(ctx)
             except HalfseenError as error:
-                _end(f"halfseen: {_in_options(' '.join(str(error).split()))}", 2)
+                _end(f"halfseen: {in_options(' '.join(str(error).split()))}", 2)
             except KeyboardInterrupt:
                 _end("Interrupted; nothing was saved.", 130)
             except OSError as error:
@@ -82,11 +122,18 @@ _ADVICE = {
     r"Set early_stopping=False, or raise validation_fraction": "Leave out --early-stopping",
     r", or pass an array, a sparse matrix or a frame": "",
     r"set them to NaN if they are unknown": "leave them empty if they are unknown, or --skip the column when imputing",
+    r"""(question|respondent|value|higher|lower)=(?:'([^']*)'|"([^"]*)"|(\.\.\.))""": r"--\1 \2\3\4",
+    r'faults="(\w+)"': r"--faults \1",
+    r"""balance=["'](\w+)["']""": r"--balance \1",
+    r"\bn_(burn|sweeps)=": r"--\1 ",
+    r"\bn_(burn|sweeps)\b": r"--\1",
+    r", see diagnostics_\)": ")",
+    r'halfseen\.datasets\.fetch\("([\w-]+)"\)': r"halfseen datasets \1 --fetch",
     r"pass its history \(a dict from columns to values\)": "pass its history, --history FILE",
 }
 
 
-def _in_options(sentence: str) -> str:
+def in_options(sentence: str) -> str:
     """The library's sentence, its advice in terms of this program."""
     for python, option in _ADVICE.items():
         sentence = re.sub(python, option, sentence, flags=re.IGNORECASE)
@@ -100,7 +147,7 @@ def _end(sentence: str, code: int) -> NoReturn:
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     """A warning as one line, without the place in the code where it arose."""
-    click.echo(f"note: {message}", err=True)
+    click.echo(f"note: {in_options(str(message))}", err=True)
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -112,4 +159,5 @@ def main() -> None:
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
     halfseen recommend model.hs --user bob -n 10
     halfseen impute table.csv -k 5 -o filled.csv
+    halfseen uncouple --asked a.csv --answers b.csv --comparisons c.csv -o filled.csv
     """

@@ -3,12 +3,14 @@
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import click
 
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, tell_json
 
 NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "click", "rich")
 OPTIONAL = {
@@ -21,30 +23,52 @@ OPTIONAL = {
 
 
 @click.command(cls=Command)
-def command() -> None:
-    """Look at this installation: versions, threads, the kernels' cache, and a small fit against plain NumPy."""
-    click.echo(f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}")
-    for line in _packages():
-        click.echo(line)
-    healthy = True
-    for name, check in (("Threads", _threads), ("Kernel cache", _cache), ("Numbers", _numbers)):
-        try:
-            click.echo(f"ok    {name}: {check()}")
-        except Exception as error:
-            healthy = False
-            click.echo(f"FAIL  {name}: {type(error).__name__}: {error}")
-    click.echo("All is well." if healthy else "Something is wrong: see the lines marked FAIL.")
+@JSON
+def command(as_json: bool) -> None:
+    """Look at this installation: versions, threads, the kernels' cache, and a small fit against plain NumPy.
+
+    \b
+    halfseen doctor
+    halfseen doctor --json
+    """
+    this = f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    packages = _packages()
+    checks = [_checked("Threads", _threads), _checked("Kernel cache", _cache), _checked("Numbers", _numbers)]
+    healthy = all(one["ok"] for one in checks)
+    if as_json:
+        tell_json({"healthy": healthy, "program": this, "packages": packages, "checks": checks})
+    else:
+        click.echo(this)
+        for name, found in packages.items():
+            click.echo(
+                f"ok    {name} {found}" if found else f"-     {name} is not installed; it comes with {_extra(name)}"
+            )
+        for one in checks:
+            click.echo(f"{'ok  ' if one['ok'] else 'FAIL'}  {one['what']}: {one['told']}")
+        click.echo("All is well." if healthy else "Something is wrong: see the lines marked FAIL.")
     sys.exit(0 if healthy else 1)
 
 
-def _packages() -> Iterator[str]:
-    for name in NEEDED:
-        yield f"ok    {name} {version(name)}"
-    for name, extra in OPTIONAL.items():
+def _checked(what: str, check: Callable[[], str]) -> dict[str, Any]:
+    try:
+        return {"what": what, "ok": True, "told": check()}
+    except Exception as error:  # whatever is wrong with an installation is what is looked for
+        return {"what": what, "ok": False, "told": f"{type(error).__name__}: {error}"}
+
+
+def _packages() -> dict[str, str | None]:
+    """The version of each package; None for an optional one that is not there."""
+    found: dict[str, str | None] = {name: version(name) for name in NEEDED}
+    for name in OPTIONAL:
         try:
-            yield f"ok    {name} {version(name)}"
+            found[name] = version(name)
         except PackageNotFoundError:
-            yield f"-     {name} is not installed; it comes with halfseen[{extra.split()[0]}]"
+            found[name] = None
+    return found
+
+
+def _extra(name: str) -> str:
+    return f"halfseen[{OPTIONAL[name].split()[0]}]"
 
 
 def _threads() -> str:

@@ -5,18 +5,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+import numpy as np
 
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, tell_json
+from halfseen.cli.streams import TableIn
 from halfseen.errors import DataError, DataWarning
 
 
 @click.command(cls=Command)
 @options.MODEL
-@click.option("--test", required=True, type=click.Path(), help="A file of cells that were held out.")
+@click.option("--test", required=True, type=TableIn(), help="A file of cells that were held out; - reads it.")
 @click.option(
     "--train",
-    type=click.Path(),
+    type=TableIn(),
     default=None,
     help="A file of cells that are known, and not ranked; by default those of the fit.",
 )
@@ -29,9 +32,10 @@ from halfseen.errors import DataError, DataWarning
 )
 @options.READING
 @click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default.")
+@JSON
 def command(
     model: str, test: str, train: str | None, length: int, relevant: tuple[float, ...], layout: str, columns: Any,
-    header: bool | None, duplicates: str, n_jobs: int | None,
+    header: bool | None, duplicates: str, n_jobs: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and see where the relevant ones stand.
 
@@ -42,53 +46,78 @@ def command(
     \b
     halfseen evaluate model.hs --test held_out.csv
     halfseen evaluate model.hs --test held_out.csv -k 10 --relevant 4 --relevant 5
+    halfseen evaluate model.hs --test held_out.csv --json
     """
-    import numpy as np
-
     import halfseen
 
     fitted = halfseen.load(model)
+    accounts.check_ranks(fitted, model)
     reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
     reading |= {"unseen": fitted.unseen, "levels": fitted._fitted_names()}
     held = halfseen.observe(test, **reading)
     known = None if train is None else halfseen.observe(train, **reading)
     wanted = list(relevant) or [1.0]
     scores = halfseen.metrics.ranking_scores(fitted, known, held, k=length, relevant=wanted, n_jobs=n_jobs)
-    accounts.tell(accounts.of_data(test, held), f"{'relevant from':>13}  {'rows':>7}  {_heads(length)}")
-    for place, threshold in enumerate(wanted):
-        rows = np.count_nonzero(~np.isnan(scores.ndcg[place]))
-        means = "  ".join(f"{np.nanmean(metric[place]):>13.4f}" for metric in scores)
-        accounts.tell(f"{threshold:>13g}  {rows:>7,}  {means}")
+    ranking = [_of_ranking(scores, place, threshold) for place, threshold in enumerate(wanted)]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # what was said of unknown cells is not said again
-            for line in (*_of_values(fitted, held), *_of_likelihood(fitted, held)):
-                accounts.tell(line)
+            values, likelihood = _of_values(fitted, held), _of_likelihood(fitted, held)
     except DataError as error:  # a level that training did not have: the ranking is good all the same
+        values = likelihood = None
         click.echo(f"note: {error}", err=True)
+    if as_json:
+        found = {"k": length, "ranking": ranking, "values": values, "likelihood": likelihood}
+        tell_json({name: value for name, value in found.items() if value is not None})
+        return
+    accounts.tell(accounts.of_data(test, held), f"{'relevant from':>13}  {'rows':>7}  {_heads(length)}")
+    for line in (*map(_ranking_told, ranking), *_values_told(values), *_likelihood_told(fitted, likelihood)):
+        accounts.tell(line)
 
 
-def _of_values(fitted: Any, held: Any) -> Iterator[str]:
+def _of_ranking(scores: Any, place: int, threshold: float) -> dict[str, Any]:
+    """Means over the rows that have something relevant, by the metrics' own names."""
+    rows = int(np.count_nonzero(~np.isnan(scores.ndcg[place])))
+    means = {name: float(np.nanmean(metric[place])) for name, metric in scores._asdict().items()}
+    return {"relevant from": threshold, "rows": rows, **means}
+
+
+def _of_values(fitted: Any, held: Any) -> dict[str, Any] | None:
     """How far off the values are. Where unseen cells are zeros, means are not guesses of cells that are there."""
     from halfseen.cli.value_scores import value_scores
 
     scores = None if fitted.unseen == "zero" else value_scores(fitted, held)
-    if scores is not None:
-        ranked = scores.ranked_probability_score
+    return None if scores is None else {name: one for name, one in scores._asdict().items() if one is not None}
+
+
+def _of_likelihood(fitted: Any, held: Any) -> dict[str, Any] | None:
+    """How likely the cells are that the ranking was judged by."""
+    if not hasattr(fitted, "log_likelihood"):
+        return None
+    logs = fitted.log_likelihood(held, each=True)
+    return {"cells": logs.size, "sum": float(logs.sum()), "mean": float(logs.mean())}
+
+
+def _ranking_told(found: dict[str, Any]) -> str:
+    threshold, rows, *means = found.values()
+    return f"{threshold:>13g}  {rows:>7,}  {'  '.join(f'{mean:>13.4f}' for mean in means)}"
+
+
+def _values_told(found: dict[str, Any] | None) -> Iterator[str]:
+    if found is not None:
+        ranked = found.get("ranked_probability_score")
         yield (
-            f"Values of {accounts.count(scores.cells, 'cell')}: root mean squared error "
-            f"{scores.root_mean_squared_error:.4f}, {scores.within_half:.4f} of them within 0.5"
+            f"Values of {accounts.count(found['cells'], 'cell')}: root mean squared error "
+            f"{found['root_mean_squared_error']:.4f}, {found['within_half']:.4f} of them within 0.5"
             f"{'' if ranked is None else f', ranked probability score {ranked:.4f}'}."
         )
 
 
-def _of_likelihood(fitted: Any, held: Any) -> Iterator[str]:
-    """How likely the cells are that the ranking was judged by."""
-    if hasattr(fitted, "log_likelihood"):
-        logs = fitted.log_likelihood(held, each=True)
+def _likelihood_told(fitted: Any, found: dict[str, Any] | None) -> Iterator[str]:
+    if found is not None:
         given = ", given that they are above 0" if fitted.unseen == "zero" else ""
-        cells = accounts.count(logs.size, "cell")
-        yield f"Log-likelihood of {cells}{given}: {logs.sum():,.6g} ({logs.mean():.4f} a cell)."
+        cells = accounts.count(found["cells"], "cell")
+        yield f"Log-likelihood of {cells}{given}: {found['sum']:,.6g} ({found['mean']:.4f} a cell)."
 
 
 def _heads(length: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
+from halfseen.cli.streams import TableIn, TableOut
 from halfseen.data import Observed
 
 #: How a table can be filled; with one component, nmf becomes exact.
@@ -16,9 +17,9 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 
 
 @click.command(cls=Command)
-@click.argument("table", type=click.Path())
+@click.argument("table", type=TableIn())
 @click.option("-k", "--n-components", type=int, default=5, show_default=True, help="The number of components.")
-@click.option("-o", "--output", required=True, type=click.Path(), help="Where the filled table goes.")
+@click.option("-o", "--output", required=True, type=TableOut(), help="Where the filled table goes; - shows it.")
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
@@ -73,6 +74,7 @@ def command(
     \b
     halfseen impute table.csv -k 5 -o filled.csv
     halfseen impute survey.csv --method ordinal -k 2 -o filled.csv
+    zcat table.csv.gz | halfseen impute - -q -o - | head
     """
     import halfseen
     from halfseen.data import read_wide_table, write_table

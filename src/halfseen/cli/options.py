@@ -5,9 +5,11 @@ from typing import Any
 
 import click
 
+from halfseen.cli.streams import TableIn, TableOut
+
 Decorator = Callable[[Any], Any]
 
-DATA = click.argument("data", type=click.Path())
+DATA = click.argument("data", type=TableIn())
 MODEL = click.argument("model", type=click.Path())
 
 
@@ -30,7 +32,13 @@ def _named_columns(_: click.Context, __: click.Parameter, value: str | None) -> 
     return tuple(int(part) if part.isdigit() else part for part in parts)
 
 
-def _number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
+def _named_column(_: click.Context, __: click.Parameter, value: str | None) -> str | int | None:
+    """The name of a column; a number for files without a header, where columns count from 0."""
+    return int(value) if value is not None and value.isdigit() else value
+
+
+def number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
+    """A number, or a name."""
     try:
         return None if value is None else float(value)
     except ValueError:
@@ -39,7 +47,7 @@ def _number_or_name(_: click.Context, __: click.Parameter, value: str | None) ->
 
 LOSS = click.option(
     "--loss",
-    callback=_number_or_name,
+    callback=number_or_name,
     default=None,
     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: multi-sigmoid "
     "(default), round, linear.",
@@ -64,6 +72,21 @@ READING = together(
                  default="error", show_default=True, help="What to do with a cell given more than once."),
 )  # fmt: skip
 
+
+def _role(name: str, what: str) -> Decorator:
+    help_text = f"The header of the column of {what}, if it is not recognised; its number from 0 if there is none."
+    return click.option(f"--{name}", callback=_named_column, default=None, metavar="COLUMN", help=help_text)
+
+
+#: Which columns of three lists that were collected apart hold what.
+LISTS = together(
+    _role("question", "questions, in all lists"),
+    _role("respondent", "respondents, in --asked"),
+    _role("value", "values, in --answers"),
+    _role("higher", "those who are above, in --comparisons"),
+    _role("lower", "those who are below, in --comparisons"),
+)
+
 #: How a model is fitted.
 FITTING = together(
     click.option("--max-iter", type=int, default=None, help="The largest number of iterations."),
@@ -73,6 +96,19 @@ FITTING = together(
     ),
     click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default."),
     click.option("-q", "--quiet", is_flag=True, help="No progress bar and no account."),
+)
+
+
+#: For commands whose account is a line or two.
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No account of what was saved.")
+
+#: Where a table goes that is shown else.
+OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=TableOut(),
+    default=None,
+    help="A CSV or Parquet file for the result; - writes CSV to standard output.",
 )
 
 

@@ -6,11 +6,14 @@ import click
 
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, check_one_way, tell_json
 from halfseen.cli.naming import as_labels
+from halfseen.cli.streams import TableIn
 from halfseen.data import read_table, write_table
 from halfseen.data.headers import LongHeader, long_header
 from halfseen.data.reading import Reading
 from halfseen.data.tables import Table
+from halfseen.data.uncoupled.roles import places_of
 from halfseen.errors import ParameterError
 
 
@@ -18,10 +21,12 @@ from halfseen.errors import ParameterError
 @options.MODEL
 @click.option("--row", "rows", multiple=True, help="A row's id; may be given several times, once for each --col.")
 @click.option("--col", "cols", multiple=True, help="A column's id.")
-@click.option("--cells", type=click.Path(), default=None, help="A file of pairs row, column instead.")
+@click.option("--cells", type=TableIn(), default=None, help="A file of pairs row, column instead; - reads them.")
 @click.option("--level", is_flag=True, help="For models of levels: the level, in its own words, instead of the mean.")
 @options.COLUMNS
-@click.option("-o", "--output", type=click.Path(), default=None, help="A CSV or Parquet file for the result.")
+@options.OUTPUT
+@JSON
+@options.QUIET
 def command(
     model: str,
     rows: tuple[str, ...],
@@ -30,6 +35,8 @@ def command(
     level: bool,
     columns: Any,
     output: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Predict cells of MODEL. A file of pairs comes back with its lines as they were and a column more.
 
@@ -37,11 +44,13 @@ def command(
     halfseen predict model.hs --row bob --col y
     halfseen predict model.hs --row bob --col y --level
     halfseen predict model.hs --cells pairs.csv -o predicted.csv
+    grep bob pairs.csv | halfseen predict model.hs --cells - -o -
     """
     import halfseen
 
     if bool(rows or cols) == bool(cells) or len(rows) != len(cols):
         raise click.UsageError("Say which cells: a --col for each --row, or --cells FILE.")
+    check_one_way(as_json, output)
     if output is not None:
         accounts.check_table(output)
     fitted = halfseen.load(model)
@@ -49,12 +58,16 @@ def command(
     u = as_labels(table.column(header.row), fitted.row_labels_)
     i = as_labels(table.column(header.column), fitted.column_labels_)
     said = _levels(fitted, u, i) if level else fitted.predict(u, i)
-    if output is None:
+    if as_json:
+        lines = zip(u, i, said, strict=True)
+        tell_json([{"row": row, "column": column, "prediction": value} for row, column, value in lines])
+    elif output is None:
         for row, column, value in zip(u, i, said, strict=True):
             click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
-        return
-    write_table(output, [*table.names, _new_name(table.names)] if table.has_header else None, [*table.cells, said])
-    accounts.tell(accounts.of_file(output))
+    else:
+        names = [*table.names, _new_name(table.names)] if table.has_header else None
+        write_table(output, names, [*table.cells, said])
+        accounts.tell(accounts.of_file(output), quiet=quiet)
 
 
 def _levels(fitted: Any, u: list[Any], i: list[Any]) -> Any:
@@ -82,9 +95,18 @@ def _asked(
         table = Table([str(number) for number in range(len(lines))], lines, False)
     if not table.has_header and columns is None:
         return table, LongHeader("0", "1")
+    if columns is None and type(fitted).__name__ == "UncoupledNMF":
+        return table, _roles(table.names, turned=fitted._turned)
     # Values beside the pairs are welcome and not looked at.
     header = long_header(table.names, Reading(layout="long", columns=columns), lambda _: False)
     return table, header or LongHeader(*table.names[:2])
+
+
+def _roles(names: list[str], turned: bool) -> LongHeader:
+    """Questions and respondents, as the lists that such a model is made of name them; `turned`: they are columns."""
+    places = places_of("asked", names, {})
+    pair = [names[places[role]] for role in ("question", "respondent")]
+    return LongHeader(*(pair[::-1] if turned else pair))
 
 
 def _is_pair(fitted: Any, names: list[str]) -> bool:

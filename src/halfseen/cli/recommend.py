@@ -6,33 +6,40 @@ import click
 
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, check_one_way, tell_json
 from halfseen.cli.naming import as_labels
+from halfseen.cli.streams import TableIn
 
 
 @click.command(cls=Command)
 @options.MODEL
 @click.option("-u", "--user", "users", multiple=True, help="A row of the fit, by its id; may be given several times.")
-@click.option("--history", type=click.Path(), default=None, help="A file with the histories of new rows instead.")
+@click.option("--history", type=TableIn(), default=None, help="A file with histories of new rows instead; - reads it.")
 @click.option("-n", type=int, default=10, show_default=True, help="How many a row.")
 @click.option("--include-seen", is_flag=True, help="Also what the row has seen already.")
 @click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")
-@click.option("-o", "--output", type=click.Path(), default=None, help="A CSV or Parquet file for the result.")
+@options.OUTPUT
+@JSON
+@options.QUIET
 def command(model: str, users: tuple[str, ...], history: str | None, n: int, include_seen: bool,
-            exclude: tuple[str, ...], output: str | None) -> None:  # fmt: skip
+            exclude: tuple[str, ...], output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
     """Recommend the best items of MODEL to users.
 
     \b
     halfseen recommend model.hs --user bob -n 10
     halfseen recommend model.hs --history new.csv -o recommended.csv
+    halfseen recommend model.hs --user bob --json
     """
     import halfseen
     from halfseen.data import write_table
 
     if bool(users) == bool(history):
         raise click.UsageError("Say for whom: either --user (once or more), or --history FILE.")
+    check_one_way(as_json, output)
     if output is not None:
         accounts.check_table(output)
     fitted = halfseen.load(model)
+    accounts.check_ranks(fitted, model)
     asked, rows = _rows(fitted, users, history)
     excluded = as_labels(exclude, fitted.column_labels_)
     ids, scores = fitted.recommend(rows, n=n, exclude_seen=not include_seen, exclude=excluded)
@@ -42,9 +49,12 @@ def command(model: str, users: tuple[str, ...], history: str | None, n: int, inc
         for rank in range(ids.shape[1])
         if scores[place][rank] == scores[place][rank]
     ]
-    if output is not None:
-        write_table(output, ["row", "rank", "column", "score"], list(zip(*lines, strict=True)) or [[]] * 4)
-        accounts.tell(accounts.of_file(output))
+    names = ["row", "rank", "column", "score"]
+    if as_json:
+        tell_json([dict(zip(names, line, strict=True)) for line in lines])
+    elif output is not None:
+        write_table(output, names, list(zip(*lines, strict=True)) or [[]] * 4)
+        accounts.tell(accounts.of_file(output), quiet=quiet)
     else:
         _show(lines)
 

@@ -5,30 +5,57 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from halfseen.cli import accounts
-from halfseen.cli.app import Command
+from halfseen.cli import accounts, results
+from halfseen.cli.app import Command, in_options
+from halfseen.cli.jsonout import JSON, tell_json
+from halfseen.cli.studies_page import Outcome, pictures_among
+from halfseen.cli.studies_page import write as write_page
 from halfseen.errors import DataError
 
 if TYPE_CHECKING:
-    from halfseen.studies import Result, Study
+    from halfseen.studies import Study
     from halfseen.studies.base import Tell
 
 SEED = click.IntRange(0, 2**32 - 1)
+FOLDER = "halfseen-studies"
+
+
+def _words(_: click.Context, __: click.Parameter, start: str) -> list[str]:
+    """What may be asked for, for the shell."""
+    from halfseen.studies import NAMES
+
+    papers = dict.fromkeys(name.partition("/")[0] for name in NAMES)
+    return [word for word in ("all", *papers, *NAMES) if word.startswith(start)]
 
 
 @click.command(cls=Command)
-@click.argument("studies", nargs=-1, metavar="[STUDY]...")
+@click.argument("studies", nargs=-1, metavar="[STUDY]...", shell_complete=_words)
 @click.option("--list", "listed", is_flag=True, help="Say what can be reproduced, and whether the data are there.")
-@click.option("-o", "--output", type=click.Path(), default=None, help="A folder for tables (.csv, .md) and figures.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    default=None,
+    help=f"A folder for tables (.csv, .md) and figures; with all also one page of everything. By default {FOLDER} for "
+    "all, else none.",
+)
 @click.option("--quick", is_flag=True, help="A small part of the work, to see that it runs.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all that is random.")
-def command(studies: tuple[str, ...], listed: bool, output: str | None, quick: bool, seed: int) -> None:
+@JSON
+@click.option("-q", "--quiet", is_flag=True, help="Show no tables and no progress; only write them.")
+def command(
+    studies: tuple[str, ...], listed: bool, output: str | None, quick: bool, seed: int, as_json: bool, quiet: bool
+) -> None:
     """Reproduce a STUDY: a table or figure of a paper (a1gm/table1), all of a paper (a1gm), or all there are.
+
+    All of them make one page, studies.html, with every table and figure, the papers' numbers beside ours.
 
     \b
     halfseen reproduce --list
@@ -37,53 +64,89 @@ def command(studies: tuple[str, ...], listed: bool, output: str | None, quick: b
     """
     from halfseen.studies import NAMES, chosen, study
 
+    if as_json and not listed:
+        raise click.UsageError("--json belongs to --list; the numbers of a study are written as .csv with -o.")
     if listed:
-        click.echo("\n\n".join(_entry(study(name)) for name in NAMES))
+        known = [study(name) for name in NAMES]
+        tell_json([_as_dict(one) for one in known]) if as_json else click.echo("\n\n".join(map(_entry, known)))
         return
     if not studies:
         raise click.UsageError("Say which study, such as a1gm/table1, or --list them all.")
     names = list(dict.fromkeys(name for word in studies for name in chosen(word)))
-    folder = None if output is None else _folder(output)
-    _reproduce([study(name) for name in names], studies, folder, quick, seed)
+    is_all = "all" in map(str.lower, studies)
+    place = FOLDER if output is None and is_all else output
+    run = Run(studies, None if place is None else _folder(place), is_all, quick, seed, quiet)
+    run.reproduce([study(name) for name in names])
 
 
-def _reproduce(studies: Sequence[Study], asked: Sequence[str], folder: Path | None, quick: bool, seed: int) -> None:
-    """Run one study after the other. One without data is an error if it was asked for by name, else left out."""
-    from halfseen.cli import results
+@dataclass
+class Run:
+    """How studies are run, and what has come of them so far."""
 
-    done: list[str] = []
-    for study in studies:
+    asked: Sequence[str]
+    folder: Path | None
+    has_page: bool
+    quick: bool
+    seed: int
+    quiet: bool
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def reproduce(self, studies: Sequence[Study]) -> None:
+        """Run one study after the other. One without data is an error if it was asked for by name, else left out."""
+        for study in studies:
+            try:
+                self.outcomes.append(self._outcome(study))
+            except KeyboardInterrupt:
+                self._end_interrupted(studies)
+        if not any(one.result for one in self.outcomes):
+            raise DataError(
+                f"A study must find its data. None of {len(studies)} did. Get the data named in the notes above."
+            )
+        self._write_page()
+
+    def _outcome(self, study: Study) -> Outcome:
+        started = perf_counter()
         try:
-            result = _result(study, quick, seed, may_be_left_out=study.name not in asked)
-            if result is None:
-                continue
+            with _progress(study.name, self.quiet) as tell:
+                result = study.run(quick=self.quick, seed=self.seed, tell=tell)
+        except DataError as error:
+            if study.name in self.asked:
+                raise
+            sentence = in_options(str(error))
+            click.echo(f"note: {study.name} was left out. {sentence}", err=True)
+            return Outcome(study, reason=sentence)
+        seconds = perf_counter() - started
+        if not self.quiet:
             results.show(study, result)
-            if folder is not None:
-                accounts.tell(*map(accounts.of_file, results.write(folder, study, result)))
-        except KeyboardInterrupt:
-            _end_interrupted(study.name, done, folder)
-        done.append(study.name)
-    if not done:
-        raise DataError(
-            f"A study must find its data. None of {len(studies)} did. Get the data named in the notes above."
-        )
+        paths = [] if self.folder is None else list(results.write(self.folder, study, result))
+        accounts.tell(*map(accounts.of_file, paths), quiet=self.quiet or not paths)
+        return Outcome(study, result, seconds, pictures_among(paths))
+
+    def _write_page(self) -> None:
+        if self.has_page and self.folder is not None:
+            paths = write_page(self.folder, self.outcomes, self.quick, self.seed)
+            accounts.tell(*map(accounts.of_file, paths), quiet=self.quiet)
+
+    def _end_interrupted(self, studies: Sequence[Study]) -> NoReturn:
+        """Keep what was done before, on a page that says what was not."""
+        done = [one.study.name for one in self.outcomes if one.result is not None]
+        at, *after = studies[len(self.outcomes) :]
+        if done:
+            self.outcomes += [Outcome(study, reason="The run was interrupted.") for study in (at, *after)]
+            self._write_page()
+        kept = f"; what came of {', '.join(done)} is in {self.folder}" if done and self.folder is not None else ""
+        click.echo(f"Interrupted in {at.name}, of which nothing was saved{kept}.", err=True)
+        sys.exit(130)
 
 
-def _result(study: Study, quick: bool, seed: int, may_be_left_out: bool) -> Result | None:
-    try:
-        with _progress(study.name) as tell:
-            return study.run(quick=quick, seed=seed, tell=tell)
-    except DataError as error:
-        if not may_be_left_out:
-            raise
-        click.echo(f"note: {study.name} was left out. {error}", err=True)
-        return None
-
-
-def _end_interrupted(name: str, done: Sequence[str], folder: Path | None) -> NoReturn:
-    kept = f"; what came of {', '.join(done)} is in {folder}" if done and folder is not None else ""
-    click.echo(f"Interrupted in {name}, of which nothing was saved{kept}.", err=True)
-    sys.exit(130)
+def _as_dict(study: Study) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "title": study.title,
+        "paper": study.paper,
+        "needs": study.needs,
+        "absent": study.absent(),
+    }
 
 
 def _entry(study: Study) -> str:
@@ -106,11 +169,11 @@ def _folder(output: str) -> Path:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Tell]:
+def _progress(name: str, quiet: bool) -> Iterator[Tell]:
     """Shows on a terminal what a study is doing; tells nothing to a file or a pipe."""
     from halfseen.studies.base import tell_nobody
 
-    if not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield tell_nobody
         return
     from rich.console import Console

@@ -50,7 +50,7 @@ def write(folder: Path, study: Study, result: Result) -> Iterator[str]:
         yield str(path)
     drawn = _draw(folder, study, result)
     path = _path(folder, study, "", "md")
-    with _written(path) as draft:
+    with written(path) as draft:
         draft.write_text("\n".join([*_page(study, result, drawn), ""]), encoding="utf-8")
     yield str(path)
     yield from map(str, drawn.values())
@@ -86,7 +86,7 @@ def _draw(folder: Path, study: Study, result: Result) -> dict[str, Path]:
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
         picture.draw(figure)
         drawn[picture.name] = _path(folder, study, picture.name, "png")
-        with _written(drawn[picture.name]) as draft:
+        with written(drawn[picture.name]) as draft:
             figure.savefig(draft, format="png", dpi=150)
     return drawn
 
@@ -97,7 +97,7 @@ def _path(folder: Path, study: Study, name: str, ending: str) -> Path:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[Path]:
+def written(path: Path) -> Iterator[Path]:
     """A draft to write to, which becomes the file when it is whole."""
     try:
         with moved_when_whole(path) as draft:

@@ -41,7 +41,7 @@ def markdown(table: Table) -> Iterator[str]:
     yield f"**{table.title}**"
     yield ""
     yield _barred(column.full_name for column in table.columns)
-    yield _barred("---" if _is_words(cells) else "---:" for cells in zip(*table.texts(), strict=True))
+    yield _barred("---" if is_words(cells) else "---:" for cells in zip(*table.texts(), strict=True))
     yield from map(_barred, table.texts())
     yield ""
     for footnote in table.footnotes:
@@ -68,10 +68,11 @@ def _strip(columns: Sequence[tuple[Column, Sequence[str]]]) -> Strip:
 def _aligned(texts: Sequence[str], cells: Sequence[str]) -> list[str]:
     """Texts of equal length: words to the left, numbers to the right."""
     width = max(map(len, texts))
-    return [text.ljust(width) if _is_words(cells) else text.rjust(width) for text in texts]
+    return [text.ljust(width) if is_words(cells) else text.rjust(width) for text in texts]
 
 
-def _is_words(cells: Iterable[str]) -> bool:
+def is_words(cells: Iterable[str]) -> bool:
+    """Whether a column holds words, not numbers."""
     return any(cell[:1].isalpha() for cell in cells)
 
 

@@ -60,7 +60,7 @@ OWNERS = {
     default=None,
     help="For gibbs: answers in units of all, or of their question's own; by default auto, as they look.",
 )
-@click.option("--trust", type=float, default=None, help="For gibbs: how much a comparison is believed; by default 6.")
+@click.option("--trust", type=float, default=None, help="For gibbs: how much a comparison is believed; by default 12.")
 @click.option("--sweeps", type=int, default=None, help="For gibbs: how many sweeps are drawn; by default 400.")
 @click.option("--burn", type=int, default=None, help="For gibbs: how many of the first are left out; by default 100.")
 @click.option("--level", type=float, default=None, help="For gibbs: how sure intervals are; by default 0.9.")

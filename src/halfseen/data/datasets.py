@@ -11,24 +11,31 @@ from typing import Any
 import numpy as np
 
 from halfseen.data.averages import load_movielens_genres, load_sushi_groups
+from halfseen.data.fetching import fetch
 from halfseen.data.labels import text_array
+from halfseen.data.listing import Entry, listing
 from halfseen.data.observed import Observed
 from halfseen.data.preparing import as_in_a1gm
 from halfseen.data.ratings import load_ratings, load_split, ratings_names
 from halfseen.data.readers import observe
 from halfseen.data.shelf import Source, data_folder
 from halfseen.data.smallnetflix import load_smallnetflix
+from halfseen.data.surveys import Survey, make_survey
 from halfseen.data.tabular import load_tabular, source, tabular_names
 from halfseen.data.thinning import as_in_ordnmf, draw_active, k_core, keep_active
 
 __all__ = [
+    "Entry",
     "Source",
+    "Survey",
     "as_in_a1gm",
     "as_in_ordnmf",
     "data_folder",
     "draw_active",
+    "fetch",
     "k_core",
     "keep_active",
+    "listing",
     "load_movielens_genres",
     "load_movietweetings",
     "load_ratings",
@@ -36,6 +43,7 @@ __all__ = [
     "load_split",
     "load_sushi_groups",
     "load_tabular",
+    "make_survey",
     "ratings_names",
     "source",
     "tabular_names",

@@ -6,7 +6,8 @@ import hashlib
 import os
 import sys
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from halfseen.data.textfiles import complaints, opened
@@ -28,18 +29,48 @@ class StoredFile:
 
     def digests(self, place: str) -> set[str | None]:
         """What may be in a file that lies at this place."""
-        return {file.sha256 for file in (self, *self.others) if _plain(file.path) == _plain(place)}
+        return {file.sha256 for file in (self, *self.others) if plain(file.path) == plain(place)}
+
+
+@dataclass(frozen=True)
+class Download:
+    """A public address that gives a file to anybody: a file of a dataset as it is, packed by gzip, or a zip of several.
+
+    The sha256 is that of what comes, for files of which none of their own is known.
+    """
+
+    address: str
+    sha256: str | None = None
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a dataset comes from, on which terms, whom to cite, and the files that are read."""
+    """Where a dataset comes from, on which terms, whom to cite, and the files that are read.
+
+    `size` says in words how much it is. `downloads` bring the files, and `extras`, which others read that come with
+    them; where there are none, the files are to be had from the page `address` by hand, as `hint` may explain.
+    """
 
     title: str
     address: str
     terms: str
     citation: str
     files: tuple[StoredFile, ...]
+    name: str = ""
+    size: str = ""
+    downloads: tuple[Download, ...] = ()
+    extras: tuple[StoredFile, ...] = ()
+    hint: str = ""
+
+    @property
+    def wanted(self) -> tuple[StoredFile, ...]:
+        """All the files that are kept when it is fetched, each once."""
+        return tuple({file.path: file for file in (*self.files, *self.extras)}.values())
+
+
+def named(sources: dict[str, Source]) -> dict[str, Source]:
+    """The same sources, each knowing its name."""
+    return {name: replace(source, name=name) for name, source in sources.items()}
 
 
 def data_folder() -> Path:
@@ -57,10 +88,10 @@ def _cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def paths_of(source: Source) -> list[Path]:
-    """The files of a dataset in the data folder; an absent one is refused, one with other contents warned of."""
+def paths_of(source: Source, files: Sequence[StoredFile] = ()) -> list[Path]:
+    """The files of a dataset (or these of them) in the data folder; an absent one is refused, other contents told."""
     paths = []
-    for file in source.files:
+    for file in files or source.files:
         name = _found(file, source)
         path, known = data_folder() / name, file.digests(name)
         if None not in known and (digest := _digest(path)) not in known:
@@ -77,19 +108,20 @@ def paths_of(source: Source) -> list[Path]:
 def _found(file: StoredFile, source: Source) -> str:
     """The name under which a file lies in the data folder: its own, or packed by gzip, or unpacked, or another's."""
     folder = data_folder()
-    plain = _plain(file.path)
     for one in (file, *file.others):
-        for name in (one.path, _plain(one.path), f"{_plain(one.path)}.gz"):
+        for name in (one.path, plain(one.path), f"{plain(one.path)}.gz"):
             if os.path.exists(folder / name):
                 return name
+    fetched = f'by halfseen.datasets.fetch("{source.name}"), or ' if source.downloads else ""
     raise DataError(
-        f"The data {source.title!r} need the file {plain}, or the same packed as .gz, in the data folder. "
-        f"Found neither in {folder}. Get it from {source.address} and save it as {folder / plain}, "
+        f"The data {source.title!r} need the file {plain(file.path)}, or the same packed as .gz, in the data folder. "
+        f"Found neither in {folder}. Get it {fetched}from {source.address} and save it as {folder / plain(file.path)}, "
         f"or set {VARIABLE} to a folder that holds it."
     )
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """The name of a file unpacked."""
     return name.removesuffix(".gz")
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
-from halfseen.studies.base import Column, Picture, Result, Study, Table
+from halfseen.studies.base import Column, Goal, Picture, Result, Study, Table
 
 #: Every study, in the order in which they are listed and run.
 NAMES = (
@@ -19,7 +19,7 @@ NAMES = (
     *("unmf/figure1", "unmf/figure2"),
 )
 
-__all__ = ["NAMES", "Column", "Picture", "Result", "Study", "Table", "chosen", "study"]
+__all__ = ["NAMES", "Column", "Goal", "Picture", "Result", "Study", "Table", "chosen", "study"]
 
 
 def study(name: str) -> Study:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from halfseen.data.datasets import source
 from halfseen.data.shelf import paths_of
@@ -70,13 +70,29 @@ class Picture:
     draw: Callable[[Figure], None]
 
 
+class Goal(NamedTuple):
+    """What was to be reached, in words, and whether it is."""
+
+    words: str
+    reached: bool
+
+
 @dataclass(frozen=True)
 class Result:
-    """What came out: a summary of a sentence or two, tables, pictures."""
+    """What came out: a summary of a sentence or two, tables, pictures, and how far what was to be reached is."""
 
     summary: str
     tables: Sequence[Table]
     pictures: Sequence[Picture] = field(default=())
+    goals: Sequence[Goal] = field(default=())
+
+    @property
+    def verdict(self) -> str:
+        """ "pass", or how many goals are short; nothing where the study has no goals, or did too little to judge."""
+        short = sum(not goal.reached for goal in self.goals)
+        if not self.goals:
+            return ""
+        return f"short of {short} of {len(self.goals)}" if short else "pass"
 
 
 class Study(ABC):

@@ -10,8 +10,9 @@ from halfseen.data.uncoupled import Uncoupled
 SCALES = ("auto", "all", "question")
 #: Questions with fewer answers say too little of their own deviation.
 _FEWEST_ANSWERS = 5
-#: Where deviations of questions differ by more than this (their 95 % and 5 % quantiles), they are in different units.
-_FAR_APART = 10.0
+#: Where the logarithms of the questions' deviations scatter by more than this, beyond chance, they are in different
+#: units: nine tenths of them then span more than sevenfold.
+_FAR_APART = 0.6
 #: Relative to its mean, a smaller deviation of a question's answers is rounding.
 _ROUNDING = 1e-12
 #: The least variance of noise in any units.
@@ -38,18 +39,20 @@ def units_of(seen: Uncoupled, scale: str) -> Units:
     squares = np.bincount(row, (seen.answers - means[row]) ** 2, minlength=counts.size)
     deviations = np.sqrt(squares / np.maximum(counts, 1))
     is_even = deviations <= _ROUNDING * np.abs(means)
-    if scale == "all" or (scale == "auto" and not _far_apart(deviations[(counts >= _FEWEST_ANSWERS) & ~is_even])):
+    is_telling = (counts >= _FEWEST_ANSWERS) & ~is_even
+    if scale == "all" or (scale == "auto" and not _far_apart(deviations[is_telling], counts[is_telling])):
         return Units(np.full(counts.size, mean), np.full(counts.size, deviation))
     # A question whose answers are all the same has no deviation: its size will do; without answers, all answers'.
     sizes = np.where((means == 0) | (counts == 0), deviation, np.abs(means))
     return Units(means, np.where(is_even, sizes, deviations))
 
 
-def _far_apart(deviations: Array) -> bool:
+def _far_apart(deviations: Array, counts: Array) -> bool:
+    """Whether log deviations scatter beyond chance, by which that of n answers has a variance of 1 / 2 (n - 1)."""
     if deviations.size < 2:
         return False
-    low, high = np.quantile(deviations, (0.05, 0.95))
-    return bool(high > _FAR_APART * low)
+    beyond_chance = np.var(np.log(deviations), ddof=1) - np.mean(0.5 / (counts - 1))
+    return bool(beyond_chance > _FAR_APART**2)
 
 
 def least_noise(seen: Uncoupled, units: Units) -> float:

@@ -69,7 +69,7 @@ class UncoupledNMF(BaseEstimator):
         a number, or one for each question. With "full" a cell that was never compared counts as its question's mean.
     scale : for "gibbs", "all" counts all answers in units of their common deviation; "question" each question's in its
         own, for questions in different units, such as ages and incomes; "auto" the latter where deviations of
-        questions are more than tenfold apart.
+        questions are far apart: nine tenths of them span more than sevenfold, beyond chance.
     trust : for "gibbs", how much a comparison is believed: a violated one makes a coupling exp(trust) times less
         likely.
     n_sweeps, n_burn : for "gibbs", how many sweeps are drawn, and how many of the first are discarded.

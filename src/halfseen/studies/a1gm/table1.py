@@ -14,7 +14,7 @@ from halfseen.errors import DataError
 from halfseen.studies.a1gm import PAPER
 from halfseen.studies.a1gm.kl_wnmf import divergence, kl_wnmf, with_weights
 from halfseen.studies.a1gm.printed import NO_LOADER, PRINTED, REASONS, Printed
-from halfseen.studies.base import Column, Result, Study, Table, Tell, tell_nobody
+from halfseen.studies.base import Column, Goal, Result, Study, Table, Tell, tell_nobody
 from halfseen.studies.timing import median_seconds
 
 COLUMNS = (
@@ -76,7 +76,7 @@ class Table1(Study):
         if not measured:
             raise next(iter(absent.values()))
         reasons = REASONS | {name: str(error) for name, error in absent.items()}
-        return Result(_summary(measured), [_table(names, measured, reasons)])
+        return Result(_summary(measured), [_table(names, measured, reasons)], goals=_goals(measured))
 
 
 def measure(X: Array, seed: int, **timing: Any) -> Measured:
@@ -176,6 +176,13 @@ def _remarks(measured: Mapping[str, Measured]) -> list[str]:
         "start from an array with NaN; A1GM and exact have as many threads as processors "
         f"({os.cpu_count()}). BLAS had one thread. The paper's are of Julia on one processor. Times vary between "
         "machines: their digits are not compared.",
+    ]
+
+
+def _goals(measured: Mapping[str, Measured]) -> list[Goal]:
+    return [
+        Goal(f"{words(name)}: size, holes, rate and error as printed", not differences(PRINTED[name], ours))
+        for name, ours in measured.items()
     ]
 
 

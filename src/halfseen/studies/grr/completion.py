@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.data import Observed, k_folds
-from halfseen.studies.base import Column, Result, Study, Table, Tell, tell_nobody
+from halfseen.studies.base import Column, Goal, Result, Study, Table, Tell, tell_nobody
 from halfseen.studies.grr import PAPER
 from halfseen.studies.grr.matrices import Family
 from halfseen.studies.grr.printed import PROPORTIONS, Rows
@@ -52,7 +52,8 @@ class CompletionTable(Study):
         effort = QUICK if quick else FULL
         found = self._found(effort, seed, tell)
         sentences = [_compared(self.printed, found, effort, [CHOSEN]), _compared(self.printed, found, effort, found)]
-        return Result(" ".join(sentences), [self._table(effort, found)])
+        goals = [] if quick else list(_goals(self.printed, found, effort))
+        return Result(" ".join(sentences), [self._table(effort, found)], goals=goals)
 
     def _found(self, effort: Effort, seed: int, tell: Tell) -> Found:
         rows: dict[str, list[list[float]]] = {}
@@ -120,6 +121,14 @@ def parted(levels: Array, proportion: float, seed: int) -> tuple[Observed, Obser
 def _cells(levels: Array, places: Array) -> Observed:
     rows, columns = np.divmod(np.sort(places), levels.shape[1])
     return Observed.from_cells(rows, columns, levels[rows, columns].astype(np.float64), levels.shape)
+
+
+def _goals(printed: Rows, found: Found, effort: Effort) -> Iterator[Goal]:
+    """The row that chooses for itself against the thesis's best, column by column, in the digits that it prints."""
+    for place, proportion in enumerate(effort.proportions):
+        best = min(float(row[PROPORTIONS.index(proportion)]) for row in printed.values())
+        ours = round(float(found[CHOSEN][place].mean()), 2)
+        yield Goal(f"{CHOSEN!r} with {proportion:.0%} seen: RMSE of at most {best}, the thesis's best", ours <= best)
 
 
 def _compared(printed: Rows, found: Found, effort: Effort, names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import halfseen
 from halfseen.arrays import Array
 from halfseen.data import Observed, observe
-from halfseen.studies.base import Column, Picture, Result, Study, Table, Tell, tell_nobody
+from halfseen.studies.base import Column, Goal, Picture, Result, Study, Table, Tell, tell_nobody
 from halfseen.studies.grr import PAPER
 from halfseen.studies.grr.matrices import Family
 from halfseen.studies.grr.printed import LINEAR, ROUND, ROUND_FIXED, SIGMOID, SIGMOID_FIXED
@@ -47,7 +47,8 @@ class RecoveryFigure(Study):
             found[method.name] = np.array([self._errors(method, iterations, seed + draw) for draw in range(seeds)])
         title = f"{self.family.title}, {SIZE} x {SIZE}, k = {self.family.k}"
         picture = Picture("", title, partial(draw, title, iterations, found))
-        return Result(_summary(found), [_table(title, iterations, found)], [picture])
+        goals = [] if quick else _goals(found)
+        return Result(_summary(found), [_table(title, iterations, found)], [picture], goals)
 
     def _errors(self, method: Method, iterations: Sequence[int], seed: int) -> list[float]:
         """RMSE after so many iterations, each time from the same start."""
@@ -94,6 +95,15 @@ def _table(title: str, iterations: Sequence[int], found: Found) -> Table:
 def exact(errors: Array) -> str:
     """How many seeds end without any error."""
     return f"{int((errors[:, -1] == 0).sum())} of {len(errors)}"
+
+
+def _goals(found: Found) -> list[Goal]:
+    """What the thesis says of the figure."""
+    ends = {name: errors[:, -1] for name, errors in found.items()}
+    return [
+        Goal(f"{ROUND} ends at 0 for every seed", bool((ends[ROUND] == 0).all())),
+        Goal(f"{SIGMOID} ends below {LINEAR}", bool(ends[SIGMOID].mean() < ends[LINEAR].mean())),
+    ]
 
 
 def _summary(found: Found) -> str:

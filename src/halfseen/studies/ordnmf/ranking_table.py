@@ -12,7 +12,7 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.data import Observed
-from halfseen.studies.base import Column, Result, Study, Table, Tell, tell_nobody
+from halfseen.studies.base import Column, Goal, Result, Study, Table, Tell, tell_nobody
 from halfseen.studies.ordnmf import PAPER
 from halfseen.studies.ordnmf.methods import FULL, QUICK, Effort
 from halfseen.studies.ordnmf.printed import Printed
@@ -47,13 +47,14 @@ class RankingTable(Study):
 
     def run(self, *, quick: bool = False, seed: int = 0, tell: Tell = tell_nobody) -> Result:
         effort = QUICK if quick else FULL
-        tables, sentences = [], []
+        tables, sentences, goals = [], [], []
         for of in self._sets()[-1 if quick else 0 :]:
             raw = of.load(seed, quick)
             found = self._measured(of, raw, effort, seed, tell)
             tables.append(self._table(of, raw, effort, found))
             sentences.append(self._best(of, found))
-        return Result(" ".join(sentences), tables)
+            goals.append(Goal(f"{of.title}: the paper's models in its order at every s", not self._turned(found)))
+        return Result(" ".join(sentences), tables, goals=[] if quick else goals)
 
     def _sets(self) -> Sequence[Prepared]:
         if self.only is not None:
@@ -97,17 +98,21 @@ class RankingTable(Study):
         return f"{of.title}: ranked best by {', '.join(told)}."
 
     def _ordering(self, found: Found) -> str:
-        """Where two of the paper's models stand otherwise than in the paper."""
-        ours = _means(found)
-        turned = {
-            pair: at
-            for pair in combinations([key for key in self.printed if key in ours], 2)
-            if (at := turned_round([self.printed[key] for key in pair], [ours[key] for key in pair]))
-        }
+        """Where two of the paper's models stand otherwise than in the paper, in words."""
+        turned = self._turned(found)
         if not turned:
             return "The paper's models stand in the paper's order at every s."
         places = "; ".join(f"{_name(a)} and {_name(b)} at s = {self._listed(at)}" for (a, b), at in turned.items())
         return f"In another order than in the paper stand {places}."
+
+    def _turned(self, found: Found) -> dict[tuple[Key, Key], Sequence[int]]:
+        """Pairs of the paper's models that stand otherwise than in the paper, and at which thresholds."""
+        ours = _means(found)
+        return {
+            (a, b): at
+            for a, b in combinations([key for key in self.printed if key in ours], 2)
+            if (at := turned_round([self.printed[a], self.printed[b]], [ours[a], ours[b]]))
+        }
 
     def _listed(self, places: Iterable[int]) -> str:
         return ", ".join(str(self.thresholds[place]) for place in places)

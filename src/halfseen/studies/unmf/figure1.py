@@ -9,7 +9,7 @@ from halfseen.studies.base import Picture, Result, Study, Tell, tell_nobody
 from halfseen.studies.unmf import PAPER
 from halfseen.studies.unmf.baselines import ORACLE, ROW_MEAN
 from halfseen.studies.unmf.curves import draw
-from halfseen.studies.unmf.goals import goals_table
+from halfseen.studies.unmf.goals import goals, goals_table
 from halfseen.studies.unmf.measuring import Measured, measured
 from halfseen.studies.unmf.methods import GIBBS, HALF
 from halfseen.studies.unmf.protocol import FULL, QUICK
@@ -37,7 +37,8 @@ class Figure1(Study):
             Picture("", "Test MAE against comparisons a row", partial(draw, found, False)),
             Picture("near", "The same, near the row mean", partial(draw, found, True)),
         ]
-        return Result(" ".join([*map(_sentence, found), *absent]), tables, pictures)
+        judged = [] if quick else [goal.judged for one in found for goal in goals(one)]
+        return Result(" ".join([*map(_sentence, found), *absent]), tables, pictures, judged)
 
 
 def _measured(of: DataSet, quick: bool, seed: int, tell: Tell) -> Measured:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from halfseen.studies.base import Column, Table
+from halfseen.studies.base import Goal as Judged
 from halfseen.studies.unmf.baselines import ROW_MEAN
 from halfseen.studies.unmf.measuring import Measured
 from halfseen.studies.unmf.methods import GIBBS, HALF, WHOLE
@@ -34,6 +35,11 @@ class Goal(NamedTuple):
     wanted: str
     ours: float
     reached: bool
+
+    @property
+    def judged(self) -> Judged:
+        """The same in a sentence."""
+        return Judged(f"{self.method}, {self.data}, {self.comparisons} comparisons: {self.wanted}", self.reached)
 
 
 def goals(found: Measured) -> Iterator[Goal]:

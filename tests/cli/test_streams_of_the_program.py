@@ -1,0 +1,268 @@
+"""The real program between pipes: - for standard input and output, Parquet, JSON, and the words of shells."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import halfseen
+from halfseen.cli import app
+from tests.cli.conftest import ITEMS, USERS
+from tests.cli.program import PROGRAM, done, misused, names_in, program, refused
+from tests.cli.program import halfseen as run
+
+TABLE = "name,a,b,c\nx,1,2,\ny,2,,6\nz,3,6,9\n"
+HELD = "user,item,rating\nann,ale,3\nbob,wine,2\n"  # cells that the ratings lack
+
+
+def piped(text, *words):
+    """What the real program says when text comes through a pipe; bytes if bytes go in."""
+    result = program(*words, input=text, text=isinstance(text, str))
+    assert result.returncode == 0, result.stderr
+    return result
+
+
+def rows_of(text):
+    return list(csv.reader(io.StringIO(text)))
+
+
+# Standard input.
+
+
+def test_a_fit_of_standard_input_is_that_of_the_file(ratings, tmp_path):
+    piped_in = piped(ratings.path.read_text(), "fit", "-", "-k", 2, "-o", tmp_path / "piped.hs")
+    assert piped_in.stdout.startswith("Read standard input: 8 x 6, 32 cells seen")
+    done("fit", ratings.path, "-k", 2, "-q", "-o", tmp_path / "filed.hs")
+    one, other = (halfseen.load(tmp_path / f"{name}.hs") for name in ("piped", "filed"))
+    np.testing.assert_array_equal(one.W_, other.W_)
+    assert one.row_labels_.tolist() == list(USERS)
+
+
+@pytest.mark.parametrize("how", ["gzip", "parquet"])
+def test_packed_and_parquet_come_through_a_pipe_too(ratings, tmp_path, how):
+    import gzip
+
+    if how == "gzip":
+        contents = gzip.compress(ratings.path.read_bytes())
+    else:
+        polars = pytest.importorskip("polars")
+        polars.read_csv(ratings.path).write_parquet(tmp_path / "ratings.parquet")
+        contents = (tmp_path / "ratings.parquet").read_bytes()
+    piped(contents, "fit", "-", "-q", "-k", 2, "-o", tmp_path / "model.hs")
+    fitted = halfseen.load(tmp_path / "model.hs")
+    assert (sorted(fitted.row_labels_), sorted(fitted.column_labels_)) == (list(USERS), list(ITEMS))
+
+
+def test_cells_histories_and_held_out_cells(model):
+    pairs = "user,item\nann,ale\nbob,wine\n"
+    said = rows_of(piped(pairs, "predict", model, "--cells", "-", "-o", "-").stdout)
+    assert said[0] == ["user", "item", "prediction"]
+    fitted = halfseen.load(model)
+    np.testing.assert_allclose([float(row[2]) for row in said[1:]], fitted.predict(["ann", "bob"], ["ale", "wine"]))
+    told = piped("user,item,rating\nnew,gin,5\n", "recommend", model, "--history", "-", "-n", 1)
+    assert told.stdout.startswith("new:\n")
+    assert "Read standard input: " in piped(HELD, "evaluate", model, "--test", "-").stdout
+
+
+def test_standard_input_is_read_once(model):
+    assert misused("evaluate", model, "--test", "-", "--train", "-").endswith(
+        "Standard input can be read once: give the other table as a file."
+    )
+
+
+def test_what_is_wrong_with_standard_input_is_told_by_that_name(tmp_path):
+    result = program("fit", "-", "-o", tmp_path / "model.hs", input="user,item,rating\na,b,1\nc,d\n")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("halfseen: Line 3 of standard input")
+    assert names_in(tmp_path) == []
+
+
+# Standard output.
+
+
+def test_a_table_is_filled_between_two_pipes():
+    result = piped(TABLE, "impute", "-", "-k", 1, "-o", "-")
+    rows = rows_of(result.stdout)
+    assert [row[0] for row in rows] == ["name", "x", "y", "z"]
+    assert [row[1] for row in rows] == ["a", "1", "2", "3"]
+    assert all(float(field) > 0 for row in rows[1:] for field in row[1:])
+    assert result.stderr.startswith("Read standard input: 3 x 3")  # the account does not mix with the table
+    assert "Saved" not in result.stderr
+
+
+def test_quietly_there_is_the_table_alone():
+    result = piped(TABLE, "impute", "-", "-k", 1, "-q", "-o", "-")
+    assert result.stderr == ""
+    assert len(rows_of(result.stdout)) == 4
+
+
+def test_recommendations_as_a_table(model):
+    rows = rows_of(program("recommend", model, "-u", "bob", "-n", 2, "-o", "-").stdout)
+    assert rows[0] == ["row", "rank", "column", "score"]
+    ids, scores = halfseen.load(model).recommend(["bob"], n=2)
+    assert [row[2] for row in rows[1:]] == ids[0].tolist()
+    np.testing.assert_allclose([float(row[3]) for row in rows[1:]], scores[0])
+
+
+def test_commands_in_a_row(ratings, model):
+    """What one writes, the next reads."""
+    words = [[*PROGRAM, "predict", str(model), "--cells", str(ratings.path), "-o", "-"],
+             [*PROGRAM, "predict", str(model), "--cells", "-", "-o", "-"]]  # fmt: skip
+    first = subprocess.run(words[0], capture_output=True, check=True, timeout=120)
+    second = subprocess.run(words[1], input=first.stdout, capture_output=True, check=True, timeout=120)
+    header, *rows = rows_of(second.stdout.decode())
+    assert header == ["user", "item", "rating", "prediction", "prediction_"]
+    assert [row[3] for row in rows] == [row[4] for row in rows]
+    assert len(rows) == 32
+
+
+def test_nothing_of_a_table_that_fails_comes_out(model):
+    result = program("predict", model, "--cells", "-", "-o", "-", input="user,item\nann,ale\nnobody,ale\n")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "nobody" in result.stderr
+
+
+def test_nothing_is_left_of_what_was_kept_on_the_way(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    piped(TABLE, "impute", "-", "-k", 1, "-o", "-")
+    assert program("impute", "-", "-k", 1, "-o", "-", input="name,a\nx,-1\n").returncode == 2
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this platform")
+def test_a_table_that_finds_no_room_is_one_line():
+    with open("/dev/full", "w") as full:
+        result = program(
+            "impute", "-", "-k", 1, "-q", "-o", "-",
+            input=TABLE, capture_output=False, stdout=full, stderr=subprocess.PIPE,
+        )  # fmt: skip
+    assert result.returncode == 2
+    assert "No space left on device" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_models_do_not_go_to_standard_output(ratings):
+    assert "which is for tables alone" in refused("fit", ratings.path, "-o", "-")
+
+
+# Parquet.
+
+
+def test_every_table_is_read_and_written_as_parquet(ratings, model, tmp_path):
+    polars = pytest.importorskip("polars")
+    polars.read_csv(ratings.path).write_parquet(tmp_path / "ratings.parquet")
+    polars.read_csv(io.StringIO(TABLE)).write_parquet(tmp_path / "table.parquet")
+    done("fit", tmp_path / "ratings.parquet", "-k", 2, "-o", tmp_path / "model.hs")
+    done("predict", model, "--cells", tmp_path / "ratings.parquet", "-o", tmp_path / "said.parquet")
+    assert polars.read_parquet(tmp_path / "said.parquet").columns == ["user", "item", "rating", "prediction"]
+    done("recommend", model, "--history", tmp_path / "ratings.parquet", "-n", 1, "-o", tmp_path / "best.parquet")
+    assert polars.read_parquet(tmp_path / "best.parquet")["row"].to_list() == list(USERS)
+    done("impute", tmp_path / "table.parquet", "-k", 1, "-o", tmp_path / "filled.parquet")
+    assert polars.read_parquet(tmp_path / "filled.parquet").null_count().sum_horizontal().item() == 0
+    polars.read_csv(io.StringIO(HELD)).write_parquet(tmp_path / "held.parquet")
+    done("evaluate", model, "--test", tmp_path / "held.parquet")
+
+
+# JSON.
+
+
+def as_json(*words):
+    return json.loads(program(*words).stdout)
+
+
+def test_predictions_and_recommendations_for_programs(model):
+    fitted = halfseen.load(model)
+    assert as_json("predict", model, "--row", "ann", "--col", "ale", "--json") == [
+        {"row": "ann", "column": "ale", "prediction": fitted.predict(["ann"], ["ale"])[0]}
+    ]
+    ids, scores = fitted.recommend(["bob", "eve"], n=2)
+    assert as_json("recommend", model, "-u", "bob", "-u", "eve", "-n", 2, "--json") == [
+        {"row": user, "rank": rank + 1, "column": ids[place][rank], "score": scores[place][rank]}
+        for place, user in enumerate(("bob", "eve"))
+        for rank in range(2)
+    ]
+
+
+def test_scores_for_programs(model, tmp_path):
+    (tmp_path / "held.csv").write_text(HELD)
+    told = as_json(
+        "evaluate", model, "--test", tmp_path / "held.csv", "-k", 3, "--relevant", 2, "--relevant", 3, "--json"
+    )
+    assert (told["k"], [one["relevant from"] for one in told["ranking"]]) == (3, [2, 3])
+    scores = halfseen.metrics.ranking_scores(
+        halfseen.load(model), None, halfseen.observe(tmp_path / "held.csv", unseen="zero"), k=3, relevant=[2, 3]
+    )
+    assert [one["rows"] for one in told["ranking"]] == [2, 1]
+    for place, one in enumerate(told["ranking"]):
+        assert one["ndcg"] == pytest.approx(np.nanmean(scores.ndcg[place]))
+        assert one["recall"] == pytest.approx(np.nanmean(scores.recall[place]))
+
+
+def test_values_for_programs(ratings, tmp_path):
+    (tmp_path / "held.csv").write_text(HELD)
+    done("fit", ratings.path, "--method", "ordinal", "-k", 1, "-q", "-o", tmp_path / "model.hs")
+    told = as_json("evaluate", tmp_path / "model.hs", "--test", tmp_path / "held.csv", "--json")
+    predicted = halfseen.load(tmp_path / "model.hs").predict(["ann", "bob"], ["ale", "wine"])
+    error = np.sqrt(np.mean((predicted - np.array([3, 2])) ** 2))
+    assert told["values"]["root_mean_squared_error"] == pytest.approx(error)
+    assert told["likelihood"]["cells"] == 2
+
+
+def test_the_doctor_for_programs():
+    told = as_json("doctor", "--json")
+    assert told["healthy"] is True
+    assert told["packages"]["numpy"] == np.__version__
+    assert [one["what"] for one in told["checks"]] == ["Threads", "Kernel cache", "Numbers"]
+
+
+def test_what_is_not_a_number_is_null(capsys):
+    from halfseen.cli.jsonout import tell_json
+
+    tell_json({"a": np.array([1.0, np.nan]), "b": np.int64(3), "c": float("inf"), "d": ("x", None)})
+    assert json.loads(capsys.readouterr().out) == {"a": [1.0, None], "b": 3, "c": None, "d": ["x", None]}
+
+
+# Shells.
+
+
+def completed(*words, shell="bash"):
+    """What a shell offers for the last of the words."""
+    line = {"COMP_WORDS": " ".join(["halfseen", *words]), "COMP_CWORD": str(len(words))}
+    result = subprocess.run(
+        PROGRAM, env={**os.environ, **line, "_HALFSEEN_COMPLETE": f"{shell}_complete"}, capture_output=True, text=True,
+        timeout=120, check=True,
+    )  # fmt: skip
+    return [line.partition(",")[2] for line in result.stdout.splitlines()]
+
+
+@pytest.mark.skipif(len(PROGRAM) > 1, reason="the program is not installed as a script")
+def test_words_are_completed():
+    assert completed("") == list(app.COMMANDS)
+    assert completed("re") == [name for name in app.COMMANDS if name.startswith("re")]
+    assert "--method" in completed("fit", "--me")
+    assert completed("fit", "--method", "squ") == ["squared-ordnmf", "squared-poisson"]
+    assert "movielens-100k" in completed("datasets", "movie")
+    assert completed("reproduce", "a1gm/") == ["a1gm/table1", "a1gm/figure5"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_its_script(shell):
+    script = "\n".join(done("completion", shell))
+    assert f"_HALFSEEN_COMPLETE={shell}_complete" in script
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True, timeout=60)
+
+
+def test_a_shell_that_is_not_known():
+    assert "'tcsh' is not one of" in misused("completion", "tcsh")
+
+
+@pytest.mark.parametrize("command", app.COMMANDS)
+def test_help_shows_an_example(command):
+    _, _, told = run(command, "--help").stdout.partition("\n\n")
+    assert f"halfseen {command}" in told.partition("Options:")[0]

@@ -13,6 +13,7 @@ from scipy import sparse
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
+from halfseen.report.quality import _given_something
 from tests.report.models import CASES, fitted, quiet, survey, table
 from tests.report.reading import Page
 
@@ -353,3 +354,9 @@ def test_what_has_no_report():
     for wrong in ({"top": 0}, {"k": 0}):
         with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
             hs.make_report(model, X, **wrong)
+
+
+def test_levels_above_a_certain_lowest_one_are_equally_likely():
+    """A square link may give a cell no chance at all of being above 0, where it was."""
+    p = np.array([[1.0, 0.0, 0.0], [0.5, 0.1, 0.4]])
+    assert_allclose(_given_something(p), [[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]], rtol=1e-15)

@@ -131,10 +131,12 @@ def _of_probabilities(known: Known, test: Observed) -> Iterator[Block]:
 
 
 def _given_something(p: Array) -> Array:
-    """Probabilities of levels given that the level is not the lowest."""
+    """Probabilities of levels given that the level is not the lowest; where that has all, the others are as likely."""
     above = p.copy()
     above[..., 0] = 0.0
-    scaled: Array = above / np.maximum(above.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+    total = above.sum(axis=-1, keepdims=True)
+    evenly = np.where(np.arange(p.shape[-1]) > 0, 1 / (p.shape[-1] - 1), 0.0)
+    scaled: Array = np.where(total > 0, above / np.where(total > 0, total, 1.0), evenly)
     return scaled
 
 

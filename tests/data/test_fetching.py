@@ -343,7 +343,8 @@ def test_a_real_ctrl_c_in_the_middle(published, tmp_path):
     """The program is interrupted while a download that never ends is under way."""
     shelf, address = published
     shelf["/one.csv"] = (b"x" * 1000, 10**9)
-    code = (
+    code = (  # in the background SIGINT would be ignored
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import halfseen.data.catalogue as c; from dataclasses import replace; from halfseen.data.shelf import *\n"
         "import time, http.client\n"
         f"d = (Download('{address}/one.csv'),)\n"
@@ -363,6 +364,7 @@ def test_a_real_ctrl_c_in_the_middle(published, tmp_path):
         _, said = process.communicate(timeout=30)
     finally:
         process.kill()
+        process.communicate()
     assert "KeyboardInterrupt" in said
     assert everything_in(tmp_path) == []
 

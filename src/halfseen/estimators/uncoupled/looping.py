@@ -24,7 +24,7 @@ from halfseen.solvers import Gamma, Multiplicative, Solver, Task
 
 
 def by_loop(model: Any, seen: Uncoupled) -> Found:
-    """ "unmf", "bayes" and "decode": values for the asked cells, and an ordinary factorization of these."""
+    """By "unmf", "bayes" or "decode": values for the asked cells, and an ordinary factorization of these."""
     likelihood: Likelihood = Poisson() if model.method == "bayes" else likelihood_for(model.loss)
     _refuse_illegal(seen, likelihood, model.method)
     further = {}
@@ -41,19 +41,15 @@ def by_loop(model: Any, seen: Uncoupled) -> Found:
 
 
 def _refuse_illegal(seen: Uncoupled, likelihood: Likelihood, method: str) -> None:
-    """Answers that the loss, or the method, has no place for: "unmf" has weights that are never negative."""
-    is_squared = likelihood.name == "frobenius"
-    legal = seen.answers >= 0 if is_squared else likelihood.legal(seen.answers)
-    if legal.all() or (is_squared and method != "unmf"):
+    """Answers that the loss has no place for. "decode" with the squared error has one for all: below 0 counts as 0."""
+    legal = likelihood.legal(seen.answers)
+    if legal.all() or (likelihood.name == "frobenius" and method == "decode"):
         return
     first = int(np.argmin(legal))
     question = int(np.searchsorted(seen.answer_indptr, first, side="right")) - 1
     name = question if seen.question_labels is None else quoted(seen.question_labels[question])
-    domain = (
-        likelihood.domain if not likelihood.legal(seen.answers).all() else 'Answers must be 0 or larger for "unmf".'
-    )
     raise DataError(
-        f"{domain} Found {seen.answers[first]:g} among the answers to question {name}. "
+        f"{likelihood.domain} Found {seen.answers[first]:g} among the answers to question {name}. "
         'Shift or drop these answers, or use method="gibbs".'
     )
 

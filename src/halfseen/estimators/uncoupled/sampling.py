@@ -27,7 +27,7 @@ MOST_CELLS_AT_ONCE = 1 << 24
 
 
 def by_sampling(model: Any, seen: Uncoupled) -> Found:
-    """ "gibbs": couplings and factors sampled together; where nobody was compared, every coupling is as good."""
+    """By "gibbs": couplings and factors sampled together; where nobody was compared, every coupling is as good."""
     if seen.n_comparisons == 0:
         return _without_comparisons(seen, model.n_components)
     from halfseen.coupling.sampling.running import Plan, sample

@@ -27,6 +27,7 @@ def part(folder: Path, seed: int, quiet: bool) -> Part:
     means = np.broadcast_to(truth.mean(axis=1, keepdims=True), truth.shape)
     risk, alone = model.disclosure_risk().mean(), model.disclosure_risk(comparisons=False).mean()
     answered = truth[collected.row_of_cell(), collected.respondents]  # in the order of the coupling
+    hits = float(np.mean(coupling.answer == answered))
 
     def told(at: int) -> list[str]:
         who = f"{coupling.column[at]}, {coupling.row[at]}"
@@ -44,7 +45,10 @@ def part(folder: Path, seed: int, quiet: bool) -> Part:
             ("Model", "UncoupledNMF, 2 components, sampled"),
             ("Fit", accounts.of_end(model).partition(". ")[0]),
             ("Mean error of an answer", f"{_mae(guess, truth):.2f} (the question's mean: {_mae(means, truth):.2f})"),
-            ("A guess is right", f"{risk:.0%} of the time (without comparisons: {alone:.0%})"),
+            (
+                "A guess is right",
+                f"{hits:.0%} of the time (the model says {risk:.0%}; without comparisons {alone:.0%})",
+            ),
         ],
         [
             Listing(

@@ -14,12 +14,13 @@ from pathlib import Path
 import click
 
 from halfseen import __version__
-from halfseen.cli import pages, tables
+from halfseen.cli import tables
 from halfseen.cli.results import written
 from halfseen.studies import Column, Result, Study, Table
 
 NAME = "studies"
 TITLE = "The papers, reproduced"
+SUBTITLE = "Every table and figure of the papers, made anew: theirs beside ours. What is grey is printed in the paper."
 NOT_RUN = "not run"
 
 
@@ -92,9 +93,16 @@ def _html(outcomes: Sequence[Outcome], told: Sequence[tuple[str, str]]) -> str |
     if find_spec("jinja2") is None:
         click.echo("note: The page needs jinja2. It is not installed. Install halfseen[report].", err=True)
         return None
-    filters = {"heads": heads, "is_words": _is_words, "image": _image}
-    values = {"title": TITLE, "facts": told, "papers": _papers(outcomes), "outcomes": outcomes}
-    return pages.rendered("halfseen.cli", "studies.html", filters, **values)
+    from halfseen.report.rendering import page_of
+
+    papers = _papers(outcomes)
+    short = [group[0].study.name.partition("/")[0] for _, group in papers]
+    return page_of(
+        "halfseen.cli", "studies.html", {"heads": heads, "is_words": _is_words, "image": _image},
+        title=TITLE, subtitle=SUBTITLE, kind="studies",
+        anchors=[(f"paper-{place}", name) for place, name in enumerate(short, 1)],
+        facts=told, papers=papers, outcomes=outcomes,
+    )  # fmt: skip
 
 
 def heads(table: Table) -> tuple[list[tuple[str, int, int]], list[int]]:

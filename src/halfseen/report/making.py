@@ -109,13 +109,11 @@ def make_report(
 
 
 def _made(known: Known, title: str | None, sections: list[Section]) -> Report:
-    from halfseen import __version__
-
     n, m = known.shape
     kind = type(known.model).__name__
     title = f"{kind} of {n:,} rows and {m:,} columns" if title is None else shown(title, 120)
     told = [f"{counted(n_components(known.model), 'component')}.", known.model.status_.value, *_quality(sections)]
-    return Report(title, rendered(title, " ".join(told), sections, __version__))
+    return Report(title, rendered(title, " ".join(told), sections))
 
 
 def _quality(sections: list[Section]) -> list[str]:

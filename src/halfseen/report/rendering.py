@@ -4,34 +4,45 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
 from halfseen.report.blocks import Section
 
-_FILES = files("halfseen.report")
+_HERE = "halfseen.report"
+_FRAME = "frame.html"
 
 
-def rendered(title: str, subtitle: str, sections: list[Section], version: str) -> str:
-    """The page. Whatever is text in it stays text: all that comes from data is escaped."""
-    script = _text("script.js")
-    return str(
-        _template().render(
-            title=title, subtitle=subtitle, sections=sections, version=version,
-            style=_text("style.css"), script=script, script_hash=_hash(script),
-        )
-    )  # fmt: skip
+def rendered(title: str, subtitle: str, sections: list[Section]) -> str:
+    """The report."""
+    anchors = [(section.name, section.title) for section in sections]
+    filters = {"number": number}
+    values = {"title": title, "subtitle": subtitle, "kind": "report", "anchors": anchors, "sections": sections}
+    return page_of(_HERE, "page.html", filters, script=_text(_HERE, "script.js"), **values)
 
 
-def _template() -> Any:
+def page_of(
+    package: str, template: str, filters: dict[str, Callable[..., Any]], *,
+    title: str, subtitle: str, kind: str, anchors: Sequence[tuple[str, str]], script: str = "", **values: Any,
+) -> str:  # fmt: skip
+    """A package's template in the frame that all pages share; what comes from data is escaped, and stays text.
+
+    A page has a title and a subtitle, is of a kind ("report"), and has anchors to jump to, each with its name.
+    """
     from jinja2 import DictLoader, Environment, StrictUndefined
 
+    from halfseen import __version__
+
+    templates = {_FRAME: _text(_HERE, _FRAME), template: _text(package, template)}
     environment = Environment(
-        loader=DictLoader({"page.html": _text("page.html")}), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        loader=DictLoader(templates), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= filters | {"fingerprint": _fingerprint}
+    return environment.get_template(template).render(
+        title=title, subtitle=subtitle, kind=kind, anchors=anchors, script=script, version=__version__,
+        style=_text(_HERE, "style.css"), **values,
     )  # fmt: skip
-    environment.filters["number"] = number
-    return environment.get_template("page.html")
 
 
 def number(value: Any) -> str:
@@ -45,10 +56,13 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def _text(name: str) -> str:
-    return (_FILES / name).read_text(encoding="utf-8")
+def _text(package: str, name: str) -> str:
+    return (files(package) / name).read_text(encoding="utf-8")
 
 
-def _hash(script: str) -> str:
+def _fingerprint(script: str) -> str:
     """What allows this script, and no other, to run."""
-    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    if not script:
+        return "'none'"
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest())
+    return f"'sha256-{digest.decode('ascii')}'"

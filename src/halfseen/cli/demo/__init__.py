@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from halfseen.cli.app import Command
-from halfseen.cli.demo.parts import Part, check_folder, write_page
+from halfseen.cli.demo.parts import TITLE, Part, check_folder, write_page
 from halfseen.cli.results import written
 
 
@@ -37,7 +37,7 @@ def command(output: str, seed: int, quiet: bool) -> None:
         sys.exit(130)
     lines = list(_text(parts))
     with written(folder / "report.md") as draft:
-        draft.write_text("\n".join(["# halfseen: the demo", "", *lines, ""]), encoding="utf-8")
+        draft.write_text("\n".join([f"# {TITLE}", "", *lines, ""]), encoding="utf-8")
     page = write_page(folder, parts)
     look = folder / "report.md" if page is None else page
     if not quiet:

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from halfseen.cli import accounts, pages
+from halfseen.cli import accounts
 from halfseen.cli.results import written
 from halfseen.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+TITLE = "halfseen: the demo"
+SUBTITLE = "Matrices one only half sees: values missing, values known only as ordered levels, values of unknown places."
 
 
 class Listing(NamedTuple):
@@ -67,6 +70,7 @@ def write_page(folder: Path, parts: Sequence[Part]) -> Path | None:
     from halfseen.errors import HalfseenError
     from halfseen.report import check_tools
     from halfseen.report.drawing import drawn
+    from halfseen.report.rendering import page_of
 
     try:
         check_tools()
@@ -75,7 +79,10 @@ def write_page(folder: Path, parts: Sequence[Part]) -> Path | None:
         return None
     for part in parts:
         make_report(*part.whole, title=part.title).save(folder / f"{part.name}.html")
-    page = pages.rendered("halfseen.cli.demo", "demo.html", {"drawn": drawn}, parts=parts)
+    page = page_of(
+        "halfseen.cli.demo", "demo.html", {"drawn": drawn}, title=TITLE, subtitle=SUBTITLE, kind="report",
+        anchors=[(part.name, part.title) for part in parts], parts=parts,
+    )  # fmt: skip
     with written(folder / "report.html") as draft:
         draft.write_text(page, encoding="utf-8", newline="\n")
     return folder / "report.html"

@@ -1,6 +1,7 @@
 """Running the program: in this process for speed, or as a program of its own."""
 
 import errno
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.cli import main
+from halfseen.cli.app import COMMANDS
 from halfseen.errors import DataWarning
 
 SCRIPT = Path(sys.executable).with_name("halfseen")
@@ -76,6 +78,28 @@ def program(*words, **options):
     """The real program, its output caught as text."""
     options = {"capture_output": True, "text": True, "timeout": 120, **options}
     return subprocess.run([*PROGRAM, *map(str, words)], check=False, **options)
+
+
+def warm_program(folder, *words):
+    """The program in a process of its own, forked from one that has it imported, so that it starts at once.
+
+    What it prints goes through files in a folder."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([*(f"halfseen.cli.{name}" for name in COMMANDS), "halfseen.estimators", "jinja2"])
+    logs = [folder / "stdout", folder / "stderr"]
+    process = server.Process(target=_run, args=([str(word) for word in words], logs, dict(os.environ)))
+    process.start()
+    process.join(120)
+    return subprocess.CompletedProcess(words, process.exitcode, *(log.read_text() for log in logs))
+
+
+def _run(words, logs, environment):
+    """What the child does: it takes over descriptors, variables and words, and is the program from there on."""
+    for descriptor, log in zip((1, 2), logs, strict=True):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), descriptor)
+    os.environ.clear()
+    os.environ |= environment
+    main(words, prog_name="halfseen")
 
 
 def names_in(folder):

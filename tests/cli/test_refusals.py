@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tests.cli.conftest import planted_counts, write_long
-from tests.cli.program import check_refusal, done, program
+from tests.cli.program import check_refusal, done, warm_program
 
 TABLE = "name,a,b,c\nx,1,2,\ny,2,,6\nz,3,6,9\n"
 LISTS = {
@@ -143,7 +143,7 @@ def here(good, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("words", "named"), CASES, ids=[words for words, _ in CASES])
 def test_one_line_exit_code_2_and_nothing_is_touched(here, words, named):
     before = state_of(here)
-    result = program(*words.split())
+    result = warm_program(here.parent, *words.split())
     check_refusal(result.returncode, result.stdout, result.stderr)
     assert named in result.stderr
     assert state_of(here) == before
@@ -167,5 +167,5 @@ def test_the_good_files_are_good(here):
         "uncouple --asked asked.csv --answers answers.csv --comparisons comparisons.csv -q -o out.csv",
         "report model.hs --train ratings.csv -o out.html",
     ):
-        result = program(*words.split())
+        result = warm_program(here.parent, *words.split())
         assert result.returncode == 0, f"{words}: {result.stderr}"

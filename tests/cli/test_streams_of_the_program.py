@@ -121,6 +121,37 @@ def test_commands_in_a_row(ratings, model):
     assert len(rows) == 32
 
 
+def test_a_report_between_two_pipes(model, tmp_path):
+    """The page alone comes out, and is that of the same cells in a file."""
+    (tmp_path / "held.csv").write_text(HELD)
+    options = ("--title", "Drinks", "--test")
+    result = piped(HELD, "report", model, *options, "-", "-o", "-")
+    done("report", model, *options, tmp_path / "held.csv", "-o", tmp_path / "report.html")
+    assert result.stdout == (tmp_path / "report.html").read_text()
+    assert result.stderr.splitlines()[0].startswith("Read standard input: 2 x 2, 2 cells seen")
+
+
+def test_lists_without_names_between_two_pipes(tmp_path):
+    """With everybody compared to everybody the answers are known: the larger of each two was the named one's."""
+    (tmp_path / "asked.csv").write_text("question,respondent\nq,ann\nq,bob\nr,ann\nr,bob\n")
+    (tmp_path / "comparisons.csv").write_text("question,higher,lower\nq,ann,bob\nr,bob,ann\n")
+    words = (
+        "uncouple",
+        "--asked",
+        tmp_path / "asked.csv",
+        "--answers",
+        "-",
+        "--comparisons",
+        tmp_path / "comparisons.csv",
+    )
+    result = piped("question,value\nq,1\nq,5\nr,4\nr,2\n", *words, "--method", "decode", "--wide", "-o", "-")
+    assert rows_of(result.stdout)[0] == ["question", "ann", "bob"]
+    (_, *q), (_, *r) = rows_of(result.stdout)[1:]
+    assert float(q[0]) > float(q[1])
+    assert float(r[0]) < float(r[1])
+    assert "Read standard input: question from column 'question'" in result.stderr
+
+
 def test_nothing_of_a_table_that_fails_comes_out(model):
     result = program("predict", model, "--cells", "-", "-o", "-", input="user,item\nann,ale\nnobody,ale\n")
     assert (result.returncode, result.stdout) == (2, "")
@@ -147,7 +178,7 @@ def test_a_table_that_finds_no_room_is_one_line():
 
 
 def test_models_do_not_go_to_standard_output(ratings):
-    assert "which is for tables alone" in refused("fit", ratings.path, "-o", "-")
+    assert "which is for tables and pages alone" in refused("fit", ratings.path, "-o", "-")
 
 
 # Parquet.

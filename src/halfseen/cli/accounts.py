@@ -66,7 +66,7 @@ def check_output(path: str) -> None:
     from halfseen.errors import DataError
 
     if path == DASH:
-        raise DataError("This output must be a file. Found '-', which is for tables alone. Name a file.")
+        raise DataError("This output must be a file. Found '-', which is for tables and pages alone. Name a file.")
     if os.path.exists(path) and not os.path.isfile(path):
         what = "a folder" if os.path.isdir(path) else "a device or a pipe"
         raise DataError(f"An output must be a file. Found {what} at {path!r}. Name a file.")

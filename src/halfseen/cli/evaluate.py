@@ -10,16 +10,16 @@ import numpy as np
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 from halfseen.cli.jsonout import JSON, tell_json
-from halfseen.cli.streams import TableIn
+from halfseen.cli.streams import In
 from halfseen.errors import DataError, DataWarning
 
 
 @click.command(cls=Command)
 @options.MODEL
-@click.option("--test", required=True, type=TableIn(), help="A file of cells that were held out; - reads it.")
+@click.option("--test", required=True, type=In(), help="A file of cells that were held out; - reads it.")
 @click.option(
     "--train",
-    type=TableIn(),
+    type=In(),
     default=None,
     help="A file of cells that are known, and not ranked; by default those of the fit.",
 )

@@ -9,7 +9,7 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
-from halfseen.cli.streams import TableIn, TableOut
+from halfseen.cli.streams import In, Out
 from halfseen.data import Observed
 
 #: How a table can be filled; with one component, nmf becomes exact.
@@ -17,9 +17,9 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 
 
 @click.command(cls=Command)
-@click.argument("table", type=TableIn())
+@click.argument("table", type=In())
 @click.option("-k", "--n-components", type=int, default=5, show_default=True, help="The number of components.")
-@click.option("-o", "--output", required=True, type=TableOut(), help="Where the filled table goes; - shows it.")
+@click.option("-o", "--output", required=True, type=Out(), help="Where the filled table goes; - shows it.")
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),

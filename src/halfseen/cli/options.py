@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from halfseen.cli.streams import TableIn, TableOut
+from halfseen.cli.streams import In, Out
 
 Decorator = Callable[[Any], Any]
 
-DATA = click.argument("data", type=TableIn())
+DATA = click.argument("data", type=In())
 MODEL = click.argument("model", type=click.Path())
 
 
@@ -106,7 +106,7 @@ QUIET = click.option("-q", "--quiet", is_flag=True, help="No account of what was
 OUTPUT = click.option(
     "-o",
     "--output",
-    type=TableOut(),
+    type=Out(),
     default=None,
     help="A CSV or Parquet file for the result; - writes CSV to standard output.",
 )

@@ -8,7 +8,7 @@ from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 from halfseen.cli.jsonout import JSON, check_one_way, tell_json
 from halfseen.cli.naming import as_labels
-from halfseen.cli.streams import TableIn
+from halfseen.cli.streams import In
 from halfseen.data import read_table, write_table
 from halfseen.data.headers import LongHeader, long_header
 from halfseen.data.reading import Reading
@@ -21,7 +21,7 @@ from halfseen.errors import ParameterError
 @options.MODEL
 @click.option("--row", "rows", multiple=True, help="A row's id; may be given several times, once for each --col.")
 @click.option("--col", "cols", multiple=True, help="A column's id.")
-@click.option("--cells", type=TableIn(), default=None, help="A file of pairs row, column instead; - reads them.")
+@click.option("--cells", type=In(), default=None, help="A file of pairs row, column instead; - reads them.")
 @click.option("--level", is_flag=True, help="For models of levels: the level, in its own words, instead of the mean.")
 @options.COLUMNS
 @options.OUTPUT

@@ -8,13 +8,13 @@ from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 from halfseen.cli.jsonout import JSON, check_one_way, tell_json
 from halfseen.cli.naming import as_labels
-from halfseen.cli.streams import TableIn
+from halfseen.cli.streams import In
 
 
 @click.command(cls=Command)
 @options.MODEL
 @click.option("-u", "--user", "users", multiple=True, help="A row of the fit, by its id; may be given several times.")
-@click.option("--history", type=TableIn(), default=None, help="A file with histories of new rows instead; - reads it.")
+@click.option("--history", type=In(), default=None, help="A file with histories of new rows instead; - reads it.")
 @click.option("-n", type=int, default=10, show_default=True, help="How many a row.")
 @click.option("--include-seen", is_flag=True, help="Also what the row has seen already.")
 @click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")

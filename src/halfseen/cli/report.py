@@ -7,15 +7,21 @@ import click
 
 from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
+from halfseen.cli.streams import In, Out, said
 from halfseen.errors import DataError
 
 
 @click.command(cls=Command)
 @options.MODEL
-@click.option("--train", type=click.Path(), default=None, help="The file that the model was fitted on.")
-@click.option("--test", type=click.Path(), default=None, help="A file of cells that were held out.")
+@click.option("--train", type=In(), default=None, help="The file that the model was fitted on; - reads it.")
+@click.option("--test", type=In(), default=None, help="A file of cells that were held out; - reads it.")
 @click.option(
-    "-o", "--output", type=click.Path(), default="report.html", show_default=True, help="The HTML file to write."
+    "-o",
+    "--output",
+    type=Out("html"),
+    default="report.html",
+    show_default=True,
+    help="The HTML file to write; - shows it.",
 )
 @click.option("--title", default=None, help="The heading of the page; by default the model and its size.")
 @click.option("--top", type=int, default=10, show_default=True, help="How many columns and rows of each component.")
@@ -69,5 +75,5 @@ def _refuse_train(fitted: Any, train: str | None) -> None:
     if train is not None and not hasattr(fitted, "unseen"):
         raise DataError(
             f"--train must be left out for {type(fitted).__name__}, whose model file tells who was asked what. "
-            f"Found {train!r}. Leave it out."
+            f"Found {said(train)!r}. Leave it out."
         )

@@ -1,4 +1,4 @@
-"""`-` in the place of a table: standard input is read to a file first, and standard output gets a whole table at last.
+"""`-` in the place of a file: standard input is read to a file first, and standard output gets a whole file at last.
 
 A file, because tables are looked at twice (is it UTF-8, is there a header) and Parquet can't be read otherwise; and
 because a table that turns out wrong, or is never finished, leaves nothing half on standard output.
@@ -17,7 +17,7 @@ INPUT, OUTPUT = "standard input", "standard output"
 _PARQUET = b"PAR1"
 
 
-class TableIn(click.Path):
+class In(click.Path):
     """A table to read: a path, or - for standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -29,20 +29,24 @@ class TableIn(click.Path):
         return _spooled(ctx)
 
 
-class TableOut(click.Path):
-    """A table to write: a path, or - for standard output, as CSV; what is told besides goes to standard error then."""
+class Out(click.Path):
+    """A table or page to write: a path, or - for standard output; what is told besides goes to standard error then."""
+
+    def __init__(self, ending: str = "csv"):
+        super().__init__()
+        self.ending = ending
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value != DASH or ctx is None:
             return super().convert(value, param, ctx)
-        path = _folder(ctx) / f"{OUTPUT}.csv"
+        path = _folder(ctx) / f"{OUTPUT}.{self.ending}"
         ctx.meta[OUTPUT] = True
         ctx.call_on_close(lambda: _pour(path))
         return str(path)
 
 
 def is_taken() -> bool:
-    """Whether standard output is for a table."""
+    """Whether standard output is for a table or a page."""
     ctx = click.get_current_context(silent=True)
     return ctx is not None and OUTPUT in ctx.meta
 

@@ -8,6 +8,7 @@ import click
 
 from halfseen.cli import accounts, options, uncoupled_accounts
 from halfseen.cli.app import Command
+from halfseen.cli.streams import In, Out, said
 from halfseen.errors import DataError
 
 #: Which methods an option is for; what is not here is for all.
@@ -23,15 +24,17 @@ OWNERS = {
 
 
 @click.command(cls=Command)
-@click.option("--asked", required=True, type=click.Path(), help="Who was asked what: a file of question, respondent.")
-@click.option("--answers", required=True, type=click.Path(), help="The answers without the names: question, value.")
+@click.option(
+    "--asked", required=True, type=In(), help="Who was asked what: a file of question, respondent; - reads it."
+)
+@click.option("--answers", required=True, type=In(), help="The answers without the names: question, value.")
 @click.option(
     "--comparisons",
-    type=click.Path(),
+    type=In(),
     default=None,
     help="Who is above whom: question, higher, lower; an empty field for who is not known.",
 )
-@click.option("-o", "--output", required=True, type=click.Path(), help="A CSV or Parquet file for the result.")
+@click.option("-o", "--output", required=True, type=Out(), help="A CSV or Parquet file for the result; - shows it.")
 @click.option("--model", type=click.Path(), default=None, help="A file for the model, for halfseen predict.")
 @click.option(
     "--method",
@@ -97,6 +100,7 @@ def command(
     \b
     halfseen uncouple --asked a.csv --answers b.csv --comparisons c.csv -o filled.csv
     halfseen uncouple --asked a.csv --answers b.csv --comparisons c.csv --wide -o matrix.csv --model model.hs
+    gunzip -c answers.gz | halfseen uncouple --asked a.csv --answers - -o - > filled.csv
     """
     import halfseen
     from halfseen.cli import uncoupled_tables
@@ -163,6 +167,6 @@ def _checked_level(level: float) -> float:
 
 def _end_interrupted(fitted: Any, paths: list[str | None]) -> None:
     done = accounts.count(fitted.n_iter_, uncoupled_accounts.step_of(fitted))
-    places = " and ".join(path for path in paths if path is not None)
+    places = " and ".join(said(path) for path in paths if path is not None)
     click.echo(f"Interrupted after {done}; what they tell is in {places}.", err=True)
     sys.exit(130)

@@ -5,6 +5,7 @@ from typing import Any
 
 from halfseen.cli.accounts import count
 from halfseen.cli.app import in_options
+from halfseen.cli.streams import said
 
 #: From this probability on an answer counts as one that can be guessed.
 CERTAIN = 0.9
@@ -16,13 +17,14 @@ def of_lists(paths: Mapping[str, str | None], named: Mapping[str, Any]) -> Itera
     from halfseen.data.uncoupled.roles import places_of, shared_name
 
     given = list(named.values())
-    lists = {what: opened_list(what, path, given) for what, path in paths.items() if path is not None}
+    there = {what: path for what, path in paths.items() if path is not None}
+    lists = {what: opened_list(what, path, given) for what, path in there.items()}
     shared = shared_name(lists["asked"].names, lists["answers"].names)
     for what, source in lists.items():
         common = {"question": shared} if shared in source.names else {}
         places = places_of(what, source.names, common | dict(named))
         columns = (f"{role} from {_column(source, place)}" for role, place in places.items())
-        yield f"Read {paths[what]}: {', '.join(columns)}."
+        yield f"Read {said(there[what])}: {', '.join(columns)}."
 
 
 def _column(source: Any, place: int) -> str:

@@ -17,9 +17,11 @@ _FRAME = "frame.html"
 def rendered(title: str, subtitle: str, sections: list[Section]) -> str:
     """The report."""
     anchors = [(section.name, section.title) for section in sections]
-    filters = {"number": number}
-    values = {"title": title, "subtitle": subtitle, "kind": "report", "anchors": anchors, "sections": sections}
-    return page_of(_HERE, "page.html", filters, script=_text(_HERE, "script.js"), **values)
+    script = _text(_HERE, "script.js")
+    return page_of(
+        _HERE, "page.html", {"number": number},
+        title=title, subtitle=subtitle, kind="report", anchors=anchors, script=script, sections=sections,
+    )  # fmt: skip
 
 
 def page_of(

@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from halfseen import studies
 from halfseen.estimators.base import Factorization
+from halfseen.studies import NAMES
 from tests.cli.program import done
+from tests.cli.small_studies import Small
 
 USERS = ("ann", "bob", "cid", "dora", "eve", "fay", "gus", "hal")
 ITEMS = ("ale", "beer", "cider", "gin", "rum", "wine")
@@ -105,3 +108,18 @@ def _no_moves():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "replace", no_room)
         yield
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Small studies in place of the real ones, by name; a test may put others there."""
+    found = {name: Small(name) for name in NAMES}
+    monkeypatch.setattr(studies, "study", found.__getitem__)
+    return found
+
+
+@pytest.fixture
+def elsewhere(monkeypatch, tmp_path):
+    """A working folder in which what is written by default may be written."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -8,59 +8,19 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from halfseen import studies
-from halfseen.cli.studies_page import heads
 from halfseen.errors import DataError
-from halfseen.studies import NAMES, Column, Goal, Picture, Result, Study, Table
+from halfseen.studies import NAMES
 from halfseen.studies.a1gm.printed import PRINTED
 from tests.cli.program import PROGRAM, done, misused, names_in, program, refused
 from tests.cli.program import halfseen as run
+from tests.cli.small_studies import Small
 from tests.cli.test_terminal import OnTerminal, listening, plain  # noqa: F401  (a fixture for Ctrl-C)
 from tests.studies.data import needs_data_of
-
-
-class Small(Study):
-    """A study that takes no time, under the name of a real one."""
-
-    paper = "A paper"
-    title = "What it shows"
-
-    def __init__(self, name, failure=None):
-        self.name, self.failure, self.runs = name, failure, []
-
-    def run(self, *, quick=False, seed=0, tell=None):
-        tell("at work")
-        self.runs.append((quick, seed))
-        if self.failure is not None:
-            raise self.failure
-        columns = [Column("data"), Column("paper", "error"), Column("ours", "error", ".2f")]
-        tables = [
-            Table("First", columns, [["x", "0.12", 0.123456789], ["y", "3", None]], ["(1) A footnote [sic]."], "a"),
-            Table("Second", columns[:1], [["z"]], name="b"),
-        ]
-        return Result("All in all.", tables, [Picture("p", "A picture", lambda figure: figure.text(0.5, 0.5, "drawn"))])
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Small studies in place of the real ones, by name; a test may put others there."""
-    found = {name: Small(name) for name in NAMES}
-    monkeypatch.setattr(studies, "study", found.__getitem__)
-    return found
-
-
-@pytest.fixture
-def elsewhere(monkeypatch, tmp_path):
-    """A working folder in which what is written by default may be written."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
 
 # The list.
 
@@ -164,7 +124,7 @@ def test_everything_is_written(small, tmp_path):
     pytest.importorskip("matplotlib")
     folder = tmp_path / "out"
     lines = done("reproduce", "a1gm/table1", "-o", f"{folder}/")
-    files = ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1-p.png", "a1gm-table1.md"]
+    files = ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1-p.png", "a1gm-table1.json", "a1gm-table1.md"]
     assert names_in(folder) == files
     assert sorted(re.findall(r"^Saved (.+) \(", "\n".join(lines), re.MULTILINE)) == [str(folder / one) for one in files]
 
@@ -207,8 +167,10 @@ def test_the_files_of_both_studies(tmp_path):
         "a1gm-figure5-a.png",
         "a1gm-figure5-b.csv",
         "a1gm-figure5-b.png",
+        "a1gm-figure5.json",
         "a1gm-figure5.md",
         "a1gm-table1.csv",
+        "a1gm-table1.json",
         "a1gm-table1.md",
     ]
 
@@ -228,112 +190,8 @@ def test_without_matplotlib_the_numbers_are_there_all_the_same(small, tmp_path, 
     assert result.stderr.startswith("note: Figures need matplotlib. It is not installed. Install halfseen[report]")
     assert result.stderr.count("\n") == 1
     assert "x      0.12  0.12" in result.stdout.splitlines()
-    assert names_in(tmp_path) == ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1.md"]
+    assert names_in(tmp_path) == ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1.json", "a1gm-table1.md"]
     assert "![" not in (tmp_path / "a1gm-table1.md").read_text()
-
-
-# All on one page.
-
-
-class Judged(Small):
-    """A study that has goals."""
-
-    def __init__(self, name, *reached):
-        super().__init__(name)
-        self.reached = reached
-
-    def run(self, **how):
-        goals = [Goal(f"goal {number}", is_reached) for number, is_reached in enumerate(self.reached)]
-        return replace(super().run(**how), goals=goals)
-
-
-@pytest.fixture
-def pages(small, elsewhere):
-    """The page of all studies, as HTML and as Markdown: one passes, one is short, one has no data."""
-    pytest.importorskip("matplotlib")
-    small["a1gm/table1"] = Judged("a1gm/table1", True, True)
-    small["a1gm/figure5"] = Judged("a1gm/figure5", True, False, False)
-    small["grr/table4.1"] = Small("grr/table4.1", DataError("The <data> must be there. They are not. Get them."))
-    assert run("reproduce", "all", "--quick", "-q").exit_code == 0
-    return [(elsewhere / "halfseen-studies" / f"studies.{ending}").read_text("utf-8") for ending in ("html", "md")]
-
-
-def test_all_of_them_make_one_page_by_default(small, elsewhere):
-    pytest.importorskip("matplotlib")
-    result = run("reproduce", "all")
-    assert "studies.html" in names_in(elsewhere / "halfseen-studies")
-    assert "Saved halfseen-studies/studies.html (" in result.stdout
-    assert {f"{name.replace('/', '-')}-p.png" for name in NAMES} < set(names_in(elsewhere / "halfseen-studies"))
-
-
-def test_the_page_has_every_study_with_its_tables_and_pictures(pages):
-    html, markdown = pages
-    for name in NAMES:
-        assert f"{name}: What it shows" in html
-        assert f"### {name}: What it shows" in markdown
-    assert html.count(">First<") == html.count(">Second<") == len(NAMES) - 1
-    assert html.count("data:image/png;base64,") == len(NAMES) - 1
-    assert html.count('<td class="number theirs">0.12</td><td class="number">0.12</td>') == len(NAMES) - 1
-    assert markdown.count("| x | 0.12 | 0.12 |") == len(NAMES) - 1
-    for place in re.findall(r"!\[A picture\]\((.+)\)", markdown):
-        assert (Path("halfseen-studies") / place).is_file()
-
-
-def test_the_page_says_what_passes_what_is_short_and_what_could_not_be_run(pages):
-    html, markdown = pages
-    verdicts = dict(re.findall(r'<a href="#\S+">(\S+)</a></th>.*?<td class="verdict [^"]*">([^<]*)</td>', html))
-    expected = dict.fromkeys(NAMES, "-")
-    expected |= {"a1gm/table1": "pass", "a1gm/figure5": "short of 2 of 3", "grr/table4.1": "not run"}
-    assert verdicts == expected
-    assert "Not run.</span> The &lt;data&gt; must be there. They are not. Get them." in html
-    assert "Not run. The <data> must be there. They are not. Get them." in markdown
-    assert f"{len(NAMES)}, of which {len(NAMES) - 1} ran" in html
-    assert "1 of 2 studies that have goals here" in html
-    assert "- short: goal 1" in markdown
-
-
-def test_the_page_tells_seconds(small, elsewhere, monkeypatch):
-    ticks = iter(range(0, 1000, 5))
-    monkeypatch.setattr("halfseen.cli.reproduce.perf_counter", lambda: next(ticks))
-    run("reproduce", "all", "-q")
-    page = (elsewhere / "halfseen-studies" / "studies.md").read_text("utf-8")
-    assert page.count("| 5.0 s |") == len(NAMES)
-    assert f"- Time: {5 * len(NAMES)} s" in page
-
-
-def test_the_page_asks_nothing_of_the_network(pages):
-    html, _ = pages
-    assert re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', html) == []
-    assert "default-src 'none'" in html
-
-
-def test_headers_span_their_groups():
-    table = Table("t", [Column("a"), Column("b", "g"), Column("c", "g"), Column("d"), Column("e", "h")], [])
-    assert heads(table) == ([("a", 1, 2), ("g", 2, 1), ("d", 1, 2), ("h", 1, 1)], [1, 2, 4])
-
-
-def test_without_jinja_there_is_the_markdown_alone(small, elsewhere, monkeypatch):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    result = run("reproduce", "all", "-q")
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "note: The page needs jinja2. It is not installed. Install halfseen[report]." in result.stderr
-    names = names_in(elsewhere / "halfseen-studies")
-    assert "studies.md" in names
-    assert "studies.html" not in names
-
-
-def test_an_interrupted_run_of_all_leaves_a_page_of_what_was_done(small, elsewhere):
-    small["ordnmf/table2"] = Small("ordnmf/table2", KeyboardInterrupt())
-    result = run("reproduce", "all", "-q", "-o", elsewhere / "out")
-    assert result.exit_code == 130
-    page = (elsewhere / "out" / "studies.md").read_text("utf-8")
-    assert page.count("Not run. The run was interrupted.") == len(NAMES) - 2
-    assert page.count("All in all.") == 2
-
-
-def test_a_paper_alone_makes_no_page(small, tmp_path):
-    done("reproduce", "a1gm", "-o", tmp_path)
-    assert not [name for name in names_in(tmp_path) if name.startswith("studies")]
 
 
 def test_the_list_for_programs(monkeypatch, tmp_path):
@@ -342,12 +200,6 @@ def test_the_list_for_programs(monkeypatch, tmp_path):
     assert [one["name"] for one in told] == list(NAMES)
     assert told[0]["absent"] == told[0]["needs"] == list(studies.study("a1gm/table1").needs)
     assert misused("reproduce", "a1gm", "--json").startswith("--json belongs to --list")
-
-
-def test_verdicts_are_of_goals():
-    assert Result("", []).verdict == ""
-    assert Result("", [], goals=[Goal("a", True)]).verdict == "pass"
-    assert Result("", [], goals=[Goal("a", True), Goal("b", False)]).verdict == "short of 1 of 2"
 
 
 # What cannot be.

@@ -16,8 +16,13 @@ def check_one_way(as_json: bool, output: str | None) -> None:
 
 
 def tell_json(what: Any) -> None:
-    """One JSON value on standard output. What is not a number there (NaN) is null, as JSON has no word for it."""
-    click.echo(json.dumps(_plain(what), ensure_ascii=False, indent=1, allow_nan=False))
+    """One JSON value on standard output."""
+    click.echo(as_json(what))
+
+
+def as_json(what: Any) -> str:
+    """Any value as JSON. What is not a number there (NaN) is null, as JSON has no word for it."""
+    return json.dumps(_plain(what), ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _plain(what: Any) -> Any:

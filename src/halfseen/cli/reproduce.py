@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,7 +15,7 @@ import click
 from halfseen.cli import accounts, results
 from halfseen.cli.app import Command, in_options
 from halfseen.cli.jsonout import JSON, tell_json
-from halfseen.cli.studies_page import Outcome, pictures_among
+from halfseen.cli.outcomes import Outcome, Terms, keep, kept
 from halfseen.cli.studies_page import write as write_page
 from halfseen.errors import DataError
 
@@ -47,20 +47,32 @@ def _words(_: click.Context, __: click.Parameter, start: str) -> list[str]:
     "all, else none.",
 )
 @click.option("--quick", is_flag=True, help="A small part of the work, to see that it runs.")
+@click.option(
+    "--keep", "keeps", is_flag=True, help="Do not run again what the folder has from a run on the same terms."
+)
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all that is random.")
 @JSON
 @click.option("-q", "--quiet", is_flag=True, help="Show no tables and no progress; only write them.")
 def command(
-    studies: tuple[str, ...], listed: bool, output: str | None, quick: bool, seed: int, as_json: bool, quiet: bool
+    studies: tuple[str, ...],
+    listed: bool,
+    output: str | None,
+    quick: bool,
+    keeps: bool,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Reproduce a STUDY: a table or figure of a paper (a1gm/table1), all of a paper (a1gm), or all there are.
 
-    All of them make one page, studies.html, with every table and figure, the papers' numbers beside ours.
+    All of them make one page, studies.html, with every table and figure, the papers' numbers beside ours. That takes
+    hours; after Ctrl-C, --keep goes on where it ended.
 
     \b
     halfseen reproduce --list
     halfseen reproduce a1gm/table1 -o results
     halfseen reproduce all --quick
+    halfseen reproduce all --keep
     """
     from halfseen.studies import NAMES, chosen, study
 
@@ -75,7 +87,9 @@ def command(
     names = list(dict.fromkeys(name for word in studies for name in chosen(word)))
     is_all = "all" in map(str.lower, studies)
     place = FOLDER if output is None and is_all else output
-    run = Run(studies, None if place is None else _folder(place), is_all, quick, seed, quiet)
+    if keeps and place is None:
+        raise click.UsageError("--keep needs the folder of the earlier run: -o FOLDER.")
+    run = Run(studies, None if place is None else _folder(place), is_all, keeps, Terms(quick, seed), quiet)
     run.reproduce([study(name) for name in names])
 
 
@@ -86,8 +100,8 @@ class Run:
     asked: Sequence[str]
     folder: Path | None
     has_page: bool
-    quick: bool
-    seed: int
+    keeps: bool
+    terms: Terms
     quiet: bool
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -105,10 +119,14 @@ class Run:
         self._write_page()
 
     def _outcome(self, study: Study) -> Outcome:
+        earlier = kept(self.folder, study, self.terms) if self.keeps and self.folder is not None else None
+        if earlier is not None:
+            accounts.tell(f"{study.name}: kept from an earlier run of {earlier.time}.", quiet=self.quiet)
+            return earlier
         started = perf_counter()
         try:
             with _progress(study.name, self.quiet) as tell:
-                result = study.run(quick=self.quick, seed=self.seed, tell=tell)
+                result = study.run(**self.terms._asdict(), tell=tell)
         except DataError as error:
             if study.name in self.asked:
                 raise
@@ -118,13 +136,21 @@ class Run:
         seconds = perf_counter() - started
         if not self.quiet:
             results.show(study, result)
-        paths = [] if self.folder is None else list(results.write(self.folder, study, result))
-        accounts.tell(*map(accounts.of_file, paths), quiet=self.quiet or not paths)
-        return Outcome(study, result, seconds, pictures_among(paths))
+        return self._written(Outcome(study, result, seconds))
+
+    def _written(self, outcome: Outcome) -> Outcome:
+        """The outcome, in files if there is a folder for them."""
+        if self.folder is None or outcome.result is None:
+            return outcome
+        paths, drawn = results.write(self.folder, outcome.study, outcome.result)
+        outcome = replace(outcome, pictures=drawn)
+        paths += [*(path for _, path in drawn), keep(self.folder, outcome, self.terms)]
+        accounts.tell(*(accounts.of_file(str(path)) for path in paths), quiet=self.quiet)
+        return outcome
 
     def _write_page(self) -> None:
         if self.has_page and self.folder is not None:
-            paths = write_page(self.folder, self.outcomes, self.quick, self.seed)
+            paths = write_page(self.folder, self.outcomes, self.terms)
             accounts.tell(*map(accounts.of_file, paths), quiet=self.quiet)
 
     def _end_interrupted(self, studies: Sequence[Study]) -> NoReturn:

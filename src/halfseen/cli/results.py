@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -35,28 +36,35 @@ def show(study: Study, result: Result) -> None:
     console.print(Text(f"\n{result.summary}\n"))
 
 
-def write(folder: Path, study: Study, result: Result) -> Iterator[str]:
-    """Write the tables as CSV, all of it as Markdown, and the pictures if there is matplotlib; the paths written."""
+class Drawn(NamedTuple):
+    """A picture in a file."""
+
+    title: str
+    path: Path
+
+
+def write(folder: Path, study: Study, result: Result) -> tuple[list[Path], list[Drawn]]:
+    """Write the tables as CSV, all of it as Markdown, and the pictures if there is matplotlib.
+
+    What comes back: the files of tables and text, and the pictures."""
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise DataError(
             f"The output folder must be made. {str(folder)!r} can't: {error.strerror}. Name another."
         ) from None
-    for table in result.tables:
-        path = _path(folder, study, table.name, "csv")
+    paths = [path_of(folder, study, table.name, "csv") for table in result.tables]
+    for path, table in zip(paths, result.tables, strict=True):
         columns = list(zip(*table.rows, strict=True))
         write_table(path, [column.full_name for column in table.columns], columns)
-        yield str(path)
     drawn = _draw(folder, study, result)
-    path = _path(folder, study, "", "md")
-    with written(path) as draft:
+    page = path_of(folder, study, "", "md")
+    with written(page) as draft:
         draft.write_text("\n".join([*_page(study, result, drawn), ""]), encoding="utf-8")
-    yield str(path)
-    yield from map(str, drawn.values())
+    return [*paths, page], drawn
 
 
-def _page(study: Study, result: Result, drawn: dict[str, Path]) -> Iterator[str]:
+def _page(study: Study, result: Result, drawn: Sequence[Drawn]) -> Iterator[str]:
     """A page of Markdown with the tables and, where they were drawn, the pictures."""
     yield f"# {study.name}"
     yield f"\n{study.title}. {study.paper}."
@@ -64,15 +72,14 @@ def _page(study: Study, result: Result, drawn: dict[str, Path]) -> Iterator[str]
     for table in result.tables:
         yield ""
         yield from tables.markdown(table)
-    for picture in result.pictures:
-        if picture.name in drawn:
-            yield f"\n![{picture.title}]({drawn[picture.name].name})"
+    for title, path in drawn:
+        yield f"\n![{title}]({path.name})"
 
 
-def _draw(folder: Path, study: Study, result: Result) -> dict[str, Path]:
-    """Draw the pictures as PNG: where each is, by its name."""
+def _draw(folder: Path, study: Study, result: Result) -> list[Drawn]:
+    """Draw the pictures as PNG."""
     if not result.pictures:
-        return {}
+        return []
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -80,18 +87,20 @@ def _draw(folder: Path, study: Study, result: Result) -> dict[str, Path]:
             "note: Figures need matplotlib. It is not installed. Install halfseen[report]; the numbers are all here.",
             err=True,
         )
-        return {}
-    drawn = {}
+        return []
+    drawn = []
     for picture in result.pictures:
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
         picture.draw(figure)
-        drawn[picture.name] = _path(folder, study, picture.name, "png")
-        with written(drawn[picture.name]) as draft:
+        path = path_of(folder, study, picture.name, "png")
+        with written(path) as draft:
             figure.savefig(draft, format="png", dpi=150)
+        drawn.append(Drawn(picture.title, path))
     return drawn
 
 
-def _path(folder: Path, study: Study, name: str, ending: str) -> Path:
+def path_of(folder: Path, study: Study, name: str, ending: str) -> Path:
+    """The file of a study, or of one of its tables and pictures by name."""
     stem = "-".join([*study.name.split("/"), *([name] if name else [])])
     return folder / f"{stem}.{ending}"
 

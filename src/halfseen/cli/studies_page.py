@@ -6,7 +6,6 @@ import base64
 import os
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
@@ -15,47 +14,18 @@ import click
 
 from halfseen import __version__
 from halfseen.cli import tables
+from halfseen.cli.outcomes import Outcome, Terms
 from halfseen.cli.results import written
-from halfseen.studies import Column, Result, Study, Table
+from halfseen.studies import Column, Table
 
 NAME = "studies"
 TITLE = "The papers, reproduced"
 SUBTITLE = "Every table and figure of the papers, made anew: theirs beside ours. What is grey is printed in the paper."
-NOT_RUN = "not run"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a study: a result after so many seconds, with pictures in files; or the reason why there is none."""
-
-    study: Study
-    result: Result | None = None
-    seconds: float = 0.0
-    pictures: Sequence[Path] = field(default=())
-    reason: str = ""
-
-    @property
-    def verdict(self) -> str:
-        """pass, short, not run; a dash where there is nothing to judge."""
-        return NOT_RUN if self.result is None else self.result.verdict or "-"
-
-    @property
-    def mark(self) -> str:
-        """The verdict's first word, for its colour."""
-        return self.verdict.partition(" ")[0]
-
-    @property
-    def time(self) -> str:
-        return "-" if self.result is None else f"{self.seconds:.1f} s"
-
-    @property
-    def anchor(self) -> str:
-        return self.study.name.replace("/", "-").replace(".", "-")
-
-
-def write(folder: Path, outcomes: Sequence[Outcome], quick: bool, seed: int) -> Iterator[str]:
+def write(folder: Path, outcomes: Sequence[Outcome], terms: Terms) -> Iterator[str]:
     """Write studies.md, and studies.html if there is jinja2; the paths written."""
-    told = list(_facts(outcomes, quick, seed))
+    told = list(_facts(outcomes, terms))
     path = folder / f"{NAME}.md"
     with written(path) as draft:
         draft.write_text("\n".join([*_markdown(outcomes, told), ""]), encoding="utf-8")
@@ -68,7 +38,7 @@ def write(folder: Path, outcomes: Sequence[Outcome], quick: bool, seed: int) -> 
         yield str(path)
 
 
-def _facts(outcomes: Sequence[Outcome], quick: bool, seed: int) -> Iterator[tuple[str, str]]:
+def _facts(outcomes: Sequence[Outcome], terms: Terms) -> Iterator[tuple[str, str]]:
     done = [one for one in outcomes if one.result is not None]
     judged = [one for one in done if one.verdict != "-"]
     yield "Studies", f"{len(outcomes)}, of which {len(done)} ran"
@@ -76,7 +46,7 @@ def _facts(outcomes: Sequence[Outcome], quick: bool, seed: int) -> Iterator[tupl
         "Goals reached",
         f"{sum(one.verdict == 'pass' for one in judged)} of {len(judged)} studies that have goals here",
     )
-    yield "Run", f"{'a small part of each (--quick)' if quick else 'whole'}, seed {seed}"
+    yield "Run", f"{'a small part of each (--quick)' if terms.quick else 'whole'}, seed {terms.seed}"
     yield "Time", f"{sum(one.seconds for one in done):,.0f} s"
     yield "Machine", f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}"
     yield "Version", f"halfseen {__version__}"
@@ -153,10 +123,5 @@ def _section(one: Outcome) -> Iterator[str]:
     for table in one.result.tables:
         yield ""
         yield from tables.markdown(table)
-    for picture, path in zip(one.result.pictures, one.pictures, strict=False):
-        yield f"\n![{picture.title}]({path.name})"
-
-
-def pictures_among(paths: Sequence[str]) -> list[Path]:
-    """Those of the written files that are pictures."""
-    return [Path(path) for path in paths if path.endswith(".png")]
+    for title, path in one.pictures:
+        yield f"\n![{title}]({path.name})"

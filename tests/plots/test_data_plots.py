@@ -1,5 +1,7 @@
 """Pictures of data: which cells are seen, and which values; and a table beside itself with its holes filled."""
 
+from itertools import pairwise
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -203,3 +205,21 @@ def test_what_cannot_be_filled():
         plots.completion(model, words)
     with pytest.raises(ParameterError, match="bins must be"):
         plots.holes(np.ones((2, 2)), bins=0)
+
+
+@pytest.mark.parametrize("count", [3, 20, 40, 400])
+def test_names_up_the_side_do_not_touch(count):
+    """Each is there with room enough; else they become smaller, and at last fewer."""
+    from matplotlib.figure import Figure
+
+    from halfseen.plots.axes import name_ticks
+
+    figure = Figure(figsize=(4.3, 3.0))
+    ax = figure.add_subplot(ylim=(-0.5, count - 0.5))
+    name_ticks(ax.yaxis, np.arange(count), [f"name {number}" for number in range(count)])
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(boxes))
+    assert (len(boxes) == count) == (count < 40)
+    texts = {round(place): label.get_text() for place, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}
+    assert all(text == f"name {place}" for place, text in texts.items())

@@ -1,5 +1,6 @@
 """The Axes that a picture is drawn on, if none was given; its colours; and names as they can be drawn."""
 
+import math
 from typing import Any
 
 from halfseen.errors import HalfseenError
@@ -8,6 +9,8 @@ from halfseen.errors import HalfseenError
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#cccccc"
 #: Letters of a name that have room beside a picture.
 LETTERS = 32
+#: Points in an inch; the height of a line of text by that of its letters; the smallest letters, in points.
+_POINTS, _LINE, _SMALLEST = 72, 1.15, 6.0
 
 
 def blues() -> Any:
@@ -38,5 +41,21 @@ def shown(label: Any, letters: int = LETTERS) -> str:
 
 
 def name_ticks(axis: Any, places: Any, names: Any, **how: Any) -> None:
-    """Names along an axis as they are: a dollar in them begins no formula."""
-    axis.set_ticks(places, [shown(name) for name in names], parse_math=False, **how)
+    """Names along an axis as they are: a dollar in them begins no formula.
+
+    Up the side of a picture they are as small as they must be not to touch; if they can't be read then, some are left
+    out.
+    """
+    step = 1
+    if axis.axis_name == "y" and len(names):
+        step, size = _fitting(axis, len(names))
+        how = {"size": size, **how}
+    axis.set_ticks(places[::step], [shown(name) for name in names[::step]], parse_math=False, **how)
+
+
+def _fitting(axis: Any, count: int) -> tuple[int, float]:
+    """Which of so many names have room (1: each, 2: every second, ...), and the size of their letters in points."""
+    room = axis.axes.get_window_extent().height / axis.figure.dpi * _POINTS / (count * _LINE)
+    step = max(math.ceil(_SMALLEST / room), 1)
+    usual: float = axis.get_major_ticks(1)[0].label1.get_size()
+    return step, min(usual, room * step)

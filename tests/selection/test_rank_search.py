@@ -319,6 +319,7 @@ def test_the_rule_may_be_the_best():
         ({"parameters": {"l2": []}}, "none of them empty"),
         ({"parameters": {"n_components": [2]}}, "Move its values to ranks"),
         ({"parameters": {"unseen": ["zero", "missing"]}}, "Found 'unseen'. Search once for each"),
+        ({"parameters": {"loss": ["frobenius", "kullback-leibler"]}}, 'Set metric="rmse"'),
         ({"parameters": {"l3": [2]}}, "Invalid parameter 'l3' for estimator WeightedNMF. Valid parameters are"),
         ({"estimator": RankOneNMF()}, "Found a RankOneNMF, which has one component. Use WeightedNMF"),
         ({"estimator": UncoupledNMF()}, "Found a UncoupledNMF, whose values have no cells"),
@@ -345,11 +346,35 @@ def test_a_score_that_is_no_number_is_refused():
         RankSearch(settled(), [1], metric=lambda *_: np.nan).fit(table(1, 0))
 
 
+def test_fits_that_tol_stopped_too_early_are_told_of():
+    """tol is of the loss at the start, hundreds of times that at the end, of which an iteration takes off percents."""
+    X = table(2, 0, noise=0.0)
+    early, late = WeightedNMF(2, random_state=0), settled(n_components=2, random_state=0)
+    before, last = early.fit(X).trace_["objective"][-2:]
+    assert early.status_.name == "CONVERGED"
+    assert before - last > 0.01 * last
+    with pytest.warns(ConvergenceWarning, match=r"by tol while the loss still fell by more than 1% in .* lower tol"):
+        RankSearch(early, [1, 2], n_folds=2, refit=False, random_state=0).fit(X)
+    RankSearch(late, [2], n_folds=2, refit=False, random_state=0).fit(table(2, 0))  # warnings are errors here
+
+
+def test_losses_may_be_compared_by_one_measure():
+    losses = ["frobenius", "kullback-leibler"]
+    found = [
+        RankSearch(
+            settled(), [2], metric="rmse", parameters={"loss": losses}, n_folds=2, refit=False, random_state=0
+        ).fit(unit * table(2, 0))
+        for unit in (1.0, 0.01)
+    ]
+    assert found[0].best_params_ == found[1].best_params_
+    np.testing.assert_allclose(0.01 * found[0].grid_["scores"], found[1].grid_["scores"], rtol=1e-3)
+
+
 def test_fits_that_do_not_settle_are_told_of_once():
     with pytest.warns(ConvergenceWarning) as told:
         RankSearch(WeightedNMF(max_iter=2, tol=1e-12), [1, 3], n_folds=2, refit=False, random_state=0).fit(table(2, 0))
     (warning,) = told
-    assert "4 of 4 that did not, the first with n_components=1" in str(warning.message)
+    assert "4 of 4 that stopped at max_iter" in str(warning.message)
     assert warning.filename == __file__
 
 

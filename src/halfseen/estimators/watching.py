@@ -30,12 +30,12 @@ def watch(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any
 
 
 @contextmanager
-def bar(model: Any, steps: int) -> Iterator[Any]:
-    """A bar for who does not go through the loop: a function of a step's number and objective; or None."""
+def bar(model: Any, steps: int, what: str = "objective") -> Iterator[Any]:
+    """A bar for who does not go through the loop: a function of a step's number and objective, or what else; or None."""
     if not (model.verbose and sys.stderr.isatty()):
         yield None
         return
-    with _bar(type(model).__name__, steps, float) as tell:
+    with _bar(type(model).__name__, steps, float, what) as tell:
         yield tell
 
 
@@ -63,8 +63,8 @@ def _callbacks(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task
 
 
 @contextmanager
-def _bar(name: str, steps: int, objective_of: Callable[[Any], float]) -> Iterator[Watch]:
-    """A bar on the terminal, with the objective and the time left until all steps are done."""
+def _bar(name: str, steps: int, number_of: Callable[[Any], float], what: str = "objective") -> Iterator[Watch]:
+    """A bar on the terminal, with the objective (or what else is told) and the time left until all steps are done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -72,14 +72,14 @@ def _bar(name: str, steps: int, objective_of: Callable[[Any], float]) -> Iterato
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("objective {task.fields[objective]}"),
+        TextColumn(f"{what} {{task.fields[number]}}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        line = progress.add_task(name, total=steps, objective="-")
+        line = progress.add_task(name, total=steps, number="-")
 
         def tell(iteration: int, state: Any) -> bool:
-            progress.update(line, completed=iteration, objective=f"{objective_of(state):.6g}")
+            progress.update(line, completed=iteration, number=f"{number_of(state):.6g}")
             return False
 
         yield tell

@@ -70,7 +70,7 @@ def usual_ranks(shape: tuple[int, int]) -> list[int]:
     return [rank for rank in USUAL if rank <= max(1, min(shape))]
 
 
-def checked_grid(parameters: Mapping[str, Any] | None, estimator: Any) -> list[dict[str, Any]]:
+def checked_grid(parameters: Mapping[str, Any] | None, estimator: Any, metric: Any) -> list[dict[str, Any]]:
     """All combinations of the further parameters; of none, one empty one."""
     if parameters is None:
         return [{}]
@@ -82,6 +82,11 @@ def checked_grid(parameters: Mapping[str, Any] | None, estimator: Any) -> list[d
     for name, instead in OF_THE_SEARCH.items():
         if name in parameters:
             raise ParameterError(f"parameters must be ones that a search can vary. Found {name!r}. {instead}")
+    if metric == "divergence" and "loss" in parameters:
+        raise ParameterError(
+            "Models must be judged by one measure. Found several losses and the metric 'divergence', each one's own. "
+            'Set metric="rmse" or "mae", or search once for each loss.'
+        )
     checks.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
     return list(ParameterGrid(dict(parameters)))
 

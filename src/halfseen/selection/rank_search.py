@@ -59,6 +59,15 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         combinations by ranks by folds; else None.
     metric_ : the metric used.
     n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> table, W, H = hs.data.planted(60, 40, 2, seen=0.6, noise="gaussian", random_state=0)  # of two components
+    >>> model = hs.WeightedNMF(loss="frobenius", max_iter=2000)
+    >>> search = hs.RankSearch(model, ranks=[1, 2, 3], random_state=0).fit(table)
+    >>> search.best_n_components_
+    2
     """
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
@@ -100,18 +109,25 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, those of the estimator as estimator__name; an unknown one is answered with a hint."""
+        """Set parameters by name, `params`, those of the estimator as estimator__name; unknown ones get a hint."""
         own = [name for name in params if "__" not in name]
         checks.check_names(own, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
     def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
-        """Find the number of components, and fit the estimator with it. Parameters as in the estimator's `fit`."""
+        """Find the number of components, and fit the estimator with it.
+
+        Parameters
+        ----------
+        X : whatever the estimator's `fit` takes.
+        y : ignored, for scikit-learn's pipelines.
+        cell_weight : how much each seen cell counts, as in the estimator's `fit`.
+        """
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
         estimator = clone(checked_estimator(self.estimator)).set_params(verbose=0)
-        grid = checked_grid(self.parameters, estimator)
         metric = default_metric(estimator) if self.metric is None else self.metric
+        grid = checked_grid(self.parameters, estimator, metric)
         judge = judge_of(metric, self.relevant, estimator)
         ranks = None if self.ranks is None else checked_ranks(self.ranks)
         observed = observe_for_fit(estimator, X, cell_weight)
@@ -157,17 +173,29 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         }
 
     predict = delegated("predict")
+    """`best_estimator_.predict`, with the same arguments, for models that have it."""
     predict_level = delegated("predict_level")
+    """`best_estimator_.predict_level`, with the same arguments, for models that have it."""
     predict_proba = delegated("predict_proba")
+    """`best_estimator_.predict_proba`, with the same arguments, for models that have it."""
     predict_interval = delegated("predict_interval")
+    """`best_estimator_.predict_interval`, with the same arguments, for models that have it."""
     recommend = delegated("recommend")
+    """`best_estimator_.recommend`, with the same arguments, for models that have it."""
     transform = delegated("transform")
+    """`best_estimator_.transform`, with the same arguments, for models that have it."""
     inverse_transform = delegated("inverse_transform")
+    """`best_estimator_.inverse_transform`, with the same arguments, for models that have it."""
     complete = delegated("complete")
+    """`best_estimator_.complete`, with the same arguments, for models that have it."""
     score = delegated("score")
+    """`best_estimator_.score`, with the same arguments, for models that have it."""
     log_likelihood = delegated("log_likelihood")
+    """`best_estimator_.log_likelihood`, with the same arguments, for models that have it."""
     sample = delegated("sample")
+    """`best_estimator_.sample`, with the same arguments, for models that have it."""
     save = delegated("save")
+    """`best_estimator_.save`, with the same arguments, for models that have it."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,7 @@ from halfseen.engines.threads import count_of
 from halfseen.errors import DataWarning
 from halfseen.estimators import watching
 from halfseen.selection.judging import Judge
-from halfseen.selection.walking import Fold, Walk, walk
+from halfseen.selection.walking import FALLING, Fold, Walk, walk
 
 
 def all_walks(
@@ -31,7 +31,7 @@ def all_walks(
         models = [clone(model).set_params(n_jobs=1) for model in models]
     steps, done, stopped = len(models) * len(folds) * len(ranks), count(1), Event()
 
-    with watching.bar(search, steps) as bar, warnings.catch_warnings():
+    with watching.bar(search, steps, "score") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # rows that lost all cells to a fold are no news
         warnings.simplefilter("ignore", ConvergenceWarning)  # told once, at the end
 
@@ -57,14 +57,15 @@ def all_walks(
 
 
 def tell_of_unsettled(walks: Sequence[Sequence[Walk]], ranks: Sequence[int], stacklevel: int) -> None:
-    """A warning if fits stopped at max_iter."""
+    """A warning if fits were not at their end."""
     unsettled = np.array([one.unsettled for of_model in walks for one in of_model])
     if unsettled.any():
         first = ranks[int(np.argmax(unsettled.any(axis=0)))]
         warnings.warn(
-            "Fits should settle before max_iter, else their scores say little of the rank. Found "
-            f"{unsettled.sum()} of {unsettled.size} that did not, the first with n_components={first}. "
-            "Raise max_iter, or tol.",
+            "Fits should settle, else their scores say little of the rank. Found "
+            f"{unsettled.sum()} of {unsettled.size} that stopped at max_iter, or by tol while the loss still fell by "
+            f"more than {FALLING:.0%} in an iteration, the first with n_components={first}. "
+            "Raise max_iter, lower tol, or set accelerate=True.",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

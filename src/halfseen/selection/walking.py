@@ -16,6 +16,9 @@ from halfseen.result import Status
 from halfseen.selection.growing import grown
 from halfseen.selection.judging import Judge
 
+#: A loss that an iteration still lowers by this part has not settled.
+FALLING = 0.01
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -33,7 +36,7 @@ class Walk:
     scores: Array
     seconds: Array
     unsettled: Array
-    """Whether the fit had to stop at max_iter."""
+    """Whether the fit had to stop at max_iter, or tol stopped it while it was still getting better fast."""
 
 
 def folds_of(observed: Observed, n_folds: int, estimator: Any, random: np.random.RandomState) -> Iterator[Fold]:
@@ -66,10 +69,24 @@ def walk(
         model = clone(estimator).set_params(n_components=rank, random_state=fold.seed)
         model.set_params(**({} if start is None else {"init": start})).fit(fold.train)
         seconds[place] = perf_counter() - started
-        unsettled[place] = model.status_ is Status.MAX_ITER and model.tol > 0
+        unsettled[place] = _is_unsettled(model, fold.train.nnz)
         scores[place] = _finite(judge(model, fold.train, fold.test), rank)
         tell(scores[place])
     return Walk(scores, seconds, unsettled)
+
+
+def _is_unsettled(model: Any, cells: int) -> bool:
+    """Whether the fit stopped at max_iter, or while its loss still fell by much of what was left.
+
+    The latter may be where tol is a share of the loss at the start. With more parameters than cells nothing need be
+    left at all, and a loss that falls for ever says nothing.
+    """
+    if model.tol == 0:  # so many iterations are wished for
+        return False
+    if model.status_ is Status.CONVERGED and model.n_iter_ > 1 and model.W_.size + model.H_.size < cells:
+        before, last = model.trace_["objective"][-2:]
+        return bool(before - last > FALLING * abs(last))
+    return model.status_ is Status.MAX_ITER
 
 
 def _finite(score: float, rank: int) -> float:

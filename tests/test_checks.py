@@ -19,6 +19,8 @@ def accepted(rule, *values):
 
 
 def test_whole_numbers():
+    accepted(checks.whole(1, 5), 1, 5)
+    assert refused(checks.whole(1, 5), 6) == "p must be a whole number of at most 5. Found 6. Use a smaller one."
     accepted(checks.whole(1), 1, 7, np.int32(3))
     for value in (0, -1, 2.0, "3", None, True, np.nan):
         assert (

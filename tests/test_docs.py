@@ -1,6 +1,5 @@
 """What the README, the pages of the site and the recipe show runs as it is shown, and says what is true."""
 
-import ast
 import re
 import shlex
 from pathlib import Path
@@ -13,71 +12,131 @@ from halfseen.cli.app import COMMANDS
 from halfseen.engines import Side, open_engine
 from halfseen.fitting import run
 from halfseen.solvers import Multiplicative, Task
-from tests.cli.program import done, halfseen
-
-ROOT = Path(__file__).parent.parent
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
-#: These have tests of their own, in tests/selection and tests/report, and below.
-TESTED_ELSEWHERE = ("docs/rank.md", "docs/report.md", "docs/uncoupled.md")
-
-
-def text_of(page):
-    return (ROOT / page).read_text(encoding="utf-8")
-
-
-def python_blocks(page):
-    return re.findall(r"^ *```python\n(.*?)^ *```", text_of(page), re.DOTALL | re.MULTILINE)
-
-
-def run_page(page, claims=True):
-    """The names that the blocks of a page leave, run one after the other, and what their comments claim held to it."""
-    names = {}
-    for block in python_blocks(page):
-        exec(compile(block, page, "exec"), names)
-        for expression, claim in claims_of(block) if claims else ():
-            check_claim(eval(expression, names), claim, f"{page}: {expression}")
-    return names
-
-
-def claims_of(block):
-    """Expressions in a line of their own whose comment begins with True, with a number or with a status."""
-    lines = block.splitlines()
-    for statement in ast.parse(block).body:
-        if isinstance(statement, ast.Expr) and statement.lineno == statement.end_lineno:
-            comment = lines[statement.lineno - 1][statement.end_col_offset :]
-            claim = re.fullmatch(r" +# (True|[A-Z]{5,}|-?\d+(?:\.\d+)?)(?:[:;].*)?", comment)
-            if claim:
-                yield ast.unparse(statement), claim[1]
-
-
-def check_claim(value, claim, where):
-    if claim[-1].isdigit():
-        assert abs(value - float(claim)) <= 0.5 * 10.0 ** -len(claim.partition(".")[2]), where
-    else:
-        assert str(value) == claim, where
-
-
-@pytest.mark.parametrize(
-    "page", ["README.md", *(page for page in PAGES if python_blocks(page) and page not in TESTED_ELSEWHERE)]
+from tests.pages.claims import claim_in, has_nan, holds
+from tests.pages.reading import (
+    PAGES,
+    ROOT,
+    commands_in,
+    faults_of_code,
+    faults_of_command,
+    inline_code,
+    python_blocks,
+    shell_lines,
+    text_of,
 )
-def test_the_examples_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run_page(page)
+from tests.pages.running import NOT_RUN, run_page, run_python
+
+#: The Python of these has tests of its own, in tests/selection and tests/report.
+PYTHON_ELSEWHERE = ("docs/rank.md", "docs/report.md")
+#: The shell lines of these, too.
+SHELL_ELSEWHERE = ("docs/report.md",)
+WITH_EXAMPLES = [
+    page
+    for page in ("README.md", *PAGES)
+    if (python_blocks(page) and page not in PYTHON_ELSEWHERE) or (shell_lines(page) and page not in SHELL_ELSEWHERE)
+]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """A page as it was run, once for all who ask."""
+    pages = {}
+
+    def run_once(page):
+        if page not in pages:
+            kinds = tuple(
+                kind
+                for kind, elsewhere in (("python", PYTHON_ELSEWHERE), ("shell", SHELL_ELSEWHERE))
+                if page not in elsewhere
+            )
+            pages[page] = run_page(page, tmp_path_factory.mktemp("page"), kinds)
+        return pages[page]
+
+    return run_once
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES)
+def test_the_examples_of_a_page_run_one_after_the_other(page, ran):
+    ran(page)
 
 
 def test_a_comment_that_claims_too_much_is_noticed():
-    block = "x = 2\nx == 2   # True: so it is\nx / 3   # 0.67\nx + 1   # 4\nx       # two\n"
-    (_, true), (_, share), (wrong, four) = claims_of(block)
-    check_claim(True, true, "")
-    check_claim(2 / 3, share, "")
-    with pytest.raises(AssertionError, match=re.escape(wrong)):
-        check_claim(3, four, wrong)
+    for right in (
+        "x == 2   # True: so it is",
+        "x / 3   # 0.67",
+        "x, x + 1   # 2 and 3: both",
+        "(x, 'a')   # (2, ...)",
+        "x   # two",
+    ):
+        run_python(f"x = 2\n{right}\n", {}, "page")
+    for wrong in ("x + 1   # 4", "x, x   # 2 and 3", "[x]   # [3]", "x / 3   # near 1", "{'a': x}   # {'b': 2}"):
+        with pytest.raises(AssertionError, match=r"page: .* is .*, not #"):
+            run_python(f"x = 2\n{wrong}\n", {}, "page")
+
+
+def test_a_result_that_is_not_a_number_is_noticed():
+    for shown in ("nan", "[1.0, nan]", "(nan, 1)", "np.array([[1.0, nan]])", "np.array([nan]).mean()"):
+        assert has_nan(eval(shown, {"np": np, "nan": float("nan")}))
+        with pytest.raises(AssertionError, match="is NaN"):
+            run_python(f"import numpy as np\nnan = float('nan')\n{shown}   # the mean\n", {}, "page")
+    assert not has_nan((1.0, "nan", np.arange(3), None))
+    run_python("float('nan')   # NaN: there is none\n", {}, "page")
+
+
+@pytest.mark.parametrize(
+    ("comment", "value", "other"),
+    [
+        ("# CONVERGED", Status.CONVERGED, Status.MAX_ITER),
+        ("# SquaredOrdNMF", "SquaredOrdNMF", "OrdNMF"),
+        ("# (3, 2), (2, 2): so many", ((3, 2), (2, 2)), ((3, 2), (2, 3))),
+        ("# 4.2 and 0.0", (4.24, 0.04), (4.26, 0.0)),
+        ("# near 1: settled", 1.09, 1.11),
+        ("# 0: but for rounding", 1e-9, 0.4),
+        ("# [1, 2]", np.array([1.0, 2.0]), np.array([1.0, 3.0])),
+    ],
+)
+def test_a_claim_holds_for_what_it_says_and_for_nothing_else(comment, value, other):
+    claim = claim_in(comment)
+    assert holds(value, claim)
+    assert not holds(other, claim)
+
+
+@pytest.mark.parametrize("comment", ["# a few hundredths", "# why it ended, and when", "# None: the mean", ""])
+def test_a_comment_that_explains_claims_nothing(comment):
+    assert claim_in(comment) is None
+
+
+def test_what_is_not_run_is_on_some_page():
+    lines = [line for page in ("README.md", *PAGES) for line in shell_lines(page)]
+    inline = [code for page in PAGES for code in inline_code(page)]
+    ours = (start for start in NOT_RUN if start.startswith("halfseen"))
+    assert not [start for start in ours if not any(line.startswith(start) for line in (*lines, *inline))]
+
+
+@pytest.mark.parametrize("page", ["README.md", *PAGES])
+def test_code_in_the_text_speaks_of_what_there_is(page):
+    for code in inline_code(page):
+        assert not faults_of_code(code), code
+        if code.startswith("halfseen ") and not re.search(r"\.\.\.|\b[A-Z]{4,}\b", code):
+            for words in commands_in(code):
+                assert not faults_of_command(words), code
+
+
+@pytest.mark.parametrize(
+    "line", ["halfseen fitt x.csv", "halfseen fit x.csv --methd ordnmf", "halfseen datasets nothing"]
+)
+def test_a_command_that_is_not_there_is_noticed(line):
+    assert faults_of_command(shlex.split(line))
+
+
+@pytest.mark.parametrize("code", ["hs.plots.nothing", "hs.WeightedNMF(rank=3)", "RankSearch(hs.OrdNMF(), rank=2)"])
+def test_code_that_is_not_there_is_noticed(code):
+    assert faults_of_code(code)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/using.md"])
-def test_what_was_seen_stays_and_holes_are_filled(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = run_page(page, claims=False)
+def test_what_was_seen_stays_and_holes_are_filled(page, ran):
+    names = ran(page).names
     holed = names.get("wide", names.get("X"))
     seen = ~np.isnan(np.asarray(holed))
     completed = np.asarray(names["model"].complete(holed))
@@ -85,36 +144,29 @@ def test_what_was_seen_stays_and_holes_are_filled(page, tmp_path, monkeypatch):
     assert np.all(completed[~seen] > 0)
 
 
-def test_the_page_for_collectors_runs_and_comes_nearer_to_what_it_hides_than_means(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names = run_page("docs/uncoupled.md")
+def test_the_page_for_collectors_comes_nearer_to_what_it_hides_than_means(ran):
+    names = ran("docs/uncoupled.md").names
     truth = names["truth"].to_numpy()
     predicted = names["m"].complete(names["seen"])
     by_mean = np.abs(truth - truth.mean(axis=1, keepdims=True)).mean()
     assert np.abs(predicted - truth).mean() < by_mean
-    assert capsys.readouterr().out.startswith("6 questions, 8 respondents, 48 asked cells, 48 answers, 60 comparisons")
+    told = ran("docs/uncoupled.md").printed
+    assert told.startswith("6 questions, 8 respondents, 48 asked cells, 48 answers, 60 comparisons")
 
 
-def test_the_guide_shows_how_observed_prints(capsys):
-    names = {}
-    for block in python_blocks("docs/using.md")[:2]:
-        exec(block, names)
+def test_the_guide_shows_how_observed_prints(ran):
     shown = re.search(r"print\(seen\) +# (.*)", "\n".join(python_blocks("docs/using.md"))).group(1)
-    assert capsys.readouterr().out.strip() == shown
+    assert ran("docs/using.md").printed.splitlines()[0] == shown
 
 
-def test_the_commands_of_the_first_five_minutes_run_on_the_files_that_they_speak_of(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = run_page("docs/start.md", claims=False)
-    commands = re.findall(r"^\$ halfseen (.*)$", text_of("docs/start.md"), re.MULTILINE)
-    assert [command.split()[0] for command in commands] == ["impute", "impute", "datasets", "recommend", "uncouple"]
-    outputs = [done(*shlex.split(command)) for command in commands[2:4]]
-    assert Path(outputs[0][0]).is_file()
-    assert sum(film in "\n".join(outputs[1]) for film in names["films"][0]) == 10
-    for command in (*commands[:2], commands[4]):
-        assert halfseen(*shlex.split(command)).exit_code == 0
+def test_the_commands_of_the_first_five_minutes_leave_what_they_speak_of(ran):
+    page = ran("docs/start.md")
+    told = {line.split()[1]: text for line, text in page.told.items() if line.startswith("halfseen")}
+    assert list(told) == ["doctor", "impute", "datasets", "recommend", "uncouple"]
+    assert Path(told["datasets"].strip()).is_file()
+    assert sum(film in told["recommend"] for film in page.names["films"][0]) == 10
     for written in ("filled.csv", "filled2.csv", "who.csv"):
-        assert ",," not in (tmp_path / written).read_text(encoding="utf-8")
+        assert ",," not in (page.folder / written).read_text(encoding="utf-8")
 
 
 def test_the_list_of_statuses_is_whole():

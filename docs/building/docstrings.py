@@ -5,7 +5,12 @@
     l1, l2 : penalties on both       ->     - `l1`, `l2`: penalties on both factors.
         factors.
 
-An angle bracket, as in <w, h>, stays one.
+    Attributes                              **Attributes**
+    ----------
+    W_ : (n, k), H_ : (m, k).        ->     - `W_`: (n, k)
+                                            - `H_`: (m, k).
+
+Examples become code. An angle bracket, as in <w, h>, stays one.
 """
 
 import re
@@ -14,7 +19,10 @@ from typing import Any
 import griffe
 
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-_ITEM = re.compile(r"^(\S.*?) : (.*)$")
+_NAMES = r"[\w\[\]]+(?:, [\w\[\]]+)*"
+_ITEM = re.compile(rf"^({_NAMES}) : (.*)$")
+#: Where, after the text of a fitted attribute, another begins; the underscores at their ends show them.
+_NEXT = re.compile(r"(?<= : )(.*?)(?:, and|,|;| and) (?=\w+_(?:, \w+_)* : )")
 
 
 class HouseDocstrings(griffe.Extension):
@@ -30,8 +38,12 @@ def as_markdown(docstring: str) -> str:
     first, *sections = _SECTION.split(docstring)
     titles, bodies = sections[::2], sections[1::2]
     parts = [_prose(first)]
-    parts += [f"**{title}**\n\n{_listed(body)}" for title, body in zip(titles, bodies, strict=True)]
+    parts += [f"**{title}**\n\n{_section(title, body)}" for title, body in zip(titles, bodies, strict=True)]
     return "\n\n".join(part.strip("\n") for part in parts)
+
+
+def _section(title: str, body: str) -> str:
+    return f"```pycon\n{body.strip()}\n```" if title == "Examples" else _listed(body)
 
 
 def _prose(text: str) -> str:
@@ -40,28 +52,26 @@ def _prose(text: str) -> str:
 
 
 def _listed(body: str) -> str:
-    """An item a line that is not indented."""
+    """An item for every line that is not indented, and for every further attribute in its text."""
     items: list[str] = []
     for line in body.strip("\n").splitlines():
         if not line.startswith(" ") and line.strip():
-            items.append(_item(line))
+            items.append(line)
         elif items and line.strip():
-            items[-1] += " " + _escaped(line.strip())
-    return "\n".join(f"- {item}" for item in items)
+            items[-1] += " " + line.strip()
+    return "\n".join(f"- {_item(one)}" for item in items for one in _NEXT.sub(r"\1\n", item).split("\n"))
 
 
-def _item(line: str) -> str:
-    found = _ITEM.match(line)
+def _item(item: str) -> str:
+    found = _ITEM.match(item)
     if found is None:
-        return _escaped(line)
+        return _escaped(item)
     names, text = found.groups()
-    if not re.fullmatch(r"[\w\[\]]+(, [\w\[\]]+)*", names):
-        return _escaped(line)
     return ", ".join(f"`{name}`" for name in names.split(", ")) + ": " + _escaped(text)
 
 
-def _escaped(line: str) -> str:
+def _escaped(text: str) -> str:
     """Outside of backticks."""
-    pieces = line.split("`")
+    pieces = text.split("`")
     pieces[::2] = [piece.replace("<", "&lt;").replace("_", r"\_") for piece in pieces[::2]]
     return "`".join(pieces)

@@ -1,4 +1,5 @@
-"""Draws missing_or_zero.svg: the same seen cells, factorized with unseen cells missing and with unseen cells zero.
+"""Draws stars_seen.svg, stars_missing.svg and stars_zero.svg: the same seen cells, as they are, and factorized with
+unseen cells missing and with unseen cells zero. Three pictures, so that they can stand below each other.
 
 python docs/pictures/missing_or_zero.py
 """
@@ -40,14 +41,14 @@ def main() -> None:
     import matplotlib.pyplot as plt
 
     panels = {
-        "what was seen": STARS,
-        'unseen="missing"\nwhat would they say of it?': filled("missing"),
-        'unseen="zero"\nwill they look at it at all?': filled("zero"),
+        "seen": ("what was seen\n", STARS),
+        "missing": ('unseen="missing"\nwhat would they say of it?', filled("missing")),
+        "zero": ('unseen="zero"\nwill they look at it at all?', filled("zero")),
     }
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.1), layout="constrained")
-    for axis, (title, values) in zip(axes, panels.items(), strict=True):
+    for name, (title, values) in panels.items():
+        figure, axis = plt.subplots(figsize=(3.5, 4.0), layout="constrained")
         draw(axis, title, values)
-    figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig(Path(__file__).with_name(f"stars_{name}.svg"), metadata={"Date": None})
 
 
 def draw(axis: Any, title: str, values: np.ndarray) -> None:

@@ -18,7 +18,7 @@ def namespace(x: Any) -> Any:
 
 
 def floored(x: Any, root: float) -> Any:
-    """x, but nowhere below the smallest normal number to the power 1 / root.
+    """x, but nowhere below the smallest normal number to the power 1 / `root`.
 
     Divisions by x up to the power root / 2 then neither fail nor overflow, and a product with a zero stays zero.
     """

@@ -34,6 +34,9 @@ OTHER_WORDS = {
     "ncores": "n_jobs",
 }
 
+#: More components than arrays can have.
+MOST_COMPONENTS = 2**31 - 1
+
 
 def check_parameters(values: Mapping[str, Any], rules: Mapping[str, Rule]) -> None:
     """Refuse the first value that breaks its rule."""
@@ -62,16 +65,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
-def whole(minimum: int) -> Rule:
+def whole(minimum: int, maximum: float = float("inf")) -> Rule:
+    """A whole number of at least `minimum`, and at most `maximum`."""
+
     def rule(value: Any) -> tuple[str, str] | None:
-        if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= minimum:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if is_whole and minimum <= int(value) <= maximum:
             return None
+        if is_whole and int(value) > maximum:
+            return f"a whole number of at most {maximum:,}", "Use a smaller one."
         return f"a whole number of at least {minimum}", f"Use {minimum} or more."
 
     return rule
 
 
 def number(minimum: float, *, above: bool = False, or_none: bool = False) -> Rule:
+    """A finite number of at least `minimum`, or `above` it; None too, if `or_none`."""
+
     def rule(value: Any) -> tuple[str, str] | None:
         if value is None and or_none:
             return None
@@ -88,6 +98,8 @@ def _is_number(value: Any) -> bool:
 
 
 def between(low: float, high: float, *, or_none: bool = False) -> Rule:
+    """A number above `low` and below `high`; None too, if `or_none`."""
+
     def rule(value: Any) -> tuple[str, str] | None:
         if (value is None and or_none) or (_is_number(value) and low < value < high):
             return None
@@ -98,6 +110,8 @@ def between(low: float, high: float, *, or_none: bool = False) -> Rule:
 
 
 def one_of(*names: str, or_none: bool = False) -> Rule:
+    """One of these `names`; None too, if `or_none`."""
+
     def rule(value: Any) -> tuple[str, str] | None:
         if (isinstance(value, str) and value in names) or (value is None and or_none):
             return None
@@ -112,6 +126,8 @@ def one_of(*names: str, or_none: bool = False) -> Rule:
 
 
 def flag() -> Rule:
+    """True or False."""
+
     def rule(value: Any) -> tuple[str, str] | None:
         return None if isinstance(value, bool | np.bool_) else ("True or False", "Choose one of the two.")
 
@@ -119,6 +135,8 @@ def flag() -> Rule:
 
 
 def threads() -> Rule:
+    """A number of threads: None for all processors, a whole number other than 0."""
+
     def rule(value: Any) -> tuple[str, str] | None:
         if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0):
             return None
@@ -128,6 +146,8 @@ def threads() -> Rule:
 
 
 def seed() -> Rule:
+    """None, a whole number, or a RandomState."""
+
     def rule(value: Any) -> tuple[str, str] | None:
         if value is None or isinstance(value, np.random.RandomState):
             return None
@@ -139,7 +159,7 @@ def seed() -> Rule:
 
 
 def start(*names: str) -> Rule:
-    """A named start or a pair of arrays; their shapes are checked when the data are known."""
+    """A start by one of these `names`, or a pair of arrays; their shapes are checked when the data are known."""
 
     def rule(value: Any) -> tuple[str, str] | None:
         if (isinstance(value, str) and value in names) or (isinstance(value, tuple | list) and len(value) == 2):
@@ -151,7 +171,7 @@ def start(*names: str) -> Rule:
 
 
 def rising(above: float | None = None) -> Rule:
-    """None, or numbers of which each is larger than the one before."""
+    """None, or numbers of which each is larger than the one before, the first larger than `above`."""
 
     def rule(value: Any) -> tuple[str, str] | None:
         if value is None:

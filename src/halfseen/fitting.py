@@ -28,7 +28,17 @@ def run(
     accelerate: bool = False,
     watch: Watch | None = None,
 ) -> Fit:
-    """Move both factors from where `start` puts them until the objective settles, and say how it ended."""
+    """Move both factors from where `start` puts them until the objective settles, and say how it ended.
+
+    Parameters
+    ----------
+    task : the cells, the likelihood and the engine.
+    solver : how the factors move.
+    start : a function that gives the factors (W, H) to start from.
+    max_iter, tol : stop after max_iter iterations, or when one gains less than tol asks, as the solver counts it.
+    accelerate : whether iterations start ahead of the last one, by momentum.
+    watch : called after every iteration with its number, from 1, and the state; a true answer stops the run.
+    """
     started = perf_counter()
     mover = Momentum(solver) if accelerate else solver
     state = _begun(task, solver, start)

@@ -40,11 +40,17 @@ class Fit:
     """
 
     rows: Any
+    """The factor of the rows; `rows.mean` is (n, k)."""
     columns: Any
+    """The factor of the columns; `columns.mean` is (m, k)."""
     likelihood: Any
+    """With the parameters that it has learned."""
     trace: Mapping[str, Array]
+    """Arrays with an entry an iteration."""
     status: Status
+    """Why it ended."""
 
     @property
     def n_iter(self) -> int:
+        """How many iterations there were."""
         return len(self.trace["objective"])

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -80,21 +81,23 @@ def program(*words, **options):
     return subprocess.run([*PROGRAM, *map(str, words)], check=False, **options)
 
 
-def warm_program(folder, *words):
+def warm_program(folder, *words, stdin=os.devnull):
     """The program in a process of its own, forked from one that has it imported, so that it starts at once.
 
-    What it prints goes through files in a folder."""
+    What it prints goes through files in a folder; standard input is a file."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([*(f"halfseen.cli.{name}" for name in COMMANDS), "halfseen.estimators", "jinja2"])
     logs = [folder / "stdout", folder / "stderr"]
-    process = server.Process(target=_run, args=([str(word) for word in words], logs, dict(os.environ)))
+    process = server.Process(target=_run, args=([str(word) for word in words], stdin, logs, dict(os.environ)))
     process.start()
     process.join(120)
     return subprocess.CompletedProcess(words, process.exitcode, *(log.read_text() for log in logs))
 
 
-def _run(words, logs, environment):
+def _run(words, stdin, logs, environment):
     """What the child does: it takes over descriptors, variables and words, and is the program from there on."""
+    sys.stdin = os.fdopen(os.open(stdin, os.O_RDONLY))
+    tempfile.tempdir = None  # to be looked for anew, where these variables say
     for descriptor, log in zip((1, 2), logs, strict=True):
         os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), descriptor)
     os.environ.clear()

@@ -30,7 +30,10 @@ def test_the_list_has_a_line_for_every_set(nothing_there):
     lines = done("datasets")
     names = [line.split()[0] for line in lines[1 : lines.index("")]]
     assert names == [entry.name for entry in listing()]
-    assert lines[-1] == f"Public data are kept in {nothing_there}. Fetch one: halfseen datasets NAME --fetch."
+    assert lines[-1] == (
+        f"Public data are kept in {nothing_there}. All of one: halfseen datasets NAME. "
+        "Fetch one: halfseen datasets NAME --fetch."
+    )
     (line,) = (line for line in lines if line.startswith("movielens-100k "))
     assert line.split("  ")[-1] == "to fetch"
     assert "943 x 1,682, 100,000 ratings" in line
@@ -39,6 +42,22 @@ def test_the_list_has_a_line_for_every_set(nothing_there):
 def test_the_list_for_programs(nothing_there):
     told = json.loads("\n".join(done("datasets", "--json")))
     assert told == [entry._asdict() for entry in listing()]
+
+
+def test_what_cannot_be_compared_is_not_told_as_right(nothing_there):
+    """No sha256 is known of smallnetflix; that of a file of MovieLens 1M is, and this is another."""
+    names = [file.path for source in ("smallnetflix", "movielens-1m") for file in SOURCES[source].files]
+    for name in names:
+        (nothing_there / name).parent.mkdir(exist_ok=True)
+        (nothing_there / name).write_text("anything")
+    states = {entry["name"]: entry["state"] for entry in json.loads("\n".join(done("datasets", "--json")))}
+    assert states["smallnetflix"] == "there, not checked"
+    assert states["movielens-1m"] == "there, with other contents"
+    assert states["movielens-100k"] == "to fetch"
+    (line,) = (line for line in done("datasets") if line.startswith("smallnetflix "))
+    assert line.endswith("  there, not checked")
+    assert "state:     there, not checked" in done("datasets", "smallnetflix")
+    assert done("datasets", "smallnetflix", "--fetch")[0].endswith("smallnetflix_mm.train was there already.")
 
 
 def test_one_set_says_all_that_is_known_of_it(nothing_there):

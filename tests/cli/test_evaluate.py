@@ -80,9 +80,31 @@ def test_words_are_ranked_by_their_place(tmp_path):
     (tmp_path / "test.csv").write_text("user,item,rating\nann,z,good\nbob,y,bad\n")
     model = halfseen.OrdNMF(1, levels=["bad", "good"], random_state=0).fit(tmp_path / "train.csv")
     model.save(tmp_path / "model.hs")
-    lines = done("evaluate", tmp_path / "model.hs", "--test", tmp_path / "test.csv", "--relevant", 2)
-    assert numbers(lines[2])[:3] == [2, 1, 1.0]
+    ask = ("evaluate", tmp_path / "model.hs", "--test", tmp_path / "test.csv")
+    lines = done(*ask, "--relevant", "good")
+    assert lines[2].split()[:3] == ["good", "1", "1.0000"]
     assert lines[3].startswith("Log-likelihood of 2 cells, given that they are above 0: ")
+    assert done(*ask)[2].split()[:2] == ["bad", "2"]  # the lowest level is above the zeros of unseen cells
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("god", "'bad', 'good'. Found 'god'. Did you mean 'good'?"),
+        ("2", "'bad', 'good'. Found '2'. Name the lowest that makes a column relevant."),
+    ],
+)
+def test_what_is_relevant_is_a_level_by_its_name(tmp_path, word, sentence):
+    (tmp_path / "train.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,good\nbob,z,bad\n")
+    halfseen.OrdNMF(1, levels=["bad", "good"], random_state=0).fit(tmp_path / "train.csv").save(tmp_path / "model.hs")
+    ask = ("evaluate", tmp_path / "model.hs", "--test", tmp_path / "train.csv")
+    assert refused(*ask, "--relevant", word) == f"halfseen: --relevant must be one of the model's levels {sentence}"
+
+
+def test_what_is_relevant_is_a_number_where_values_are(held_out):
+    folder, _ = held_out
+    sentence = refused("evaluate", folder / "model.hs", "--test", folder / "test.csv", "--relevant", "good")
+    assert sentence.startswith("halfseen: --relevant must be a number, as the values of the model are. Found 'good'.")
 
 
 STARS = "user,item,rating\nann,x,1\nann,y,2\nann,z,4\nbob,x,2\nbob,y,1\nbob,w,4\ncid,z,2\ncid,w,2\ncid,x,4\n"
@@ -141,9 +163,23 @@ def test_values_of_words_count_levels(tmp_path):
     model = halfseen.OrdinalMF(2, l2=0.5, levels=list(words.values()), random_state=0).fit(tmp_path / "train.csv")
     p = model.predict_proba(["ann", "bob", "cid"], ["w", "z", "y"])
     errors = p @ [0, 1, 2] - [2, 0, 1]
-    assert told_of_values(tmp_path, model)[1][:2] == pytest.approx(
-        [np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)], abs=5.1e-5
-    )
+    line, found = told_of_values(tmp_path, model)
+    assert line.startswith("Values of 3 cells, levels counted 0, 1, ... from 'bad': ")
+    assert found[:2] == pytest.approx([np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)], abs=5.1e-5)
+
+
+def test_by_default_the_second_word_is_relevant_where_every_cell_reaches_the_first(stars):
+    """Of the cells held out, one is at the lowest level: relevant from there on it would count too."""
+    words = {"1": "bad", "2": "fair", "4": "good"}
+    for name in ("train.csv", "test.csv"):
+        text = (stars / name).read_text()
+        (stars / name).write_text(re.sub(r"\d", lambda found: words[found[0]], text))
+    model = halfseen.OrdinalMF(1, l2=0.5, levels=list(words.values()), random_state=0).fit(stars / "train.csv")
+    model.save(stars / "model.hs")
+    ask = ("evaluate", stars / "model.hs", "--test", stars / "test.csv")
+    assert run(*ask).stdout.splitlines()[2].split()[:2] == ["fair", "2"]
+    told = run(*ask, "--relevant", "bad", "--relevant", "good").stdout.splitlines()[2:4]
+    assert [line.split()[:2] for line in told] == [["bad", "3"], ["good", "1"]]
 
 
 def test_values_are_not_told_where_unseen_cells_are_zeros(stars):
@@ -168,7 +204,9 @@ def test_a_level_unknown_to_a_model_of_thresholds_leaves_the_ranking(stars):
 def test_what_is_known_may_be_said(held_out):
     folder, _ = held_out
     ask = ("evaluate", folder / "model.hs", "--test", folder / "test.csv")
-    assert run(*ask, "--train", folder / "train.csv").stdout == run(*ask).stdout
+    first, told, *others = run(*ask, "--train", folder / "train.csv").stdout.splitlines()
+    assert told.startswith(f"Read {folder / 'train.csv'}: ")
+    assert [first, *others] == run(*ask).stdout.splitlines()
 
 
 def test_bad_files_get_a_sentence(held_out, tmp_path):
@@ -176,10 +214,8 @@ def test_bad_files_get_a_sentence(held_out, tmp_path):
     assert "nowhere.csv" in refused("evaluate", folder / "model.hs", "--test", tmp_path / "nowhere.csv")
     assert "Missing option '--test'" in misused("evaluate", folder / "model.hs")
     (tmp_path / "other.csv").write_text("user,item,rating\n99999999,nothing,3\n")
-    result = run("evaluate", folder / "model.hs", "--test", tmp_path / "other.csv")
-    assert result.exit_code == 2
-    assert "1 of 1" in result.stderr
-    assert "Traceback" not in result.stderr
+    sentence = refused("evaluate", folder / "model.hs", "--test", tmp_path / "other.csv")  # one line, without a note
+    assert "check that test is of the rows and columns of the model" in sentence
 
 
 def test_the_help_has_examples():

@@ -163,7 +163,8 @@ def test_the_account_has_five_lines_with_the_numbers_of_the_fit(ratings, tmp_pat
     n, m = ratings.values.shape
     assert lines[0] == (
         f"Read {ratings.path}: {n} x {m}, {seen.size} cells seen ({seen.size / (n * m):.3g} of all), "
-        f"values {seen.min():g} to {seen.max():g}."
+        f"values {seen.min():g} to {seen.max():g}. "
+        "Rows are from column 'user', columns from column 'item', values from column 'rating'."
     )
     assert lines[1] == "WeightedNMF: 3 components, loss kullback-leibler, unseen cells are missing."
     assert re.fullmatch(
@@ -249,7 +250,10 @@ def test_named_columns(ratings, tmp_path):
 
 def test_two_named_columns_count_pairs_as_1(ratings, tmp_path):
     lines = done("fit", ratings.path, "-k", 2, "--columns", "user,item", "-o", tmp_path / "model.hs")
-    assert lines[0].endswith("values 1 to 1.")
+    assert lines[0].endswith(
+        "values 1 to 1. Rows are from column 'user', columns from column 'item'; no column of values: every pair "
+        "counts 1; column 'rating' is not used."
+    )
 
 
 def test_a_wide_table(ratings, tmp_path):
@@ -328,7 +332,7 @@ def test_quiet_prints_nothing(ratings, tmp_path):
 
 def test_a_fit_that_is_cut_short_is_noted_and_saved(ratings, tmp_path):
     note = remarked("fit", ratings.path, "-k", 2, "--max-iter", 2, "-o", tmp_path / "model.hs")
-    assert note.startswith("note: PoissonFactorization: Stopped at max_iter before the objective settled.")
+    assert note.startswith("note: PoissonFactorization: Stopped at --max-iter before the objective settled.")
     assert halfseen.load(tmp_path / "model.hs").n_iter_ == 2
 
 
@@ -351,7 +355,7 @@ def test_both_notes_on_two_lines_of_the_real_program(tmp_path):
     assert result.returncode == 0
     blank, short = result.stderr.splitlines()
     assert blank.startswith("note: Every row should have a seen cell.")
-    assert short.startswith("note: WeightedNMF: Stopped at max_iter")
+    assert short.startswith("note: WeightedNMF: Stopped at --max-iter")
     assert len(result.stdout.splitlines()) == 5
 
 
@@ -421,7 +425,11 @@ def test_a_full_disk_leaves_the_old_model_and_nothing_else(ratings, tmp_path, fu
         ("user,item,rating\nann,x,5\nann,y,-2\n", [], r"must be 0 or larger\. Found -2 at row 'ann', column 'y'"),
         ("user,item,rating\nann,x,5\nann,y,-2\n", ["--method", "nmf", "--loss", "frobenius"], r"Found -2 at row 'ann'"),
         ("user,item,rating\nann,x,5\n", ["--columns", "user,item,stars"], r"no 'stars'.* has: user, item, rating\."),
-        ("user,item,rating\nann,x,5\n", ["--columns", "user"], r"must name different headers.* Found \('user',\)"),
+        (
+            "user,item,rating\nann,x,5\n",
+            ["--columns", "user"],
+            r"--columns must name different headers.* Found 'user'\. Name them: --columns user,item,rating\.$",
+        ),
         ("user,item,price\nann,x,5\n", [], r"must say which column holds the values\. .*'price'"),
         ("user,item,rating\nann,x,0\n", [], r"At least one non-zero value must be seen"),
         ("", [], r"must have a line at least\. Found none in data\.csv"),
@@ -455,10 +463,10 @@ def test_a_refusal_of_the_real_program_is_one_line(tmp_path):
         (["--loss", "frobenus"], "Did you mean 'frobenius'?"),
         (["--loss", "nan"], "Found nan."),
         (["--loss", "inf"], "Found inf."),
-        (["-k", "0"], "n_components must be a whole number of at least 1. Found 0."),
-        (["--max-iter", "0"], "max_iter must be a whole number of at least 1. Found 0."),
+        (["-k", "0"], "-k must be a whole number of at least 1. Found 0."),
+        (["--max-iter", "0"], "--max-iter must be a whole number of at least 1. Found 0."),
         (["--tol", "-1"], "tol must be a finite number of at least 0. Found -1.0."),
-        (["--n-jobs", "0"], "n_jobs must be"),
+        (["--n-jobs", "0"], "--n-jobs must be a whole number other than 0. Found 0. Leave it out for all processors"),
         (["--loss", "itakura-saito", "--unseen", "zero"], "closed form"),
     ],
 )
@@ -638,3 +646,9 @@ def test_without_an_output_the_model_is_called_model(tmp_path, monkeypatch):
     data = write_long(tmp_path / "ratings.csv", np.array([[1, 2, np.nan], [3, np.nan, 1], [np.nan, 2, 3]]))
     done("fit", data, "--method", "ordnmf", "-k", "2")
     assert type(halfseen.load(tmp_path / "model.hs")).__name__ == "OrdNMF"
+
+
+def test_a_seed_that_changes_nothing_is_remarked(ratings, tmp_path):
+    fit = ("fit", ratings.path, "--method", "rank-one", "-o", tmp_path / "model.hs")
+    assert remarked(*fit, "--seed", 3) == "note: --seed changes nothing: --method rank-one has no random start."
+    done(*fit)

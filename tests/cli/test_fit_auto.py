@@ -29,7 +29,10 @@ def test_the_model_is_that_of_a_search_and_a_fit(ratings, tmp_path):
     model = halfseen.load(tmp_path / "model.hs")
     np.testing.assert_array_equal(model.W_, search.best_estimator_.W_)
     start = account.index("Tried 4 numbers of components on 5 folds by ndcg@100:")
+    assert "std. error of distance to best" in account[start + 1]
     table = [line.split() for line in account[start + 2 : start + 6]]
+    best = search.results_["mean"].argmax()
+    assert table[best][2] == "0"  # of the distance to itself
     assert [line[0] for line in table] == ["1", "2", "3", "4"]
     assert [line[1] for line in table] == [f"{mean:.5g}" for mean in search.results_["mean"]]
     assert [line[0] for line in table if line[-1] == "*"] == [str(search.best_n_components_)]
@@ -76,7 +79,7 @@ def test_a_number_that_is_none_is_refused(word, ratings, tmp_path):
 @pytest.mark.parametrize(("word", "found"), [("auto:2,2", "Found 2 twice"), ("auto:0,2", "Found 0")])
 def test_numbers_that_can_not_be_tried_are_refused(word, found, ratings, tmp_path):
     sentence = refused("fit", ratings, "-k", word, "-o", tmp_path / "model.hs")
-    assert "ranks must be different whole numbers of at least 1" in sentence
+    assert "The numbers after -k auto: must be different whole numbers of at least 1" in sentence
     assert found in sentence
     assert names_in(tmp_path) == []
 

@@ -78,7 +78,10 @@ def test_lines_without_a_hole_are_the_same_bytes(table, tmp_path):
 def test_the_account(table, tmp_path):
     place = tmp_path / "out.csv"
     lines = done("impute", table, "-k", 2, "--skip", "id", "-o", place)
-    assert lines[0] == f"Read {table}: 5 x 3, 12 cells seen (0.8 of all), values 0.5 to 700."
+    assert lines[0] == (
+        f"Read {table}: 5 x 3, 12 cells seen (0.8 of all), values 0.5 to 700. "
+        "A wide table: names of rows from column 'id', 3 columns of numbers."
+    )
     assert lines[1] == "Filled 3 holes in 3 columns of numbers; kept as they are: id, city, note, if any."
     assert lines[2] == "WeightedNMF: 2 components, loss kullback-leibler, unseen cells are missing."
     assert re.fullmatch(
@@ -183,7 +186,7 @@ def test_a_column_of_zeros_is_filled_with_zero(tmp_path):
 
 def test_a_fit_that_is_cut_short_is_noted(table, tmp_path):
     note = remarked("impute", table, "-k", 2, "--max-iter", 1, "-o", tmp_path / "out.csv")
-    assert note.startswith("note: WeightedNMF: Stopped at max_iter")
+    assert note.startswith("note: WeightedNMF: Stopped at --max-iter")
 
 
 # Kinds of files.
@@ -263,7 +266,7 @@ def test_negative_numbers_are_refused_as_they_are_written(tmp_path, scale):
         ("a,b\n1,2\n", ["--skip", "a", "--skip", "b"], "must have a column of numbers."),
         ("a,b\n1,inf\n", [], "must be finite. Found inf at row 0, column 'b'."),
         ("a,b\n1,0\n2,3\n", ["--loss", "itakura-saito"], "Found 0 at row 0, column 'b'."),
-        ("a,b\n1,2\n", ["-k", "0"], "n_components must be a whole number of at least 1. Found 0."),
+        ("a,b\n1,2\n", ["-k", "0"], "-k must be a whole number of at least 1. Found 0."),
         ("a,b\n1,2\n", ["--loss", "kl"], "Did you mean 'kullback-leibler'?"),
         ("", [], "Found none in t.csv."),
     ],
@@ -430,3 +433,20 @@ def test_amounts_are_no_levels(tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines, "1,"]) + "\n")
     sentence = refused("impute", tmp_path / "t.csv", "--method", "ordinal", "-o", tmp_path / "out.csv")
     assert "OrdinalMF must have at most 100 ordered levels." in sentence
+
+
+LONG = "user,item,rating\nann,x,1\nann,y,2\nbob,x,3\n"
+
+
+def test_lines_of_row_column_value_are_told_of(tmp_path):
+    (tmp_path / "long.csv").write_text(LONG)
+    note = remarked("impute", tmp_path / "long.csv", "-k", 1, "-o", tmp_path / "out.csv")
+    assert note.startswith("note: This looks like lines of row, column, value ('user', 'item', 'rating'), whose holes")
+    assert (tmp_path / "out.csv").read_text() == LONG
+
+
+@pytest.mark.parametrize("header", ["user,item,price,size", "city,price,rating", "user,price,size"])
+def test_other_tables_are_not_taken_for_such_lines(tmp_path, header):
+    width = header.count(",")
+    (tmp_path / "table.csv").write_text(f"{header}\na{',1' * width}\nb{',2' * width}\nc,{',3' * (width - 1)}\n")
+    done("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "out.csv")

@@ -8,6 +8,7 @@ import pytest
 
 import halfseen
 from tests.cli.program import done, misused, names_in, refused, refused_for_room
+from tests.cli.program import halfseen as run
 
 
 def mean(fitted, row, column):
@@ -84,6 +85,43 @@ def test_pairs_of_names_without_a_header(model, tmp_path):
     (tmp_path / "bare.csv").write_text("bob,gin\nhal,ale\n")
     lines = done("predict", model, "--cells", tmp_path / "bare.csv")
     assert_shown(lines, halfseen.load(model), [("bob", "gin"), ("hal", "ale")])
+
+
+@pytest.mark.parametrize(("line", "found"), [("zz,gin", "Found 'zz'"), ("bob,zz", "Found 'zz'")])
+def test_an_unknown_name_on_the_first_line_is_not_taken_for_a_header(model, tmp_path, line, found):
+    (tmp_path / "bare.csv").write_text(f"{line}\nhal,ale\n")
+    assert found in refused("predict", model, "--cells", tmp_path / "bare.csv", "-o", tmp_path / "out.csv")
+    assert names_in(tmp_path) == ["bare.csv"]
+
+
+def test_a_usual_header_is_one_though_a_column_has_its_name(tmp_path):
+    (tmp_path / "ratings.csv").write_text("user,item,rating\nann,item,1\nann,x,2\nbob,x,3\nbob,item,1\n")
+    done("fit", tmp_path / "ratings.csv", "-k", 1, "-q", "-o", tmp_path / "model.hs")
+    (tmp_path / "pairs.csv").write_text("user,item\nann,item\n")
+    lines = done("predict", tmp_path / "model.hs", "--cells", tmp_path / "pairs.csv")
+    assert_shown(lines, halfseen.load(tmp_path / "model.hs"), [("ann", "item")])
+
+
+def test_a_first_line_that_may_be_a_pair_is_told_of(model, tmp_path):
+    (tmp_path / "doubt.csv").write_text("who,what\nhal,ale\n")
+    result = run("predict", model, "--cells", tmp_path / "doubt.csv")
+    assert_shown(result.stdout.splitlines(), halfseen.load(model), [("hal", "ale")])
+    assert result.stderr == (
+        f"note: Took the first line of {tmp_path / 'doubt.csv'} for names, 'who' of rows and 'what' of columns. If it "
+        "is a pair, say --no-header.\n"
+    )
+    assert len(done("predict", model, "--header", "--cells", tmp_path / "doubt.csv")) == 1
+    assert "Found 'who'" in refused("predict", model, "--no-header", "--cells", tmp_path / "doubt.csv")
+
+
+def test_columns_by_number_with_a_header_and_without(model, tmp_path):
+    (tmp_path / "odd.csv").write_text("when,what,who\nmon,gin,bob\ntue,ale,hal\n")
+    ask = ("predict", model, "--cells", tmp_path / "odd.csv", "--columns", "2,1")
+    assert_shown(done(*ask, "--header"), halfseen.load(model), [("bob", "gin"), ("hal", "ale")])
+    assert "Found 'who'" in refused(*ask)  # as when fitting, numbers are for files without a header
+    (tmp_path / "odd.csv").write_text("mon,gin,bob\ntue,ale,hal\n")
+    assert_shown(done(*ask), halfseen.load(model), [("bob", "gin"), ("hal", "ale")])
+    assert "Found no 7" in refused(*ask[:-1], "2,7")
 
 
 def test_a_file_without_a_header_comes_back_without(numbered_model, tmp_path):
@@ -213,8 +251,25 @@ def answers(tmp_path_factory):
 
 def test_the_mean_of_levels_is_that_of_their_probabilities(answers):
     fitted = halfseen.load(answers / "ordinal.hs")
-    (line,) = done("predict", answers / "ordinal.hs", "--row", "b", "--col", "z")
+    result = run("predict", answers / "ordinal.hs", "--row", "b", "--col", "z")
+    (line,) = result.stdout.splitlines()
+    assert result.stderr == (
+        "Predictions are means, levels counted 0, 1, ... from 'bad'; --level tells the level itself.\n"
+    )
     assert float(line.split("\t")[2]) == pytest.approx(fitted.predict_proba("b", "z") @ [0, 1, 2], rel=1e-5)
+
+
+def test_words_count_from_1_where_unseen_cells_are_0(answers, tmp_path):
+    fit = ("--method", "ordnmf", "-k", 1, "--levels", "bad,fair,good", "-o", tmp_path / "model.hs")
+    done("fit", answers / "answers.csv", *fit)
+    result = run("predict", tmp_path / "model.hs", "--row", "b", "--col", "z")
+    mean = halfseen.load(tmp_path / "model.hs").predict_proba("b", "z") @ [0, 1, 2, 3]
+    assert float(result.stdout.split("\t")[2]) == pytest.approx(mean, rel=1e-5)
+    assert "levels counted 1, 2, ... from 'bad'" in result.stderr
+
+
+def test_quiet_does_not_tell_how_levels_count(answers):
+    assert len(done("predict", answers / "ordinal.hs", "--row", "b", "--col", "z", "-q")) == 1
 
 
 @pytest.mark.parametrize("method", ["round", "ordinal"])

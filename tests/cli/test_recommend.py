@@ -114,7 +114,7 @@ def history(tmp_path):
 
 
 def test_new_users_by_their_history(model, history):
-    answers = shown(done("recommend", model, "--history", history, "-n", 2))
+    answers = shown(done("recommend", model, "--history", history, "-n", 2, "-q"))
     expected = halfseen.load(model).recommend([{"gin": 4, "ale": 1}, {"wine": 2}], n=2)
     assert list(answers) == ["zoe", "yan"]
     for found, ids, scores in zip(answers.values(), *expected, strict=True):
@@ -124,7 +124,7 @@ def test_new_users_by_their_history(model, history):
 
 
 def test_new_users_with_what_they_have_seen(model, history):
-    answers = shown(done("recommend", model, "--history", history, "--include-seen"))
+    answers = shown(done("recommend", model, "--history", history, "--include-seen", "-q"))
     assert sorted(item for _, item, _ in answers["zoe"]) == sorted(ITEMS)
 
 
@@ -252,5 +252,5 @@ def test_a_new_history_of_levels_is_folded_in(ratings, tmp_path):
     scores = dict(
         zip(fitted.column_labels_.tolist(), fitted.H_ @ fitted.transform([{"gin": 1, "ale": 4}])[0], strict=True)
     )
-    answers = shown(done("recommend", path, "--history", tmp_path / "new.csv"))
+    answers = shown(done("recommend", path, "--history", tmp_path / "new.csv", "-q"))
     assert_answers(answers["zoe"], scores, [item for item in ITEMS if item not in ("gin", "ale")])

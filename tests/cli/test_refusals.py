@@ -1,6 +1,7 @@
 """Every command of the real program, given something wrong: one line, exit code 2, and all files as they were."""
 
 import hashlib
+import os
 import shutil
 
 import pytest
@@ -44,6 +45,14 @@ CASES = [
     ("impute table.csv --skip nothing -o out.csv", "nothing"),
     ("uncouple --asked asked.csv --answers answers.csv --value nothing -o out.csv", "nothing"),
     ("report model.hs --train ratings.csv --columns user,nothing,rating -o out.html", "nothing"),
+    ("fit ratings.csv --columns ²,1,2 -o out.hs", "²"),
+    ("uncouple --asked asked.csv --answers answers.csv --question ² -o out.csv", "²"),
+    # Standard input and output, on command lines that are wrong.
+    ("evaluate model.hs --test - --train - < held.csv", "can be read once"),
+    ("fit - --seed x -o out.hs < ratings.csv", "--seed"),
+    ("fit - -o out.hs < binary.csv", "standard input"),
+    ("impute - --loss nonsense -o - < table.csv", "nonsense"),
+    ("impute table.csv -o - --seed x", "--seed"),
     # Models that are none.
     ("predict nowhere.hs --row ann --col ale", "nowhere.hs"),
     ("predict ratings.csv --row ann --col ale", "ratings.csv"),
@@ -51,12 +60,13 @@ CASES = [
     ("recommend table.csv --user ann", "table.csv"),
     ("evaluate binary.csv --test held.csv", "binary.csv"),
     ("report ratings.csv -o out.html", "ratings.csv"),
+    ("split nowhere.csv -o out.csv --held-out held_out.csv", "nowhere.csv"),
     ("report folder -o out.html", "folder"),
     # Options that are none, or that mean nothing.
     ("fit ratings.csv -o out.hs --nonsense", "--nonsense"),
     ("fit ratings.csv -o out.hs --method nonsense", "nonsense"),
     ("fit ratings.csv -o out.hs --seed x", "--seed"),
-    ("fit ratings.csv -o out.hs -k 0", "n_components"),
+    ("fit ratings.csv -o out.hs -k 0", "-k must be"),
     ("fit ratings.csv -o out.hs --link probit", "--link"),
     ("predict model.hs --nonsense", "--nonsense"),
     ("predict model.hs", "--cells"),
@@ -73,6 +83,8 @@ CASES = [
     ("report model.hs --top 0 -o out.html", "top must be"),
     ("report", "MODEL"),
     ("reproduce nonsense", "nonsense"),
+    ("reproduce --list all nonsense", "nonsense"),
+    ("reproduce A1GM/Table1", "auto-mpg.data"),
     ("reproduce a1gm/figure5 --seed -1", "--seed"),
     ("reproduce", "--list"),
     ("datasets nonsense", "nonsense"),
@@ -84,6 +96,9 @@ CASES = [
     ("completion nonsense", "nonsense"),
     ("nonsense", "nonsense"),
     ("--nonsense", "--nonsense"),
+    # More than any memory holds.
+    ("fit ratings.csv -k 2147483647 -o out.hs", "memory"),
+    ("impute table.csv -k 100000000000000 -o out.csv", "at most 2,147,483,647"),
     # Places that can't be written to.
     ("fit ratings.csv -o nowhere/out.hs", "nowhere"),
     ("fit ratings.csv -o folder", "folder"),
@@ -132,18 +147,22 @@ def state_of(folder):
 
 @pytest.fixture
 def here(good, tmp_path, monkeypatch):
-    """A copy of it to work in, without any public data at hand."""
-    folder = tmp_path / "here"
+    """A copy of it to work in, without any public data at hand; nothing may be left of what was kept on the way."""
+    folder, passing = tmp_path / "here", tmp_path / "passing"
     shutil.copytree(good, folder)
+    passing.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path / "data"))
-    return folder
+    monkeypatch.setenv("TMPDIR", str(passing))
+    yield folder
+    assert not list(passing.glob("halfseen-*"))
 
 
 @pytest.mark.parametrize(("words", "named"), CASES, ids=[words for words, _ in CASES])
 def test_one_line_exit_code_2_and_nothing_is_touched(here, words, named):
     before = state_of(here)
-    result = warm_program(here.parent, *words.split())
+    words, _, source = words.partition(" < ")
+    result = warm_program(here.parent, *words.split(), stdin=source or os.devnull)
     check_refusal(result.returncode, result.stdout, result.stderr)
     assert named in result.stderr
     assert state_of(here) == before

@@ -99,7 +99,7 @@ def test_what_is_refused_leaves_the_older_report(model, ratings, kept, tmp_path)
     other.write_text("user,item,rating\nzoe,zip,3\n")
     for name in ("train", "test"):
         found = sentence(model, f"--{name}", other)
-        assert found.startswith(f"halfseen: {name} must have cells in the rows and columns of the model. Found none")
+        assert found.startswith(f"halfseen: --{name} must have cells in the rows and columns of the model. Found none")
     other.write_text("user,item,rating\nann,ale,many\n")
     assert "'many'" in sentence(model, "--test", other)
     assert "top must be" in sentence(model, "--top", 0)
@@ -109,9 +109,9 @@ def test_places_that_a_report_cannot_have(model, ratings, tmp_path):
     assert "does not exist" in refused("report", model, "-o", tmp_path / "nowhere" / "report.html")
     assert "Found a folder" in refused("report", model, "-o", tmp_path)
     before = model.read_bytes()
-    assert "The report must be a file of its own." in refused("report", model, "-o", model)
+    assert "must be different files" in refused("report", model, "-o", model)
     sentence = refused("report", model, "--train", ratings.path, "-o", ratings.path)
-    assert "The report must be a file of its own." in sentence
+    assert "must be different files" in sentence
     assert model.read_bytes() == before
     assert names_in(tmp_path) == []
 
@@ -120,7 +120,7 @@ def test_places_that_a_report_cannot_have(model, ratings, tmp_path):
 def test_without_what_pages_are_made_with(model, kept, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     assert refused("report", model, "-o", kept) == (
-        f'halfseen: A report needs {name}. It is not installed. Install it: pip install "halfseen[report]".'
+        f"halfseen: A report needs {name}. It is not installed. Install it: pip install {name}."
     )
 
 
@@ -146,6 +146,34 @@ def test_the_real_program(model, ratings, tmp_path):
 def test_options_that_are_not_there(model):
     assert misused("report", model, "--output-file", "x.html").startswith("No such option")
     assert misused("report").startswith("Missing argument")
+
+
+def test_an_empty_title_is_none(model, tmp_path):
+    done("report", model, "-q", "--title", "", "-o", tmp_path / "report.html")
+    fitted = halfseen.load(model)
+    title = f"{type(fitted).__name__} of {len(USERS)} rows and {len(ITEMS)} columns"
+    assert page_at(tmp_path / "report.html").headings[0] == ("h1", title)
+
+
+def test_cells_that_were_fitted_do_not_judge_the_model(model, ratings, held_out, tmp_path):
+    lines = held_out.read_text().splitlines()
+    (tmp_path / "both.csv").write_text("\n".join([*lines, *ratings.path.read_text().splitlines()[1:4]]) + "\n")
+    ask = ("report", model, "-q", "-o", tmp_path / "report.html")
+    note = remarked(*ask, "--test", tmp_path / "both.csv")
+    assert note.endswith(f"Found 3 of {len(lines) + 2} that are. They were left out.")
+    page = page_at(tmp_path / "report.html")
+    assert note.removeprefix("note: ") in page.notes
+    assert f"{len(lines) - 1} cells held out, in rows and columns of the model." in page.notes
+    sentence = refused(*ask, "--test", ratings.path)
+    assert sentence.startswith("halfseen: Test must have cells that training has not seen. Found none among ")
+
+
+@pytest.mark.parametrize("option", ["--train", "--test"])
+def test_standard_input_is_called_so_where_it_is_wrong(model, tmp_path, option):
+    result = program("report", model, option, "-", "-o", tmp_path / "report.html", input="")
+    assert result.returncode == 2
+    assert "Found none in standard input. " in result.stderr
+    assert names_in(tmp_path) == []
 
 
 def test_cells_that_the_model_does_not_know_are_told_of(model, ratings, tmp_path):

@@ -6,20 +6,20 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 from halfseen import studies
+from halfseen.cli import results
 from halfseen.errors import DataError
-from halfseen.studies import NAMES
+from halfseen.studies import NAMES, Result, Table
 from halfseen.studies.a1gm.printed import PRINTED
-from tests.cli.program import PROGRAM, done, misused, names_in, program, refused
+from tests.cli.program import done, misused, names_in, program, refused
 from tests.cli.program import halfseen as run
 from tests.cli.small_studies import Small
-from tests.cli.test_terminal import OnTerminal, listening, plain  # noqa: F401  (a fixture for Ctrl-C)
+from tests.cli.test_terminal import OnTerminal, listening, plain, shown_at  # noqa: F401  (a fixture for Ctrl-C)
 from tests.studies.data import needs_data_of
 
 # The list.
@@ -39,6 +39,14 @@ def test_the_list_says_which_data_are_absent(monkeypatch, tmp_path):
     entries = "\n".join(done("reproduce", "--list")).split("\n\n")
     assert "Data: 0 of 15 there; absent: auto_mpg, sunspots_daily, " in entries[NAMES.index("a1gm/table1")]
     assert "Data: none needed" in entries[NAMES.index("a1gm/figure5")]
+
+
+def test_the_list_of_some_alone():
+    """Words after --list are not passed over."""
+    entries = "\n".join(done("reproduce", "--list", "UNMF", "a1gm/figure5")).split("\n\n")
+    assert [entry.splitlines()[0] for entry in entries] == ["unmf/figure1", "unmf/figure2", "a1gm/figure5"]
+    assert len(json.loads("\n".join(done("reproduce", "--list", "a1gm", "--json")))) == 2
+    assert refused("reproduce", "--list", "all", "nonsense").endswith("Found 'nonsense'. Choose one of these.")
 
 
 @needs_data_of("a1gm/table1")
@@ -187,7 +195,9 @@ def test_without_matplotlib_the_numbers_are_there_all_the_same(small, tmp_path, 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("reproduce", "a1gm/table1", "-o", tmp_path)
     assert result.exit_code == 0
-    assert result.stderr.startswith("note: Figures need matplotlib. It is not installed. Install halfseen[report]")
+    assert result.stderr.startswith(
+        "note: Figures need matplotlib. It is not installed. Get it: pip install matplotlib"
+    )
     assert result.stderr.count("\n") == 1
     assert "x      0.12  0.12" in result.stdout.splitlines()
     assert names_in(tmp_path) == ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1.json", "a1gm-table1.md"]
@@ -199,7 +209,6 @@ def test_the_list_for_programs(monkeypatch, tmp_path):
     told = json.loads("\n".join(done("reproduce", "--list", "--json")))
     assert [one["name"] for one in told] == list(NAMES)
     assert told[0]["absent"] == told[0]["needs"] == list(studies.study("a1gm/table1").needs)
-    assert misused("reproduce", "a1gm", "--json").startswith("--json belongs to --list")
 
 
 # What cannot be.
@@ -269,6 +278,30 @@ def test_a_study_asked_for_by_name_is_not_left_out(small, elsewhere):
     assert refused("reproduce", "all", "a1gm/table1") == "halfseen: The data must be there. They are not. Get them."
 
 
+def test_however_it_is_spelled(small):
+    small["a1gm/table1"] = Small("a1gm/table1", DataError("The data must be there. They are not. Get them."))
+    assert refused("reproduce", "A1GM/Table1") == "halfseen: The data must be there. They are not. Get them."
+
+
+def test_what_to_do_about_absent_data_is_told_in_words_of_the_program(tmp_path, monkeypatch):
+    """On the page of a study that goes on without some of its data."""
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path / "data"))
+    lines = done("reproduce", "unmf/figure1", "--quick", "-o", tmp_path / "out")
+    page = (tmp_path / "out" / "unmf-figure1.md").read_text(encoding="utf-8")
+    kept = (tmp_path / "out" / "unmf-figure1.json").read_text(encoding="utf-8")
+    for text in ("\n".join(lines), page, kept):
+        assert "halfseen datasets movielens-genres --fetch" in text
+        assert "halfseen datasets sushi-groups --fetch" in text
+        assert "halfseen.datasets.fetch" not in text
+        assert "Left out, for want of data: MovieLens genres, SUSHI groups." in text
+
+
+def test_other_texts_of_a_study_stay_as_they_are():
+    footnotes = ['Set unseen="zero" and n_burn.', 'Get it by halfseen.datasets.fetch("x"), or by hand.']
+    (table,) = results.advising(Result("", [Table("", [], [], footnotes)])).tables
+    assert table.footnotes == [footnotes[0], "Get it by halfseen datasets x --fetch, or by hand."]
+
+
 def test_none_of_the_studies_has_data(small, elsewhere):
     for name in NAMES:
         small[name] = Small(name, DataError("The data must be there."))
@@ -305,23 +338,7 @@ def test_ctrl_c_ends_the_real_program(tmp_path):
 
 
 def test_on_a_terminal_the_tables_are_as_wide_as_it_is():
-    pty = pytest.importorskip("pty", reason="no pseudo-terminals on this platform")
-    screen, terminal = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "60"}
-    environment.pop("NO_COLOR", None)
-    process = subprocess.Popen(
-        [*PROGRAM, "reproduce", "a1gm/figure5", "--quick"], stdout=terminal, stderr=subprocess.PIPE, env=environment
-    )
-    os.close(terminal)
-    shown = ""
-    try:
-        while part := os.read(screen, 65536):
-            shown += part.decode()
-    except OSError:  # how Linux says that the other side has closed
-        pass
-    os.close(screen)
-    assert (process.wait(120), process.stderr.read()) == (0, b"")
-    process.stderr.close()
+    shown = shown_at(60, "reproduce", "a1gm/figure5", "--quick")
     lines = plain(shown).splitlines()
     assert "\x1b[" in shown
     assert max(map(len, lines)) <= 60

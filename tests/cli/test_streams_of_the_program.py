@@ -13,7 +13,7 @@ import pytest
 import halfseen
 from halfseen.cli import app
 from tests.cli.conftest import ITEMS, USERS
-from tests.cli.program import PROGRAM, done, misused, names_in, program, refused
+from tests.cli.program import PROGRAM, check_refusal, done, misused, names_in, program, refused
 from tests.cli.program import halfseen as run
 
 TABLE = "name,a,b,c\nx,1,2,\ny,2,,6\nz,3,6,9\n"
@@ -177,6 +177,69 @@ def test_a_table_that_finds_no_room_is_one_line():
     assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this platform")
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("fit", "--help")])
+def test_a_help_that_finds_no_room_is_one_line(words):
+    with open("/dev/full", "w") as full:
+        result = program(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    check_refusal(result.returncode, "", result.stderr)
+    assert "No space left on device" in result.stderr
+
+
+# Streams that are closed, and no place on the way.
+
+
+def in_shell(setting, *words, **options):
+    """The program as a shell starts it: after a command, and with redirections."""
+    shell = shutil.which("sh") or pytest.skip("no shell on this platform")
+    before, _, after = setting.partition("|")
+    script = f'{before}; exec "$@" {after}'
+    return subprocess.run(
+        [shell, "-c", script, "sh", *PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120,
+        check=False, **options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "table.csv").write_text(TABLE)
+    return tmp_path / "table.csv"
+
+
+@pytest.mark.parametrize("closed", ["<&-", "0>/dev/null"])
+def test_an_input_that_cannot_be_read_is_one_line(closed, tmp_path):
+    result = in_shell(f":|{closed}", "fit", "-", "-o", tmp_path / "model.hs")
+    check_refusal(result.returncode, result.stdout, result.stderr)
+    assert result.stderr.startswith("halfseen: Standard input must be ")
+    assert names_in(tmp_path) == []
+
+
+def test_an_output_that_is_closed_is_one_line_before_any_work(table):
+    result = in_shell(":|>&-", "impute", table, "-o", "-")
+    check_refusal(result.returncode, result.stdout, result.stderr)
+    assert result.stderr == (
+        "halfseen: Standard output must be open to take the result. Found it closed. Name a file.\n"
+    )
+
+
+def test_no_place_to_keep_what_comes_through_a_pipe_is_one_line(table):
+    """Files of no size at all: then no folder is fit to be a temporary one."""
+    result = in_shell("ulimit -f 0|", "impute", "-", "-o", "-", input=TABLE)
+    check_refusal(result.returncode, result.stdout, result.stderr)
+    assert "must find room in the temporary folder" in result.stderr
+    assert result.stderr.endswith("Set TMPDIR to another folder, or name a file instead.\n")
+
+
+def test_a_temporary_folder_that_is_full_is_not_told_as_the_output(tmp_path, monkeypatch):
+    """Some room, less than the table needs; nothing is left of its beginning."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    lines = "".join(f"u{n},i{n},1\n" for n in range(20_000))
+    result = in_shell("ulimit -f 8|", "fit", "-", "-o", "/dev/null", input=f"user,item,rating\n{lines}")
+    check_refusal(result.returncode, result.stdout, result.stderr)
+    assert "must find room in the temporary folder" in result.stderr
+    assert names_in(tmp_path) == []
+
+
 def test_models_do_not_go_to_standard_output(ratings):
     assert "which is for tables and pages alone" in refused("fit", ratings.path, "-o", "-")
 
@@ -261,12 +324,12 @@ def test_what_is_not_a_number_is_null(capsys):
 # Shells.
 
 
-def completed(*words, shell="bash"):
+def completed(*words, shell="bash", stdin=None):
     """What a shell offers for the last of the words."""
     line = {"COMP_WORDS": " ".join(["halfseen", *words]), "COMP_CWORD": str(len(words))}
     result = subprocess.run(
         PROGRAM, env={**os.environ, **line, "_HALFSEEN_COMPLETE": f"{shell}_complete"}, capture_output=True, text=True,
-        timeout=120, check=True,
+        timeout=120, check=True, stdin=stdin,
     )  # fmt: skip
     return [line.partition(",")[2] for line in result.stdout.splitlines()]
 
@@ -279,6 +342,20 @@ def test_words_are_completed():
     assert completed("fit", "--method", "squ") == ["squared-ordnmf", "squared-poisson"]
     assert "movielens-100k" in completed("datasets", "movie")
     assert completed("reproduce", "a1gm/") == ["a1gm/table1", "a1gm/figure5"]
+
+
+@pytest.mark.skipif(len(PROGRAM) > 1, reason="the program is not installed as a script")
+def test_completing_a_line_reads_and_keeps_nothing(tmp_path, monkeypatch):
+    """Whoever presses the tab key after - has not given any input yet."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    reading, writing = os.pipe()
+    try:
+        assert completed("fit", "-", "--meth", stdin=reading) == ["--method"]
+        assert completed("impute", "-", "-o", "-", "--see", stdin=reading) == ["--seed"]
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert names_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

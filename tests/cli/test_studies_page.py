@@ -83,7 +83,7 @@ def test_without_jinja_there_is_the_markdown_alone(small, elsewhere, monkeypatch
     monkeypatch.setitem(sys.modules, "jinja2", None)
     result = run("reproduce", "all", "-q")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "note: The page needs jinja2. It is not installed. Install halfseen[report]." in result.stderr
+    assert "note: The page needs jinja2. It is not installed. Install it: pip install jinja2." in result.stderr
     names = names_in(elsewhere / "halfseen-studies")
     assert "studies.md" in names
     assert "studies.html" not in names

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 import halfseen
+from halfseen.cli import app
+from halfseen.data.catalogue import SOURCES
+from halfseen.data.datasets import listing
 from tests.cli.program import PROGRAM, names_in, program
 
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this platform")
@@ -96,6 +99,27 @@ class OnTerminal:
         return bool(new)
 
 
+def shown_at(width, *words):
+    """What the program shows on a terminal of so many columns, all that it prints going there."""
+    screen, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(width)}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, words)], stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.PIPE, env=environment
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while part := os.read(screen, 65536):
+            shown += part
+    except OSError:  # how Linux says that the other side has closed
+        pass
+    os.close(screen)
+    assert (process.wait(PATIENCE), process.stderr.read()) == (0, b"")
+    process.stderr.close()
+    return shown.decode()
+
+
 def plain(text):
     """Text without the terminal's control sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
@@ -136,8 +160,48 @@ def test_a_note_does_not_break_the_bar(many, tmp_path):
     with OnTerminal("fit", many, *words) as running:
         assert running.ended() == 0
     lines = plain(running.shown).rstrip().splitlines()
-    assert lines[-1].startswith("note: WeightedNMF: Stopped at max_iter")
+    assert lines[-1].startswith("note: WeightedNMF: Stopped at --max-iter")
     assert "5/5" in lines[-2]
+
+
+# Terminals of all widths.
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_help_says_all_of_every_command_in_the_width_of_the_terminal(width):
+    lines = plain(shown_at(width, "--help")).splitlines()
+    assert max(map(len, lines)) <= width
+    told = " ".join(" ".join(lines[lines.index("Commands:") + 1 :]).split())
+    assert "..." not in told
+    assert all(f"{name} {summary}" in told for name, summary in app.SUMMARIES.items())
+    if width >= 80:
+        assert len(lines) - lines.index("Commands:") - 1 == len(app.COMMANDS)  # each in one line
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_the_list_of_data_is_as_wide_as_the_terminal(width, tmp_path, monkeypatch):
+    """Each set keeps one line with its name, a title and its state; with more room there is more of it."""
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
+    head, *lines = plain(shown_at(width, "datasets")).splitlines()
+    lines, closing = lines[: lines.index("")], " ".join(lines[lines.index("") + 1 :])
+    assert max(map(len, (head, *lines))) <= width
+    heads = {60: "name what it is state", 80: "name what it is state", 120: "name kind what it is size state"}
+    assert " ".join(head.split()) == heads.get(width, "name kind what it is size terms state")
+    for line, entry in zip(lines, listing(), strict=True):
+        assert line.startswith(f"{entry.name} ")
+        assert line.endswith(f"  {entry.state}")
+        start = head.index("what it is")
+        title, cut, _ = f"{line[start:]}  ".partition("  ")[0].partition(" ...")
+        assert title
+        assert entry.title.startswith(title) if cut else entry.title == title
+    assert closing.endswith("All of one: halfseen datasets NAME. Fetch one: halfseen datasets NAME --fetch.")
+
+
+def test_one_set_is_told_in_the_width_of_the_terminal(tmp_path, monkeypatch):
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
+    lines = plain(shown_at(60, "datasets", "movielens-1m")).splitlines()
+    assert max(map(len, lines)) <= 11 + len(SOURCES["movielens-1m"].address)  # an address stays whole
+    assert " ".join(" ".join(lines).split()).count(SOURCES["movielens-1m"].citation) == 1
 
 
 # Ctrl-C.

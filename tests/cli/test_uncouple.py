@@ -344,7 +344,7 @@ def test_faults_are_told_or_refused(lists, tmp_path):
         (["--question", "quest"], r"The column named as --question quest must be in the list asked. Found only: item,"),
         (["--burn", "400"], r"--burn must be below --sweeps, .* Found --burn 400 and --sweeps 400\."),
         (["--trust", "0"], r"trust must be a finite number above 0"),
-        (["-k", "0"], r"n_components must be a whole number of at least 1"),
+        (["-k", "0"], r"-k must be a whole number of at least 1"),
         (["--asked", "nothing.csv"], r"The file nothing.csv must exist"),
         (["--answers", "asked.csv"], r"Answers must be numbers. Found 'ann' on line 2 of asked.csv"),
         (["--asked", "comparisons.csv"], r"Name the columns: --question \.\.\., --respondent \.\.\.;"),

@@ -243,7 +243,7 @@ def test_damaged_and_absent_parquet_files(tmp_path, monkeypatch, library):
 
 def test_parquet_needs_a_library(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "LIBRARIES", ())
-    with pytest.raises(DataError, match=r'Found neither\. Install one: pip install "halfseen\[frames\]"'):
+    with pytest.raises(DataError, match=r"Found neither\. Install one: pip install pyarrow"):
         observe(tmp_path / "any.parquet")
 
 

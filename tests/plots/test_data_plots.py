@@ -142,6 +142,19 @@ def test_seen_beside_filled_and_a_dot_at_every_hole(ax):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["seen", "filled"]
 
 
+def test_marks_and_holes_do_not_take_the_colours_of_the_page(ax):
+    """What is #000000 becomes the ink of a page, white in the dark; holes lie on a light ground, not on the page."""
+    X = half_seen()
+    plots.completion(fitted(X), X, ax=ax)
+    (dots,) = ax.collections
+    edge = dots.get_edgecolor()[0][:3]
+    assert 0 < max(edge) < 0.02
+    (ground,) = ax.patches
+    assert min(ground.get_facecolor()[:3]) > 0.9
+    assert (ground.get_x(), ground.get_width()) == (-0.5, 5)
+    assert ground.get_zorder() < ax.images[0].get_zorder()
+
+
 def test_new_rows_are_folded_in(ax):
     X = half_seen()
     model = fitted(X)

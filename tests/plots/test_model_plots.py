@@ -8,10 +8,21 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from halfseen import OrdinalMF, OrdNMF, RankOneNMF, RankSearch, RoundMF, Uncoupled, UncoupledNMF, WeightedNMF, plots
+from halfseen import (
+    OrdinalMF,
+    OrdNMF,
+    Quantizer,
+    RankOneNMF,
+    RankSearch,
+    RoundMF,
+    Uncoupled,
+    UncoupledNMF,
+    WeightedNMF,
+    plots,
+)
 from halfseen.data import planted
 from halfseen.errors import HalfseenError, ParameterError
 from tests.estimators.models import long_frame, seen_matrix
@@ -45,6 +56,11 @@ def test_the_line_is_the_objective_of_every_iteration(ax):
     assert_array_equal(line.get_xdata(), np.arange(1, 21))
     assert_array_equal(line.get_ydata(), model.trace_["objective"])
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("iteration", "loss")
+
+
+def test_there_is_no_half_an_iteration(ax):
+    plots.trace(fitted(max_iter=3), ax=ax)
+    assert all(place == round(place) for place in ax.get_xticks())
 
 
 def test_the_line_by_seconds(ax):
@@ -253,6 +269,51 @@ def test_what_cannot_be_drawn(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(HalfseenError, match=r"the numbers alone are the attribute trace_'s\."):
         plots.trace(model)
+
+
+@pytest.fixture(scope="module")
+def searched():
+    X = planted(30, 20, 2, random_state=0)[0]
+    return RankSearch(WeightedNMF(random_state=0), ranks=[1, 2], n_folds=2, random_state=0, n_jobs=1).fit(X), X
+
+
+def test_of_a_search_its_best_model_is_drawn(searched):
+    search, X = searched
+    best = search.best_estimator_
+    drawn = plots.trace(search, ax=Figure().add_subplot())
+    assert_array_equal(drawn.lines[0].get_ydata(), best.trace_["objective"])
+    assert bars(plots.factors(search, component=0, ax=Figure().add_subplot())) == bars(
+        plots.factors(best, component=0, ax=Figure().add_subplot())
+    )
+    one, other = (plots.completion(model, X, ax=Figure().add_subplot()).images[0] for model in (search, best))
+    assert_array_equal(one.get_array(), other.get_array())
+
+
+def test_a_search_that_kept_no_model_and_what_is_none(searched):
+    search = clone(searched[0]).set_params(refit=False).fit(searched[1])
+    with pytest.raises(
+        ParameterError, match=r"with factors\. Found a RankSearch without any\. Fit it with refit=True\."
+    ):
+        plots.trace(search)
+    for nothing in (Quantizer([1, 2]).fit([[1.0, 2.0]]), {"W_": 1}):
+        with pytest.raises(ParameterError, match=r"without any\. Fit a model, or load one\."):
+            plots.factors(nothing)
+    with pytest.raises(NotFittedError):
+        plots.trace(clone(search))
+
+
+def test_the_curve_of_what_is_no_search():
+    with pytest.raises(ParameterError, match=r"search must be a fitted RankSearch\. Found a WeightedNMF\."):
+        plots.rank_curve(fitted())
+    with pytest.raises(NotFittedError):
+        plots.rank_curve(RankSearch(WeightedNMF()))
+
+
+def test_where_no_comparison_is_violated_no_number_is_below_zero(ax):
+    model = sampled()
+    model.trace_["violated"] = np.zeros_like(model.trace_["violated"])
+    plots.trace(model, ax=ax)
+    assert ax.figure.axes[1].get_ylim()[0] == 0
 
 
 @pytest.mark.parametrize("draw", [plots.trace, plots.factors, lambda model: plots.completion(model, seen_matrix())])

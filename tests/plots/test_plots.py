@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from halfseen import CompoundPoisson, OrdNMF, plots
 from halfseen.errors import HalfseenError, ParameterError
-from halfseen.metrics import predictive_check
+from halfseen.metrics import PredictiveCheck, predictive_check
+from halfseen.plots.axes import shown, told_apart
 from tests.estimators.test_ordnmf import levels_matrix
 from tests.estimators.test_relatives import counts
 
@@ -99,7 +100,7 @@ def test_without_matplotlib_there_is_a_sentence(monkeypatch):
     with pytest.raises(HalfseenError) as caught:
         plots.posterior_predictive(OrdNMF(1, **ASK).fit(Y), Y, n=1)
     assert str(caught.value) == (
-        'Pictures need matplotlib. It is not installed. Install it: pip install "halfseen[report]"; the numbers alone '
+        "Pictures need matplotlib. It is not installed. Install it: pip install matplotlib; the numbers alone "
         "are halfseen.metrics.predictive_check's."
     )
 
@@ -117,3 +118,44 @@ def test_models_of_different_levels_and_none_at_all_are_refused():
         plots.level_histograms(checks)
     with pytest.raises(ParameterError, match="model must be a fitted model, or several by name"):
         plots.posterior_predictive({}, Y)
+    with pytest.raises(ParameterError, match=r"checks must be one check, or several, by name\. Found none"):
+        plots.level_histograms({})
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        (1234567.0, "1234567"), (np.float64(123456789012), "123456789012"), (-3.0, "-3"), (-0.0, "0"),
+        (0.1, "0.1"), (0.1 + 0.2, "0.3"), (1234567.25, "1234567.25"), (1e300, "1e+300"), (float("nan"), "nan"),
+        (np.float32(0.1), "0.1"), (np.float32(16777216), "16777216"), (7, "7"), ("1.50", "1.50"),
+    ],
+)  # fmt: skip
+def test_labels_that_are_numbers_keep_their_digits(label, text):
+    assert shown(label) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        ([1.0, 2.5], ["1", "2.5"]),
+        ([1234567.0, 1234568.0], ["1234567", "1234568"]),
+        ([100.0001, 100.0002], ["100.0001", "100.0002"]),
+        ([float(np.float32(0.1)), 0.5], ["0.1", "0.5"]),
+        ([0.1 + 0.2, 0.3], ["0.3", "0.3"]),
+        ([2.5, 2.5], ["2.5", "2.5"]),
+    ],
+)
+def test_numbers_that_differ_look_different(numbers, texts):
+    assert told_apart(numbers) == texts
+
+
+def test_large_values_that_differ_have_bars_of_different_names(ax):
+    plots.values(np.array([[1234567.0, 1234568.0, 1234568.0]]), ax=ax)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1234567", "1234568"]
+
+
+def test_levels_that_differ_have_different_names(ax):
+    levels = np.array([1000000.5, 1000001.5, 1000002.5])
+    zeros = np.zeros(3)
+    plots.level_histograms({"a": PredictiveCheck(levels, np.arange(3), zeros, zeros, zeros)}, ax=ax)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1000000.5", "1000001.5", "1000002.5"]

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from halfseen import Uncoupled, UncoupledNMF, plots
+from halfseen import Uncoupled, UncoupledNMF, WeightedNMF, plots
 from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
 
 mpl.use("Agg")
@@ -104,6 +104,12 @@ def test_a_lost_answer_has_a_column(model, ax):
     assert_allclose(totals, [2, 1, 1, 1])
 
 
+def test_answers_that_differ_have_different_names(ax):
+    X = np.array([[1234567.0, 1234569.5, 1234570.0]])
+    plots.coupling(fitted(Uncoupled.from_coupled(X, 3, random_state=0)), 0, ax=ax)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1234567", "1234569.5", "1234570"]
+
+
 def test_questions_may_be_columns(ax):
     turned = fitted(collected(questions_are="columns"))
     plots.coupling(turned, "age", ax=ax)
@@ -153,6 +159,9 @@ def test_what_cannot_be_drawn(model, monkeypatch):
     for draw in (plots.disclosure, lambda one: plots.coupling(one, "age")):
         with pytest.raises(ParameterError, match=r"must come from sampled couplings, method=\"gibbs\""):
             draw(decoded)
+    for draw in (plots.disclosure, lambda one: plots.coupling(one, "age")):
+        with pytest.raises(ParameterError, match=r"model must be an UncoupledNMF.* Found a WeightedNMF\."):
+            draw(WeightedNMF(1))
     with pytest.raises(DataError, match=r"Found 'rant'.*Did you mean 'rent'"):
         plots.coupling(model, "rant")
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -2,11 +2,14 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 import halfseen as hs
 from tests.report.models import NASTY, quiet, survey, table
 
+#: Levels that the alphabet, and rules for whole numbers in texts, would bring into another order.
+LEVELS = [-1, -0.5, 0, 0.5, 1.25, 1.5, 10]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 #: Nothing that a browser does by itself on the network, and no sandbox, which root can't have.
 ARGUMENTS = [
@@ -40,8 +43,11 @@ def models():
     amounts = table(40, 9, seed=2)
     known, held = hs.data.split_cells(amounts, 0.2, random_state=0)
     asked = survey()
+    random = np.random.default_rng(0)
+    ordered = np.where(random.random((30, 6)) < 0.7, random.choice(LEVELS, (30, 6)), np.nan)
     with quiet():
         return {
+            "levels": (hs.OrdinalMF(1, random_state=0).fit(ordered), ordered, None),
             "ratings": (hs.OrdNMF(4, random_state=0).fit(train), train, test),
             "table": (hs.WeightedNMF(3, random_state=0).fit(known), known, held),
             "survey": (hs.UncoupledNMF(2, n_sweeps=200, n_burn=50, random_state=0).fit(asked), asked, None),

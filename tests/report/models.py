@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -90,8 +91,9 @@ def _tensor():
     return X
 
 
+@cache
 def fitted(name):
-    """A model of a case, and what it was fitted on."""
+    """A model of a case, and what it was fitted on; made once, to be left as it is."""
     model, data = CASES[name]
     X = data()
     seed = {"random_state": 0} if "random_state" in model.get_params() else {}

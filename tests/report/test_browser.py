@@ -5,6 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import halfseen as hs
+from halfseen.report import Report
+from tests.report.conftest import LEVELS
 from tests.report.models import NASTY
 
 PAGES = ("ratings", "table", "survey")
@@ -90,6 +93,55 @@ def test_tables_sort_by_words_and_rows_stay_whole(opened):
     assert page.locator("#said").inner_text().endswith("sorted by Row, rising")
 
 
+def test_tables_sort_by_levels_and_values_in_their_order(opened):
+    page = opened("levels")
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    names = [f"{level:g}" for level in LEVELS]
+    for caption, head, expected in (
+        ("Numbers of cells by value", "Value", names),
+        ("Thresholds, in units of the product", "Level", names[1:]),
+        ("Cells by level", "Level", names),
+    ):
+        table = page.get_by_role("table", name=caption, exact=True)
+        for rising in (True, False, True):
+            table.get_by_role("button", name=head).click()
+            assert column(table, 0) == (expected if rising else expected[::-1])
+    holes = page.get_by_role("table", name="What some holes may hold")
+    for head, place in (("Level", 3), ("90% from", 4)):
+        holes.get_by_role("button", name=head).click()
+        found = column(holes, place)
+        assert found == sorted(found, key=float)
+        assert len(set(found)) > 1
+    holes.get_by_role("button", name="Row").click()
+    assert column(holes, 0) == sorted(column(holes, 0), key=float)
+
+
+def test_bars_of_histograms_sort_by_where_they_begin(opened):
+    page = opened("table")
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    table = page.get_by_role("table", name="Numbers of cells by value")
+    before = column(table, 0)
+    table.get_by_role("button", name="Cells").click()
+    assert column(table, 0) != before
+    table.get_by_role("button", name="Value").click()
+    assert column(table, 0) == before
+    begins = [float(text.split(" to ")[0]) for text in before]
+    assert begins == sorted(begins)
+
+
+def test_what_is_unknown_comes_last_however_a_table_is_sorted(opened):
+    page = opened("ratings")
+    table = page.locator("#parts table").first
+    table.locator("tbody tr:nth-child(2) td").first.evaluate(
+        "cell => { cell.dataset.value = ''; cell.textContent = '?'; }"
+    )
+    for _ in range(2):
+        table.get_by_role("button", name="Size").click()
+        *numbers, last = column(table, 1)
+        assert last == "?"
+        assert "?" not in numbers
+
+
 def test_a_component_can_be_chosen(opened):
     page = opened("ratings")
     parts = page.locator("#parts .components")
@@ -147,6 +199,59 @@ def test_points_tell_their_values(opened, models):
         assert page.locator("#said").inner_text() == words
     page.keyboard.press("Escape")
     assert tip.is_hidden()
+
+
+def tips(page, name):
+    """What the points of a picture tell, one by one, by the keyboard."""
+    drawing = page.get_by_role("img", name=name)
+    drawing.focus()
+    told = []
+    for _ in range(drawing.locator(".point").count()):
+        page.keyboard.press("ArrowRight")
+        told.append(page.locator("#tip").inner_text())
+    return told
+
+
+def test_points_of_a_trace_differ_where_the_objective_does(opened, models):
+    objective = models["ratings"][0].trace_["objective"]
+    told = tips(opened("ratings"), "Line of the")
+    places = [int(text.split(":")[0].removeprefix("iteration ")) for text in told]
+    assert len(places) == min(60, objective.size)
+    assert (places[0], places[-1]) == (1, objective.size)
+    values = [float(text.split()[-1].replace(",", "")) for text in told]
+    np.testing.assert_allclose(values, objective[np.array(places) - 1], rtol=5e-6)
+    assert len(set(values)) == len({f"{one:.12g}" for one in objective[np.array(places) - 1]})
+
+
+def test_both_the_data_and_the_model_tell_their_values(opened, models):
+    model, train, _ = models["ratings"]
+    check = hs.metrics.predictive_check(model, train, 10)
+    told = "; ".join(tips(opened("ratings"), "Bars of the data's number of cells")).split("; ")
+    found = {}
+    for text in told:
+        who, _, rest = text.partition(", level ")
+        level, _, cells = rest.partition(": cells ")
+        found[who, level] = float(cells.replace(",", ""))
+    names = [f"{level:g}" for level in check.levels]
+    np.testing.assert_allclose([found["data", name] for name in names], check.observed)
+    np.testing.assert_allclose([found["OrdNMF", name] for name in names], check.mean, rtol=1e-5)
+    assert len(found) == 2 * len(names)
+
+
+def test_levels_tell_where_they_begin_and_end(opened, models):
+    told = tips(opened("levels"), "Bars of the 7 levels")
+    cuts = [f"{cut:.4g}" for cut in models["levels"][0].thresholds_]
+    spans = [f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)), f"{cuts[-1]} and above"]
+    assert told == [f"level {level:g}: product of factors {span}" for level, span in zip(LEVELS, spans, strict=True)]
+
+
+def test_bars_of_equal_width_tell_from_where_to_where(opened, models):
+    told = tips(opened("table"), "Histogram of")
+    counts, edges = np.histogram(models["table"][1].values, 30)
+    for text, count, low, high in zip(told, counts, edges[:-1], edges[1:], strict=True):
+        span, _, cells = text.removeprefix("value ").partition(": cells ")
+        np.testing.assert_allclose([float(end) for end in span.split(" to ")], [low, high], rtol=5e-4)
+        assert int(cells) == count
 
 
 def test_points_stand_where_things_are_drawn(looked_at):
@@ -237,6 +342,73 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened):
     page.keyboard.press("Tab")
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
     assert outline == "3px"
+
+
+def test_tables_stop_the_keyboard_only_where_they_scroll(opened):
+    page = opened("ratings")
+    boxes = page.locator(".scroll")
+    assert boxes.count() > 10
+    assert page.locator(".scroll:not([role=group]), [role=region]").count() == 0
+    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    reached = []
+    for width in (1200, 320):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.wait_for_timeout(100)
+        found = page.eval_on_selector_all(".scroll", "all => all.map(b => [b.scrollWidth > b.clientWidth, b.tabIndex])")
+        assert all((stop == 0) == scrolls for scrolls, stop in found)
+        reached.append(sum(stop == 0 for _, stop in found))
+    assert reached[0] == 0
+    assert 0 < reached[1] < boxes.count()
+
+
+def test_captions_of_wide_tables_stay_in_sight(opened):
+    page = opened("ratings")
+    page.set_viewport_size({"width": 320, "height": 700})
+    for caption in page.locator(".scroll caption:visible").all():
+        box = caption.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 320
+
+
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_marks_of_filled_holes_are_seen_on_dark_and_on_bright_cells(opened, color_scheme):
+    page = opened("table", color_scheme=color_scheme)
+    drawing = page.get_by_role("img", name="Two heat maps")
+    strokes = drawing.locator("svg [id*='PathCollection'] use").evaluate_all(
+        "all => [...new Set(all.map(one => `${getComputedStyle(one).fill} ${getComputedStyle(one).stroke}`))]"
+    )
+    assert strokes == ["rgb(255, 255, 255) rgb(1, 1, 1)"]
+    ground = drawing.locator("svg path[style*='#ececec']")
+    assert ground.evaluate("one => getComputedStyle(one).fill") == "rgb(236, 236, 236)"
+
+
+def test_a_notebook_stays_where_it_is(browser, pages):
+    """The frame of a report takes what it holds and no more, and its links lead into itself."""
+    frame = Report("A report of a table", pages["table"].read_text(encoding="utf-8"))._repr_html_()
+    context = browser.new_context(viewport={"width": 1200, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(5000)
+    address = "http://notebook.test/nb.html"
+    shown = f"<!DOCTYPE html><title>notebook</title><h1>notebook</h1>{frame}<p id='after'>the next cell</p>"
+    page.route("**/*", lambda route: route.fulfill(body=shown, content_type="text/html"))
+    page.goto(address)
+    assert page.locator("#after").is_visible()
+    inside = page.frame_locator("iframe")
+    for anchor in ("quality", "fit", "main"):
+        link = inside.locator(f"a[href='#{anchor}']").first
+        link.click() if anchor != "main" else link.press("Enter")
+        assert [frame.url for frame in page.frames] == [address, "about:srcdoc"]
+        assert inside.locator(f"#{anchor}").evaluate("one => document.activeElement === one")
+        top = inside.locator(f"#{anchor}").evaluate("one => one.getBoundingClientRect().top")
+        assert abs(top) < 40 or anchor == "main"
+    assert inside.locator("h1").inner_text() == "A report of a table"
+    context.close()
+
+
+def test_links_of_a_page_of_its_own_are_in_its_address(opened):
+    page = opened("table")
+    page.locator("nav a[href='#fit']").click()
+    assert page.url.endswith("table.html#fit")
 
 
 def test_without_scripts_the_page_says_the_same(opened):

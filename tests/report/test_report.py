@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,9 @@ from scipy import sparse
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
-from halfseen.report.quality import _given_something
-from tests.report.models import CASES, fitted, quiet, survey, table
+from halfseen.report.probabilities import _given_something
+from halfseen.report.rendering import number
+from tests.report.models import CASES, fitted, quiet, survey, table, words
 from tests.report.reading import Page
 
 
@@ -22,12 +24,19 @@ def page_of(*arguments, **options):
     return Page(hs.make_report(*arguments, **options).html)
 
 
+@cache
+def html_of(name):
+    """The report of a case with its data, made once."""
+    with quiet():
+        return hs.make_report(*fitted(name)).html
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_estimator_has_a_report(name, tmp_path):
-    model, X = fitted(name)
+    model, _ = fitted(name)
     model.save(tmp_path / "model.hs")
+    html = html_of(name)
     with quiet():
-        html = hs.make_report(model, X).html
         again = page_of(hs.load(tmp_path / "model.hs"))
     check_that_it_is_one_file_with_one_script(html)
     page = Page(html)
@@ -58,8 +67,7 @@ def check_that_it_is_one_file_with_one_script(html):
 
 
 def test_the_same_again_is_the_same_page():
-    model, X = fitted("OrdNMF")
-    assert hs.make_report(model, X).html == hs.make_report(model, X).html
+    assert hs.make_report(*fitted("OrdNMF")).html == html_of("OrdNMF")
 
 
 def test_what_was_seen():
@@ -94,8 +102,8 @@ def test_components_are_listed_by_their_strength():
 
 
 def test_biases_are_told_beside_components():
-    model, X = fitted("RoundMF")
-    page = page_of(model, X)
+    model, _ = fitted("RoundMF")
+    page = Page(html_of("RoundMF"))
     assert [title for tag, title in page.headings if tag == "h3"][-1] != "Component 2"
     largest = page.tables["Largest biases of rows"][1:]
     assert_allclose([float(row[1]) for row in largest], model.row_biases_[[int(row[0]) for row in largest]], rtol=5e-4)
@@ -111,23 +119,22 @@ def test_many_components_are_not_all_listed():
 
 
 def test_levels_begin_at_the_thresholds():
-    model, X = fitted("OrdinalMF of words")
-    with quiet():
-        page = page_of(model, X)
+    model, _ = fitted("OrdinalMF of words")
+    page = Page(html_of("OrdinalMF of words"))
     rows = page.tables["Thresholds, in units of the product"][1:]
     assert [row[0] for row in rows] == ["<b>fair</b>", "good"]
     assert_allclose([float(row[1]) for row in rows], model.thresholds_, rtol=5e-4)
 
 
 def test_thresholds_of_a_free_scale_are_told_as_ratios_too():
-    model, X = fitted("OrdNMF")
-    rows = page_of(model, X).tables["Thresholds, in units of the product"][1:]
+    model, _ = fitted("OrdNMF")
+    rows = Page(html_of("OrdNMF")).tables["Thresholds, in units of the product"][1:]
     assert_allclose([float(row[2]) for row in rows], model.thresholds_ / model.thresholds_[0], rtol=5e-4)
 
 
 def test_the_check_is_that_of_the_library():
     model, X = fitted("OrdNMF")
-    page = page_of(model, X)
+    page = Page(html_of("OrdNMF"))
     check = hs.metrics.predictive_check(model, X, 10)
     table = page.numbers("Cells by level")
     assert_allclose(list(table.values()), np.stack(check[1:], axis=1), rtol=5e-4)
@@ -211,7 +218,8 @@ def test_a_level_that_training_did_not_have_is_remarked():
     X = table(30, 9, whole=True, top=3)
     model = hs.OrdinalMF(1, random_state=0).fit(X)
     test = np.full(X.shape, np.nan)
-    test[0, 0] = 9
+    row, column = np.argwhere(X.isna().to_numpy())[0]
+    test[row, column] = 9
     page = page_of(model, X, pd.DataFrame(test, columns=X.columns))
     assert any(
         note.startswith("Values must be among the levels that were fitted: 1, 2, 3. Found 9") for note in page.notes
@@ -221,7 +229,7 @@ def test_a_level_that_training_did_not_have_is_remarked():
 
 def test_recommendations_are_those_of_the_model():
     model, X = fitted("PoissonFactorization")
-    page = page_of(model, X)
+    page = Page(html_of("PoissonFactorization"))
     shown = [caption for caption in page.tables if caption.startswith("Recommended to row")]
     assert 1 < len(shown) <= 4
     for caption in shown:
@@ -319,6 +327,7 @@ def test_a_notebook_shows_a_report_in_a_frame():
     frame = hs.make_report(model, X, title='"quoted"')._repr_html_()
     assert frame.startswith('<iframe title="&quot;quoted&quot;" srcdoc="&lt;!DOCTYPE html&gt;')
     assert "<script>" not in frame
+    assert frame.endswith("</iframe>")
 
 
 @pytest.mark.parametrize("name", ["matplotlib", "jinja2"])
@@ -327,14 +336,16 @@ def test_without_what_it_is_made_with_there_is_a_sentence(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(HalfseenError) as caught:
         hs.make_report(model, X)
-    assert (
-        str(caught.value) == f'A report needs {name}. It is not installed. Install it: pip install "halfseen[report]".'
-    )
+    assert str(caught.value) == f"A report needs {name}. It is not installed. Install it: pip install {name}."
 
 
 def test_what_has_no_report():
-    with pytest.raises(ParameterError, match=r"A report must be of a fitted model with factors\. Found a Quantizer"):
+    with pytest.raises(
+        ParameterError, match=r"A report must be of a fitted model with factors\. Found a Quantizer without any"
+    ):
         hs.make_report(hs.Quantizer([1, 2]).fit([[1.0, 2.0]]))
+    with pytest.raises(ParameterError, match=r"Found a RankSearch that is not fitted\."):
+        hs.make_report(hs.RankSearch(hs.WeightedNMF()))
     with pytest.raises(ParameterError, match=r"Found a OrdNMF that is not fitted\. Fit a model, or load one\."):
         hs.make_report(hs.OrdNMF())
     model, X = fitted("WeightedNMF")
@@ -351,7 +362,7 @@ def test_what_has_no_report():
             DataError, match=rf"{name} must have cells in the rows and columns of the model\. Found none"
         ):
             hs.make_report(model, **{name: strange})
-    for wrong in ({"top": 0}, {"k": 0}):
+    for wrong in ({"top": 0}, {"k": 0}, {"relevant": [1, 2]}, {"relevant": "x"}, {"relevant": np.nan}):
         with pytest.raises(ParameterError, match=f"{next(iter(wrong))} must be"):
             hs.make_report(model, X, **wrong)
 
@@ -360,3 +371,240 @@ def test_levels_above_a_certain_lowest_one_are_equally_likely():
     """A square link may give a cell no chance at all of being above 0, where it was."""
     p = np.array([[1.0, 0.0, 0.0], [0.5, 0.1, 0.4]])
     assert_allclose(_given_something(p), [[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]], rtol=1e-15)
+
+
+# Cells of test that training has seen.
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages whose words alone are read: nothing is painted, which would take most of the time."""
+    nothing = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    canvas = "matplotlib.backends.backend_svg.FigureCanvasSVG.print_svg"
+    monkeypatch.setattr(canvas, lambda _, file, **__: file.write(nothing))
+
+
+def overlapping(X, share, seed=0):
+    """Cells of X by lot, among them its holes: what a careless user takes for held out."""
+    random = np.random.default_rng(seed)
+    return np.where(np.isnan(X) | (random.random(X.shape) < share), random.integers(1, 6, X.shape), np.nan)
+
+
+@pytest.mark.parametrize("unseen", ["missing", "zero"])
+@pytest.mark.parametrize("is_train_given", [True, False])
+@pytest.mark.usefixtures("undrawn")
+def test_cells_of_training_are_left_out_and_told_of(unseen, is_train_given):
+    X = table(30, 9, whole=True).to_numpy()
+    test = overlapping(X, 0.3)
+    fresh = np.where(np.isnan(X), test, np.nan)
+    model = hs.WeightedNMF(2, unseen=unseen, random_state=0).fit(X)
+    train = X if is_train_given else None
+    known = int(np.sum(~np.isnan(test) & ~np.isnan(X)))
+    sentence = f"Found {known} of {np.sum(~np.isnan(test))} that are. They were left out."
+    with pytest.warns(DataWarning, match=re.escape(sentence)) as caught:
+        page = page_of(model, train, test)
+    assert caught[0].filename == __file__
+    assert len(caught) == 1
+    assert f"{np.sum(~np.isnan(fresh))} cells held out, in rows and columns of the model." in page.notes
+    assert any(sentence in note for note in page.notes)
+    honest = page_of(model, train, fresh)
+    assert page.tables == honest.tables
+    with pytest.raises(DataError, match="Test must have cells that training has not seen"):
+        page_of(model, train, X)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_what_either_the_fit_or_train_has_seen_is_left_out():
+    X = table(20, 9, whole=True).to_numpy()
+    model = hs.WeightedNMF(1, random_state=0).fit(X)
+    train = X.copy()
+    train[:10] = np.nan  # a part of the fit's cells, and one that the fit lacked
+    row, column = np.argwhere(np.isnan(X))[-1]
+    train[row, column] = 1.0
+    with pytest.warns(DataWarning, match="that are"):
+        page = page_of(model, train, np.ones(X.shape))
+    assert f"{np.isnan(X).sum() - 1} cells held out, in rows and columns of the model." in page.notes
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_an_answer_that_was_asked_for_was_not_seen():
+    model, seen = fitted("UncoupledNMF by decoding")
+    answers = table(6, 8, seed=1).set_axis([f"question {place}" for place in range(6)])
+    page = page_of(model, seen, answers)
+    assert f"{answers.notna().sum().sum()} cells held out, in rows and columns of the model." in page.notes
+    table_ = page.numbers(f"Values of {answers.notna().sum().sum()} cells: smaller is better")
+    errors = answers.sub(answers.mean(axis=1), axis=0)
+    expected = [np.sqrt((errors**2).stack().mean()), errors.abs().stack().mean()]
+    assert_allclose(table_["Mean of the question's answers"], expected, rtol=5e-4)
+    assert not any(note.startswith("Give the data of the fit") for note in page.notes)
+    other = hs.Uncoupled([("question 0", "x"), ("question 0", "y")], [("question 0", 1.0)], faults="report")
+    notes = page_of(model, other, answers).notes  # whose questions are others
+    assert "These are not exactly the cells that the model was fitted on; the model remembers others." in notes
+    assert "Give the data of the fit to see simple rules beside the model." in notes
+
+
+# Columns of different units.
+
+
+def in_units(n=60, seed=0):
+    """A table whose columns differ in units; nothing varies in the last, of which more is held out."""
+    X = table(n, 5, seed=seed).to_numpy() * [1, 1000, 0.01, 30, 1]
+    X[:, 4] = np.where(np.isnan(X[:, 4]), np.nan, 7.0)
+    train, test = parted(X)
+    return train, test
+
+
+UNITS = ", errors in units of each column's spread (the standard deviation over the cells seen in training)"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_errors_are_told_in_units_of_each_columns_spread():
+    train, test = in_units()
+    model = hs.WeightedNMF(2, random_state=0).fit(train)
+    page = page_of(model, train, test)
+    dense, held = train.to_dense(), test.to_dense()
+    spread = np.nanstd(dense, axis=0)
+    assert spread[4] == 0
+    at = ~np.isnan(held)
+    at[:, 4] = False
+    table_ = page.numbers(f"Values of {at.sum()} cells{UNITS}: smaller is better")
+    guesses = {
+        "WeightedNMF": model.W_ @ model.H_.T,
+        "Mean of all": np.full(dense.shape, np.nanmean(dense)),
+        "Mean of the row": np.repeat(np.nanmean(dense, axis=1)[:, None], 5, axis=1),
+        "Mean of the column": np.repeat(np.nanmean(dense, axis=0)[None], 60, axis=0),
+    }
+    for name, guess in guesses.items():
+        errors = (((guess - held) / np.where(spread > 0, spread, np.nan))[at]).tolist()
+        expected = [np.sqrt(np.mean(np.square(errors))), np.mean(np.abs(errors))]
+        assert_allclose(table_[name], expected, rtol=2e-3)
+    left_out = int((~np.isnan(held[:, 4])).sum())
+    assert left_out > 0
+    assert any(
+        note.startswith(f"{left_out} cells left out: the values of their columns did not") for note in page.notes
+    )
+    own = table_["WeightedNMF"][0]
+    headline = f"Root mean squared error on held-out cells, in units of each column's spread: {own:.4g} ("
+    assert headline in page.notes[0]
+    bare = page_of(model, None, test)
+    assert any(note.endswith("here the columns of the largest values decide.") for note in bare.notes)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_without_a_column_that_varies_errors_are_as_they_are():
+    X = np.tile([1.0, 100.0], (6, 1))
+    X[0, 0] = X[1, 1] = np.nan
+    test = np.full(X.shape, np.nan)
+    test[0, 0], test[1, 1] = 4.0, 104.0
+    page = page_of(hs.WeightedNMF(1, random_state=0).fit(X), X, test)
+    table_ = page.numbers("Values of 2 cells: smaller is better")
+    assert_allclose(table_["Mean of the column"], [np.sqrt((9 + 16) / 2), 3.5], rtol=5e-4)
+
+
+@pytest.mark.parametrize("questions_are", ["rows", "columns"])
+@pytest.mark.usefixtures("undrawn")
+def test_questions_may_differ_in_units_too(questions_are):
+    random = np.random.default_rng(0)
+    X = random.gamma(2.0, 1.0, (4, 10)) * np.array([1.0, 500.0, 0.1, 3.0])[:, None]
+    X = X if questions_are == "rows" else X.T
+    seen = hs.Uncoupled.from_coupled(X, 10, random_state=0, questions_are=questions_are)
+    with quiet():
+        model = hs.UncoupledNMF(1, method="decode", max_iter=5, random_state=0).fit(seen)
+        page = page_of(model, seen, X)
+    units = ", errors in units of each question's spread (the standard deviation over its answers)"
+    table_ = page.numbers(f"Values of 40 cells{units}: smaller is better")
+    assert_allclose(table_["Mean of the question's answers"][0], 1.0, rtol=1e-3)  # the spread itself
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_levels_are_never_of_different_units():
+    """However rarely a level above 0 was seen in some column."""
+    Y = np.zeros((40, 3))
+    Y[:, 0], Y[0, 1], Y[1::2, 2] = 5.0, 1.0, 3.0
+    Y[3, 0] = Y[5, 1] = Y[7, 2] = np.nan
+    test = np.where(np.isnan(Y), 1.0, np.nan)
+    page = page_of(hs.OrdinalMF(1, random_state=0).fit(Y), Y, test)
+    assert "Values of 3 cells: smaller is better" in page.tables
+
+
+# Words, names, numbers, titles.
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_words_are_counted_in_one_way():
+    X = words()
+    rows, columns = np.nonzero(X.isna().to_numpy())
+    held = pd.DataFrame({"row": rows, "column": X.columns[columns], "value": "good"})
+    model, _ = fitted("OrdinalMF of words")
+    with quiet():
+        page = page_of(model, X, held)
+    assert "Values" not in page.facts
+    caption = f"Values of {len(held)} cells, levels counted 0, 1, ... from bad: smaller is better"
+    guess = model.predict(held["row"], held["column"])
+    assert_allclose(page.numbers(caption)["OrdinalMF"][1], np.mean(np.abs(guess - 2)), rtol=5e-4)
+    assert "Predicted values are means of levels counted 0, 1, ... from bad." in page.notes
+    zeros, _ = fitted("OrdNMF of words")
+    with quiet():
+        notes = page_of(zeros, X, held).notes
+    assert any("if its value is 1 or more (levels counted 1, 2, ... from bad)." in note for note in notes)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_ids_that_are_floats_keep_their_digits():
+    ids = np.arange(1234567.0, 1234575.0)
+    frame = table(8, 9, seed=4).set_axis([f"item {place}" for place in range(9)], axis=1).set_axis(ids)
+    page = page_of(hs.WeightedNMF(1, random_state=0).fit(frame), frame)
+    listed = [row[0] for row in page.tables["Strongest rows of component 0"][1:]]
+    assert sorted(listed) == [f"{name:.0f}" for name in ids]
+
+
+def test_facts_and_bars_of_large_values_can_be_told_apart():
+    X = np.linspace(1_000_000, 1_000_030, 64).reshape(8, 8)
+    page = page_of(hs.WeightedNMF(1, random_state=0).fit(X), X)
+    assert page.facts["Values"] == "1,000,000 to 1,000,030, 1,000,015 in the mean"
+    bars = [row[0] for row in page.tables["Numbers of cells by value"][1:]]
+    assert len(set(bars)) == 30
+    assert bars[0] == "1000000 to 1000001"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5546.0, "5,546"), (5546.4, "5,546"), (10607.2, "10,607"), (3.0, "3"), (0.25, "0.25"), (-1234.0, "-1,234"),
+        (999.4, "999.4"), (1e12, "1e+12"), (float("nan"), "nan"), (float("-inf"), "-inf"), (None, "none"), ("x", "x"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_alike(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_one_row_is_a_row_and_an_empty_title_is_none():
+    model = hs.RankOneNMF().fit([[2.0]])
+    for title in (None, "", "  "):
+        assert hs.make_report(model, title=title).title == "RankOneNMF of 1 row and 1 column"
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_who_has_seen_all_is_recommended_nothing():
+    Y = np.ones((6, 4))
+    Y[0, 0] = Y[1, 1] = 0.0
+    with quiet():
+        page = page_of(hs.PoissonFactorization(1, random_state=0).fit(Y), Y)
+        full = page_of(hs.PoissonFactorization(1, random_state=0).fit(np.ones((6, 4))))
+    shown = [caption for caption in page.tables if caption.startswith("Recommended")]
+    assert shown == ["Recommended to row 0", "Recommended to row 1"]
+    assert all(len(page.tables[caption]) == 2 for caption in shown)
+    assert "Examples of recommendations" not in [title for _, title in full.headings]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_the_report_of_a_search_is_that_of_its_best_model():
+    X = table(20, 9)
+    search = hs.RankSearch(hs.WeightedNMF(random_state=0), [1, 2], n_folds=2, random_state=0, n_jobs=1)
+    with quiet():
+        search.fit(X)
+        assert hs.make_report(search, X).html == hs.make_report(search.best_estimator_, X).html
+        search.set_params(refit=False).fit(X)
+    with pytest.raises(ParameterError, match=r"Found a RankSearch without any\. Fit it with refit=True\."):
+        hs.make_report(search, X)

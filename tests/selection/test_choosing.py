@@ -1,5 +1,7 @@
 """Which rank is taken, by scores that are given."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -53,7 +55,7 @@ def test_results_are_a_dict_that_prints_as_a_table():
     results = Results(1, **columns, scores=np.zeros((2, 3)), seconds=np.array([1.0, 2.5]))
     assert isinstance(results, dict)
     header, first, second = repr(results).splitlines()
-    assert header.split() == ["n_components", "mean", "score", "std.", "error", "seconds"]
+    assert re.split(r"  +", header) == ["n_components", "mean score", "std. error of distance to best", "seconds"]
     assert first.split() == ["5", "0.25", "0.12", "1.00"]
     assert second.split() == ["10", "0.5", "0", "2.50", "*"]
     further = Results(0, **dict(results), parameters=[{"l2": 0.1}, {"l2": 1.0}])

@@ -33,7 +33,7 @@ def test_plays_and_films_each_with_the_paper_s_models(result):
 def test_the_truth_is_that_of_the_training_cells(result):
     plays, films = result.tables
     for table, of, edges in ((plays, sets.TASTE_PROFILE, sets.EDGES), (films, sets.MOVIELENS_20M, range(1, 11))):
-        train, _ = split_cells(of.load(2, quick=True), 0.2, random_state=2)
+        train, _ = split_cells(of.part().load(2), 0.2, random_state=2)
         counts, _ = np.histogram(train.values, [*edges, np.inf])
         assert table.column("cells truth") == [*counts, train.nnz]
 
@@ -87,4 +87,12 @@ def test_what_is_absent_is_told_and_the_rest_done(tmp_path, monkeypatch):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     result = STUDY.run(quick=True)
     assert [table.name for table in result.tables] == ["films"]
-    assert "need the file lastfm-hetrec2011/user_artists.dat" in result.summary
+    assert result.summary.endswith(" Left out, for want of data: plays.")
+    assert "need the file lastfm-hetrec2011/user_artists.dat" in result.tables[0].footnotes[-1]
+
+
+def test_a_quick_run_says_that_it_is_of_a_part(result):
+    plays, films = result.tables
+    assert (plays.title, films.title) == ("Taste Profile (Echo Nest) (a part)", "MovieLens 20M (a part)")
+    assert all("of this a part, 250 rows and 200 columns" in table.footnotes[1] for table in result.tables)
+    assert "MovieLens 20M (a part): " in result.summary

@@ -78,6 +78,15 @@ def test_the_lines_of_a_recovery_are_the_numbers_of_its_table(recovered):
         np.testing.assert_allclose(line.get_ydata(), table.column(f"{line.get_label()} mean")[:-1])
 
 
+def test_the_bands_of_a_recovery_are_the_deviations_of_its_table(recovered):
+    axes, (table,) = axes_of(recovered.pictures[0]), recovered.tables
+    for line, band in zip(axes.lines, axes.collections, strict=True):
+        mean, width = (np.array(table.column(f"{line.get_label()} {part}")[:-1]) for part in ("mean", "S.D."))
+        drawn = band.get_paths()[0].vertices
+        for x, top in zip(line.get_xdata(), mean + width, strict=True):
+            assert drawn[drawn[:, 0] == x, 1].max() == pytest.approx(top, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", ["figure4.1", "figure4.3"])
 def test_two_levels_are_met_exactly(name):
     """Band and triangle, where exact factors are known to exist (section 2.2.1)."""
@@ -119,6 +128,8 @@ def test_smallnetflix_is_taken_where_it_is(smallnetflix, name, words):
     for container, method in zip(axes.containers, (LINEAR, SIGMOID, ROUND), strict=True):
         assert container.get_label() == method
         np.testing.assert_allclose(container.lines[0].get_ydata(), table.column(f"{method} mean"))
+        ends = np.array([segment[:, 1] for segment in container.lines[2][0].get_segments()])
+        np.testing.assert_allclose(np.ptp(ends, axis=1) / 2, table.column(f"{method} S.D."), atol=1e-12)
 
 
 @needs_data_of("grr/figure4.4", "movielens-1m")
@@ -135,7 +146,8 @@ def test_without_it_movielens_1m_stands_in_and_the_table_says_so():
 @needs_data_of("grr/figure4.6")
 def test_accuracy_is_a_share():
     (table,) = study("grr/figure4.6").run(quick=True).tables
-    assert "MovieLens 100K" in table.title
+    assert table.title.startswith("MovieLens 100K (a part): ")
+    assert "its own split u1; of the training cells a part, 120 users and 100 films" in table.footnotes[0]
     assert all(0.2 < value < 0.7 for method in (LINEAR, SIGMOID, ROUND) for value in table.column(f"{method} mean"))
 
 

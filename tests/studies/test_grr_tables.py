@@ -8,7 +8,7 @@ import pytest
 from halfseen.data import observe
 from halfseen.data.datasets import load_split
 from halfseen.studies import study
-from halfseen.studies.grr import completion
+from halfseen.studies.grr import completion, table4_4
 from halfseen.studies.grr.matrices import BAND, RANDOM, UPPER_TRIANGLE, band_width
 from halfseen.studies.grr.printed import (
     LINEAR,
@@ -166,6 +166,13 @@ def test_the_summary_counts_columns(made):
     assert "of 2 columns" in result.summary
 
 
+def test_a_quick_run_says_what_it_chose_from(made):
+    _, result = made
+    ours = result.tables[0].footnotes[2]
+    assert "and l2 out of 0.1 (Round" in ours
+    assert "then one start." in ours
+
+
 def test_seeds_and_words_told():
     told = []
     study("grr/table4.1").run(quick=True, seed=5, tell=told.append)
@@ -178,13 +185,42 @@ def test_table_4_4():
     (table,) = result.tables
     rows = dict(zip(table.column("model"), table.rows, strict=True))
     assert set(TABLE4_4) <= set(rows)
-    ours = [name for name in rows if rows[name][3] is not None]
+    ours = [name for name in rows if rows[name][4] is not None]
     assert ours == [ROUND, f"{ROUND}, biases", LINEAR, f"{LINEAR}, biases", SIGMOID, f"{SIGMOID}, biases", "OrdinalMF"]
-    assert all(rows[name][2] == printed.rmse for name, printed in TABLE4_4.items())
-    scores = dict(zip(table.column("model"), table.column("RPS u1"), strict=True))
+    assert all((rows[name][1], rows[name][3]) == printed for name, printed in TABLE4_4.items())
+    scores = dict(zip(table.column("model"), table.column("RPS a part"), strict=True))
     assert scores["OrdinalMF"] < scores[ROUND]  # honest probabilities score better than all on one level
     truth = load_split("u1")[1].values
-    assert all(rows[name][3] < 1.1 * truth.std() for name in ours)  # about as good as a constant, at the very least
+    assert all(rows[name][4] < 1.1 * truth.std() for name in ours)  # about as good as a constant, at the very least
+
+
+@needs_data_of("grr/table4.4")
+def test_a_quick_table_4_4_does_not_pass_for_the_published_splits(monkeypatch):
+    """It has one split of a part, drawn at random, and other numbers of components than the thesis."""
+    monkeypatch.setattr(table4_4, "load_split", lambda name: pytest.fail("a published split is read after all"))
+    result = study("grr/table4.4").run(quick=True)
+    (table,) = result.tables
+    names = [column.full_name for column in table.columns]
+    assert not [name for name in names if "u1" in name or "u5" in name]
+    assert set(table.column("k ours")) == {None, "2"}
+    assert dict(zip(table.column("model"), table.column("k paper"), strict=True))[SIGMOID] == "10"
+    assert "120 users and 100 films" in table.footnotes[0]
+    assert result.summary.startswith("RMSE on a part of MovieLens 100K: ")
+    assert "split" not in result.summary
+
+
+def test_a_whole_table_4_4_names_its_splits():
+    """Scores of five splits by two starts, invented: columns of u1 hold the first, the others the mean of all."""
+    scores = np.arange(30.0).reshape(5, 2, 3)
+    found = {ROUND: table4_4.Measured([{"l2": 3.0}] * 5, scores)}
+    table = table4_4._table(found, quick=False)
+    row = dict(zip([column.full_name for column in table.columns], table.rows[-1], strict=True))
+    assert (row["k paper"], row["k ours"], row["u1 RMSE paper"]) == ("10", "10", "1.007")
+    assert [row["u1 RMSE ours"], row["within 0.5 u1"], row["RPS u1"]] == [1.5, 2.5, 3.5]
+    assert row["u1 RMSE S.D."] == pytest.approx(np.std([0, 3], ddof=1))
+    assert [row[f"u1 to u5 {what} mean"] for what in ("RMSE", "within 0.5", "RPS")] == [13.5, 14.5, 15.5]
+    assert row["setting for u1"] == "l2 3"
+    assert "all splits 13.5" in table4_4._summary(found, quick=False)
 
 
 @pytest.mark.parametrize("loss", ["multi-sigmoid", "round", "linear"])

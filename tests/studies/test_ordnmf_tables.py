@@ -77,10 +77,10 @@ def test_classes_are_the_paper_s():
 
 def test_stars_are_doubled_and_the_paper_s_preparation_is_done(folder):
     raw = load_ratings("movielens-20m")
-    ours = sets.MOVIELENS_20M.load(seed=4, quick=False)
+    ours = sets.MOVIELENS_20M.load(seed=4)
     assert set(np.unique(ours.values)) <= set(range(1, 11))
     assert ours.nnz == as_in_ordnmf(raw, random_state=4).nnz
-    assert sets.TASTE_PROFILE.load(seed=4, quick=False).values.max() > 500
+    assert sets.TASTE_PROFILE.load(seed=4).values.max() > 500
 
 
 def test_the_paper_s_set_if_it_is_there_else_the_others():
@@ -153,7 +153,7 @@ def test_the_log_likelihood_is_that_of_levels_in_table_3_alone(folder):
     table = study("ordnmf/table3").run(quick=True).tables[0]
     ours = dict(zip(table.column("model"), table.column("log-likelihood ours"), strict=True))
     assert {model for model, value in ours.items() if value is not None} == {"OrdNMF", "dcPF"}
-    cells = round(0.2 * sets.TASTE_PROFILE.load(0, quick=True).nnz)
+    cells = round(0.2 * sets.TASTE_PROFILE.part().load(0).nnz)
     for model in ("OrdNMF", "dcPF"):  # a guess among ten classes would have log 10 a cell; sure knowledge 0
         assert -2 * cells * np.log(10) < ours[model] < 0
     assert table.column("log-likelihood paper")[:2] == ["-2.8e5", "-3.0e5"]
@@ -168,7 +168,7 @@ def test_the_same_seed_gives_the_same_numbers(made):
 def test_it_tells_what_it_does(folder):
     told = []
     study("ordnmf/table3").run(quick=True, tell=told.append)
-    assert told[0] == "Taste Profile (Echo Nest): OrdNMF Q, choosing: K 5"
+    assert told[0] == "Taste Profile (Echo Nest) (a part): OrdNMF Q, choosing: K 5"
     assert any("start 2" in one for one in told)
 
 
@@ -178,6 +178,20 @@ def test_one_set_alone(folder):
 
 
 # What is said of them.
+
+
+def test_a_quick_run_says_of_what_it_is(made):
+    """The numbers of a part are not told as those of the whole set, nor a part of the grid as all of it."""
+    chosen, result = made
+    (table,) = result.tables
+    of = chosen.set_of_the_paper
+    assert f"{of.title} (a part), " in table.title
+    assert f"{of.title} (a part): ranked best by " in result.summary
+    _, data, _, choices = table.footnotes[:4]
+    assert f"{of.words}; of this a part, 250 rows and 200 columns" in data
+    assert data.endswith(f"The paper's numbers are of {of.title}.")
+    assert "K of the paper's models is one of 5, 10." in choices
+    assert choices.endswith("one setting in 6 of what is there.")
 
 
 def printed(*ndcg):

@@ -241,3 +241,9 @@ def test_the_footnotes_on_other_data_hold(whole):
 def test_an_exact_solution_that_were_worse_would_be_said():
     summary = table1._summary({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
     assert "above 1.0000 in 1 of 2 tables (largest 1.0002)" in summary
+
+
+@pytest.mark.parametrize(("quick", "told"), [(True, "of one run each"), (False, "medians")])
+def test_run_times_are_called_what_they_are(quick, told):
+    table = table1._table(("auto_mpg",), {"auto_mpg": SAME}, REASONS, quick)
+    assert table.footnotes[-1].startswith(f"Relative run time: {told}, divided by that of KL-WNMF")

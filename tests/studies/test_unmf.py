@@ -12,7 +12,7 @@ from halfseen.studies.unmf import baselines
 from halfseen.studies.unmf.baselines import BASELINES, KS, RANDOM, ROW_MEAN, best_k, coupled_nmf, row_means
 from halfseen.studies.unmf.calibration import calibrated
 from halfseen.studies.unmf.coupled_bayes import coupled_bayes, known_chain
-from halfseen.studies.unmf.goals import EARLIER, LARGEST, goals, goals_table
+from halfseen.studies.unmf.goals import EARLIER, LARGEST, goals_table, judgements
 from halfseen.studies.unmf.measuring import NAMES, Measured
 from halfseen.studies.unmf.methods import GIBBS, HALF, METHODS, WHOLE, ZERO
 from halfseen.studies.unmf.protocol import FULL, GRID, QUICK, Fold, folds
@@ -47,14 +47,14 @@ def test_the_settings_are_those_of_section_5():
 
 def test_the_synthetic_matrix_is_drawn_anew_for_every_number():
     for draw in (0, 3):
-        np.testing.assert_array_equal(SYNTHETIC.load(draw, quick=False).to_dense(), unmf_synthetic(draw))
+        np.testing.assert_array_equal(SYNTHETIC.load(draw).to_dense(), unmf_synthetic(draw))
 
 
 @needs_data_of("unmf/figure1")
 def test_the_real_matrices_go_by_positions():
     shapes = {MOVIELENS: (943, 18), SUSHI: (5000, 12)}  # the paper has 11 groups of sushi, the file 12
     for of, shape in shapes.items():
-        X = of.load(0, quick=False)
+        X = of.load(0)
         assert X.shape == shape
         assert X.row_labels is None is X.column_labels
         assert of.guesses[0] <= X.values.min() < X.values.max() <= of.guesses[1]
@@ -283,11 +283,11 @@ def invented(of, **means):
     errors = {name: np.full((2, 12), 1.0) for name in NAMES}
     for name, mean in means.items():
         errors[name] = np.array([[0.9], [1.1]]) * np.broadcast_to(mean, 12)
-    return Measured(of, GRID, (2, 2), errors, {})
+    return Measured(of, FULL, (2, 2), errors, {})
 
 
 def verdicts(found):
-    return {(goal.method, goal.comparisons): goal.reached for goal in goals(found)}
+    return {(one.method, one.comparisons): one.reached for one in judgements(found)}
 
 
 def test_means_and_spreads_are_over_runs():
@@ -309,11 +309,11 @@ def test_a_largest_error_is_reached_up_to_itself():
 def test_the_worst_place_against_the_row_mean_decides():
     errors = np.full(12, 0.5)
     errors[4] = 1.03
-    (worst,) = [one for one in goals(invented(SYNTHETIC, **{GIBBS.name: errors})) if "row mean" in one.wanted]
+    (worst,) = [one for one in judgements(invented(SYNTHETIC, **{GIBBS.name: errors})) if "row mean" in one.wanted]
     assert (worst.comparisons, worst.reached) == (GRID[4], False)
     assert worst.ours == pytest.approx(1.03)
     errors[4] = 1.01
-    (worst,) = [one for one in goals(invented(SYNTHETIC, **{GIBBS.name: errors})) if "row mean" in one.wanted]
+    (worst,) = [one for one in judgements(invented(SYNTHETIC, **{GIBBS.name: errors})) if "row mean" in one.wanted]
     assert (worst.comparisons, worst.reached) == (GRID[4], True)
 
 

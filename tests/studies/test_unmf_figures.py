@@ -98,9 +98,10 @@ def test_calibrations_are_shares(without_data):
 def test_what_is_absent_is_said_with_where_to_get_it(without_data):
     result, told = without_data
     assert [table.name for table in result.tables] == ["a", "said", "calibration"]
-    for place in (result.summary, " ".join(table_of(result, "said").footnotes)):
-        assert "MovieLens 100K" in place
-        assert "https://www.kamishima.net/sushi/" in place
+    assert result.summary.endswith(" Left out, for want of data: MovieLens genres, SUSHI groups.")
+    notes = " ".join(table_of(result, "said").footnotes)
+    assert "MovieLens 100K" in notes
+    assert "https://www.kamishima.net/sushi/" in notes
     assert told == [
         f"SYNTH, draw 0, fold {fold}: {what}"
         for fold in (1, 2)
@@ -113,9 +114,21 @@ def test_with_all_data_there_are_three_panels():
     result = study("unmf/figure1").run(quick=True)
     assert [table.name for table in result.tables] == ["a", "b", "c", "said", "calibration"]
     _, panels = panels_of(result.pictures[0])
-    assert [axes.get_title() for axes in panels] == ["(a) SYNTH", "(b) MovieLens genres", "(c) SUSHI groups"]
+    assert [axes.get_title() for axes in panels] == [
+        "(a) SYNTH", "(b) MovieLens genres (a part)", "(c) SUSHI groups (a part)",
+    ]  # fmt: skip
+    assert "MovieLens genres (a part), 28 comparisons a row" in result.summary
+    assert table_of(result, "b").title.startswith("(b) MovieLens genres (a part), 60 x 18")
     errors = {row[0]: row[-2] for row in table_of(result, "c").rows}
     assert errors[GIBBS.name] < errors[HALF.name] < errors[ZERO.name]
+
+
+def test_the_footnotes_say_what_a_quick_run_does(without_data):
+    """Folds, draws and iterations are those of the run, not those of a whole one."""
+    first, second, _ = table_of(without_data[0], "a").footnotes
+    assert first.startswith("Mean and standard deviation of 2 folds, those of one draw of the matrix; ")
+    assert "iterations, 30 here, 250 in a whole run;" in second
+    assert second.endswith("Samplers draw 30 sweeps, the first 10 of which do not count.")
 
 
 # Its pictures.
@@ -194,7 +207,7 @@ def test_heat_maps_are_the_true_matrix_and_the_estimates(figure2):
 
 def test_dots_mark_the_cells_nobody_was_asked(figure2):
     _, axes = panels_of(figure2.pictures[0])
-    fold = folds(SYNTHETIC.load(0, quick=False), 0)[0]
+    fold = folds(SYNTHETIC.load(0), 0)[0]
     for one in axes[1:3]:
         (dots,) = one.lines
         assert sorted(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == sorted(zip(*fold.places, strict=True))

@@ -1,21 +1,25 @@
 """What the commands tell after their work."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from halfseen.cli.app import in_options
 from halfseen.cli.streams import DASH, OUTPUT, is_taken, said
 from halfseen.data import Observed
 
 
 def of_data(path: str, observed: Observed) -> str:
+    """How much was read, and which columns were taken for what."""
     n, m = observed.shape
-    share = observed.nnz / (n * m)
-    low, high = observed.values.min(), observed.values.max()
+    share = observed.nnz / max(n * m, 1)
     cells = f"{observed.nnz:,} cells seen ({share:.3g} of all)"
-    return f"Read {said(path)}: {n:,} x {m:,}, {cells}, values {low:g} to {high:g}."
+    values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
+    columns = "" if observed.account is None else f" {in_options(str(observed.account))}"
+    return f"Read {said(path)}: {n:,} x {m:,}, {cells}{values}.{columns}"
 
 
 def of_model(model: Any) -> str:
@@ -71,6 +75,19 @@ def check_output(path: str) -> None:
         what = "a folder" if os.path.isdir(path) else "a device or a pipe"
         raise DataError(f"An output must be a file. Found {what} at {path!r}. Name a file.")
     check_folder(path)
+
+
+def check_apart(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
+    """Refuse, before any work is done, outputs that would replace each other, or what they are made from."""
+    from halfseen.errors import DataError
+
+    written = [path for path in outputs if path is not None]
+    places = [os.path.realpath(path) for path in (*written, *inputs) if path is not None]
+    for number, path in enumerate(written):
+        if places[number] in places[number + 1 :]:
+            raise DataError(
+                f"What is read and what is written must be different files. Found {path!r} twice. Name another."
+            )
 
 
 def check_table(path: str) -> None:

@@ -1,7 +1,6 @@
 """The program `halfseen`: its commands, and how it says that something is wrong."""
 
 import errno
-import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,23 +12,27 @@ import click
 
 from halfseen import __version__
 from halfseen.checks import did_you_mean
+from halfseen.cli.advice import in_options
 from halfseen.errors import HalfseenError
 
-#: Commands in the order of the help, each imported only when it is run.
-COMMANDS = (
-    "fit",
-    "predict",
-    "recommend",
-    "evaluate",
-    "impute",
-    "uncouple",
-    "report",
-    "reproduce",
-    "datasets",
-    "doctor",
-    "demo",
-    "completion",
-)
+#: What the help says of each command, in its order.
+SUMMARIES = {
+    "fit": "Fit a model to ratings, counts, levels or a table with holes.",
+    "predict": "Predict values of cells by a model.",
+    "recommend": "Show what a model recommends to somebody, known or new.",
+    "evaluate": "See how well a model ranks and predicts cells held out.",
+    "impute": "Fill the holes of a table.",
+    "uncouple": "Find out who answered what, from lists without names.",
+    "split": "Part a file in two, to learn from and to test by.",
+    "report": "Make a page about a model, to look at in a browser.",
+    "reproduce": "Make the tables and figures of the papers anew.",
+    "datasets": "List the data that are known by name, and fetch them.",
+    "doctor": "See whether this installation is whole and computes right.",
+    "demo": "Try it all on data that are built in, and make a report.",
+    "completion": "Print what a shell needs to complete words by the tab key.",
+}
+#: Each is imported only when it is run.
+COMMANDS = tuple(SUMMARIES)
 
 
 class Command(click.Command):
@@ -63,15 +66,31 @@ class Misuse(click.UsageError):
         click.echo(f"halfseen: {sentence}{end} Try '{command} --help'.", err=True)
 
 
+#: How systems say that something has become too large for a disk.
+_FULL = (errno.ENOSPC, errno.EFBIG)
+_LESS = "Ask for fewer components, -k, or give fewer rows and columns."
+
+
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Turn click's complaints, of several lines, into ours; the help for who types nothing stays as it is."""
+    """End with one line and exit code 2 for what is wrong; the help for who types nothing stays as it is."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
         raise Misuse(error.format_message(), error.ctx) from None
+    except HalfseenError as error:
+        _end(f"halfseen: {in_options(' '.join(str(error).split()))}", 2)
+    except MemoryError as error:
+        asked = str(error).partition(" for an array")[0]
+        _end(f"halfseen: The work must find room in memory. Found too little{asked and f': {asked}'}. {_LESS}", 2)
+    except KeyboardInterrupt:
+        _end("Interrupted; nothing was saved.", 130)
+    except OSError as error:
+        if error.errno not in _FULL:  # files are looked after where they are written: this is the output
+            raise
+        _end(f"halfseen: The output must find room. Found none: {error.strerror}. Send it elsewhere.", 2)
 
 
 class Program(click.Group):
@@ -88,6 +107,7 @@ class Program(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command = import_module(f"halfseen.cli.{name}").command
+        command.short_help = SUMMARIES[name]
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -100,44 +120,7 @@ class Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings(), _in_one_line():
             warnings.showwarning = _note
-            try:
-                return super().invoke(ctx)
-            except HalfseenError as error:
-                _end(f"halfseen: {in_options(' '.join(str(error).split()))}", 2)
-            except KeyboardInterrupt:
-                _end("Interrupted; nothing was saved.", 130)
-            except OSError as error:
-                if error.errno != errno.ENOSPC:  # files are looked after where they are written: this is the output
-                    raise
-                _end(f"halfseen: The output must find room. Found none: {error.strerror}. Send it elsewhere.", 2)
-
-
-#: What the library advises in Python, and how this program says it.
-_ADVICE = {
-    r'observe\(X, duplicates="(\w+)"\), or (.*)\.$': r"--duplicates \1, or \2.",
-    r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"], ['"]([^'"]*)['"]\)""": r"--columns \1,\2,\3",
-    r"""columns=\(['"]([^'"]*)['"], ['"]([^'"]*)['"]\)""": r"--columns \1,\2",
-    r'layout="(\w+)"': r"--layout \1",
-    r'unseen="(\w+)"': r"--unseen \1",
-    r"Set early_stopping=False, or raise validation_fraction": "Leave out --early-stopping",
-    r", or pass an array, a sparse matrix or a frame": "",
-    r"set them to NaN if they are unknown": "leave them empty if they are unknown, or --skip the column when imputing",
-    r"""(question|respondent|value|higher|lower)=(?:'([^']*)'|"([^"]*)"|(\.\.\.))""": r"--\1 \2\3\4",
-    r'faults="(\w+)"': r"--faults \1",
-    r"""balance=["'](\w+)["']""": r"--balance \1",
-    r"\bn_(burn|sweeps)=": r"--\1 ",
-    r"\bn_(burn|sweeps)\b": r"--\1",
-    r", see diagnostics_\)": ")",
-    r'halfseen\.datasets\.fetch\("([\w-]+)"\)': r"halfseen datasets \1 --fetch",
-    r"pass its history \(a dict from columns to values\)": "pass its history, --history FILE",
-}
-
-
-def in_options(sentence: str) -> str:
-    """The library's sentence, its advice in terms of this program."""
-    for python, option in _ADVICE.items():
-        sentence = re.sub(python, option, sentence, flags=re.IGNORECASE)
-    return sentence
+            return super().invoke(ctx)
 
 
 def _end(sentence: str, code: int) -> NoReturn:
@@ -146,8 +129,12 @@ def _end(sentence: str, code: int) -> NoReturn:
 
 
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line, without the place in the code where it arose."""
-    click.echo(f"note: {in_options(str(message))}", err=True)
+    """A warning as one line, without the place in the code where it arose.
+
+    What is not for users, such as NumPy's of a number too large, is left out: the account says what came of it.
+    """
+    if isinstance(message, UserWarning):
+        click.echo(f"note: {in_options(str(message))}", err=True)
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
@@ -156,8 +143,8 @@ def main() -> None:
     """Factorize matrices one only half sees: fill tables, recommend from ratings.
 
     \b
-    halfseen fit ratings.csv --method poisson -k 50 -o model.hs
+    halfseen fit ratings.csv --method poisson -o model.hs
     halfseen recommend model.hs --user bob -n 10
     halfseen impute table.csv -k 5 -o filled.csv
-    halfseen uncouple --asked a.csv --answers b.csv --comparisons c.csv -o filled.csv
+    halfseen uncouple --asked a.csv --answers b.csv -o c.csv
     """

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -29,8 +29,44 @@ class Components(click.ParamType):
             self.fail(f"{value!r} is neither a whole number nor auto, nor a list such as auto:5,10,20.", param, ctx)
 
 
-def choose(model: Any, observed: Observed, ranks: list[int], n_jobs: int | None, quiet: bool) -> Iterator[str]:
-    """Set the model's n_components to the best of `ranks`, and tell of all."""
+class Choice(NamedTuple):
+    """A search that has chosen, and how long it took."""
+
+    search: Any
+    seconds: float
+
+    def told(self) -> Iterator[str]:
+        """All that was tried, in words."""
+        search = self.search
+        ranks, means = search.results_["n_components"], search.results_["mean"]
+        tried = accounts.count(ranks.size, "number")
+        yield f"Tried {tried} of components on {search.n_folds} folds by {search.metric_}:"
+        yield str(search.results_)
+        yield (
+            f"Chose {accounts.count(search.best_n_components_, 'component')}, the fewest within one standard error of "
+            f"the best, in {self.seconds:.2f} s."
+        )
+        if ranks.size > 1 and means.argmax() == ranks.size - 1:
+            larger = ",".join(str(factor * ranks[-1]) for factor in (1, 2, 4))
+            yield f"The most components did best, so more may do better: try -k auto:{larger}."
+
+    def facts(self) -> dict[str, Any]:
+        """The same for programs."""
+        found = self.search.results_
+        columns = [found[name].tolist() for name in ("n_components", "mean", "standard_error", "seconds")]
+        names = ("n_components", "mean_score", "standard_error_of_distance", "seconds")
+        tried = [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
+        return {
+            "metric": self.search.metric_,
+            "folds": self.search.n_folds,
+            "tried": tried,
+            "chosen": self.search.best_n_components_,
+            "seconds": self.seconds,
+        }
+
+
+def choose(model: Any, observed: Observed, ranks: list[int], n_jobs: int | None, quiet: bool) -> Choice:
+    """Set the model's n_components to the best of `ranks`."""
     import halfseen
 
     search = halfseen.RankSearch(
@@ -43,17 +79,4 @@ def choose(model: Any, observed: Observed, ranks: list[int], n_jobs: int | None,
         click.echo("Interrupted while choosing the number of components; nothing was saved.", err=True)
         sys.exit(130)
     model.set_params(**search.best_params_)
-    return _told(search, perf_counter() - started)
-
-
-def _told(search: Any, seconds: float) -> Iterator[str]:
-    ranks, means = search.results_["n_components"], search.results_["mean"]
-    yield f"Tried {accounts.count(ranks.size, 'number')} of components on {search.n_folds} folds by {search.metric_}:"
-    yield str(search.results_)
-    yield (
-        f"Chose {accounts.count(search.best_n_components_, 'component')}, the fewest within one standard error of the "
-        f"best, in {seconds:.2f} s."
-    )
-    if ranks.size > 1 and means.argmax() == ranks.size - 1:
-        larger = ",".join(str(factor * ranks[-1]) for factor in (1, 2, 4))
-        yield f"The most components did best, so more may do better: try -k auto:{larger}."
+    return Choice(search, perf_counter() - started)

@@ -11,6 +11,7 @@ import click
 
 from halfseen.cli import accounts
 from halfseen.cli.app import Command
+from halfseen.cli.data_list import closing, listed, told, width_of_terminal
 from halfseen.cli.jsonout import JSON, tell_json
 from halfseen.errors import DataError
 
@@ -62,8 +63,7 @@ def command(name: str | None, where: bool, fetched: bool, as_json: bool, quiet: 
     elif as_json:
         tell_json(_told(entry))
     else:
-        for what, said in _told(entry).items():
-            click.echo(f"{what + ':':<10} {said}")
+        click.echo("\n".join(told(_told(entry), width_of_terminal())))
 
 
 def _entry(name: str, entries: list[Entry]) -> Entry:
@@ -83,17 +83,11 @@ def _show_all(entries: list[Entry]) -> None:
     """A table: what is long is left to the account of one set."""
     from halfseen.data.datasets import data_folder
 
-    heads = ("name", "kind", "what it is", "size", "terms", "state")
-    lines = [heads, *((*entry[:4], _short(entry.terms), entry.state) for entry in entries)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
-    click.echo(f"\nPublic data are kept in {data_folder()}. Fetch one: halfseen datasets NAME --fetch.")
-
-
-def _short(terms: str, width: int = 28) -> str:
-    return terms if len(terms) <= width else f"{terms[: width - 4].rsplit(' ', 1)[0].rstrip(';,')} ..."
+    width = width_of_terminal()
+    click.echo("\n".join(listed(entries, width)))
+    click.echo()
+    kept = f"Public data are kept in {data_folder()}."
+    click.echo(closing(f"{kept} All of one: halfseen datasets NAME. Fetch one: halfseen datasets NAME --fetch.", width))
 
 
 def _told(entry: Entry) -> dict[str, str]:
@@ -120,6 +114,7 @@ def _paths(entry: Entry) -> list[str]:
 
 def _fetch(entry: Entry, as_json: bool, quiet: bool) -> None:
     from halfseen.data.datasets import fetch, source
+    from halfseen.data.listing import THERE, UNCHECKED
 
     if entry.kind != "public":
         raise DataError(
@@ -127,7 +122,7 @@ def _fetch(entry: Entry, as_json: bool, quiet: bool) -> None:
         )
     with _bar(entry.name, quiet) as tell:
         paths = [str(path) for path in fetch(entry.name, tell=tell)]
-    is_new = entry.state != "there"
+    is_new = entry.state not in (THERE, UNCHECKED)
     if is_new:
         of = source(entry.name)
         accounts.tell(f"Terms of {of.title}: {of.terms}.", f"Please cite: {of.citation}.", quiet=quiet, err=True)

@@ -2,15 +2,19 @@
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 import numpy as np
 
 from halfseen.cli import accounts, options
+from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
 from halfseen.cli.jsonout import JSON, tell_json
+from halfseen.cli.relevance import thresholds
 from halfseen.cli.streams import In
+from halfseen.cli.value_scores import counted_levels, value_scores
 from halfseen.errors import DataError, DataWarning
 
 
@@ -26,15 +30,16 @@ from halfseen.errors import DataError, DataWarning
 @click.option("-k", "length", type=int, default=100, show_default=True, help="The length of the lists.")
 @click.option(
     "--relevant",
-    type=float,
     multiple=True,
-    help="Cells from this value on are relevant; may be given several times. By default 1.",
+    metavar="VALUE",
+    help="Cells from this value or level on are relevant; may be given several times. By default 1; of levels that are "
+    "words the lowest, or the next where unseen cells are missing.",
 )
 @options.READING
 @click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default.")
 @JSON
 def command(
-    model: str, test: str, train: str | None, length: int, relevant: tuple[float, ...], layout: str, columns: Any,
+    model: str, test: str, train: str | None, length: int, relevant: tuple[str, ...], layout: str, columns: Any,
     header: bool | None, duplicates: str, n_jobs: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and see where the relevant ones stand.
@@ -46,6 +51,7 @@ def command(
     \b
     halfseen evaluate model.hs --test held_out.csv
     halfseen evaluate model.hs --test held_out.csv -k 10 --relevant 4 --relevant 5
+    halfseen evaluate model.hs --test held_out.csv --relevant good
     halfseen evaluate model.hs --test held_out.csv --json
     """
     import halfseen
@@ -54,28 +60,41 @@ def command(
     accounts.check_ranks(fitted, model)
     reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
     reading |= {"unseen": fitted.unseen, "levels": fitted._fitted_names()}
-    held = halfseen.observe(test, **reading)
-    known = None if train is None else halfseen.observe(train, **reading)
-    wanted = list(relevant) or [1.0]
-    scores = halfseen.metrics.ranking_scores(fitted, known, held, k=length, relevant=wanted, n_jobs=n_jobs)
-    ranking = [_of_ranking(scores, place, threshold) for place, threshold in enumerate(wanted)]
+    wanted = thresholds(fitted, relevant)
+    with _notes_if_all_goes_well():
+        held = halfseen.observe(test, **reading)
+        known = None if train is None else halfseen.observe(train, **reading)
+        scores = halfseen.metrics.ranking_scores(
+            fitted, known, held, k=length, relevant=[one.value for one in wanted], n_jobs=n_jobs
+        )
+    ranking = [_of_ranking(scores, place, threshold.called) for place, threshold in enumerate(wanted)]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # what was said of unknown cells is not said again
             values, likelihood = _of_values(fitted, held), _of_likelihood(fitted, held)
     except DataError as error:  # a level that training did not have: the ranking is good all the same
         values = likelihood = None
-        click.echo(f"note: {error}", err=True)
+        click.echo(f"note: {in_options(str(error))}", err=True)
     if as_json:
         found = {"k": length, "ranking": ranking, "values": values, "likelihood": likelihood}
         tell_json({name: value for name, value in found.items() if value is not None})
         return
-    accounts.tell(accounts.of_data(test, held), f"{'relevant from':>13}  {'rows':>7}  {_heads(length)}")
-    for line in (*map(_ranking_told, ranking), *_values_told(values), *_likelihood_told(fitted, likelihood)):
+    read = [accounts.of_data(test, held), *([] if known is None else [accounts.of_data(str(train), known)])]
+    accounts.tell(*read, f"{'relevant from':>13}  {'rows':>7}  {_heads(length)}")
+    for line in (*map(_ranking_told, ranking), *_values_told(fitted, values), *_likelihood_told(fitted, likelihood)):
         accounts.tell(line)
 
 
-def _of_ranking(scores: Any, place: int, threshold: float) -> dict[str, Any]:
+@contextmanager
+def _notes_if_all_goes_well() -> Iterator[None]:
+    """Keep notes back until it is clear that there is no refusal, which alone is said then."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    for one in caught:
+        warnings.showwarning(one.message, one.category, one.filename, one.lineno)
+
+
+def _of_ranking(scores: Any, place: int, threshold: str | float) -> dict[str, Any]:
     """Means over the rows that have something relevant, by the metrics' own names."""
     rows = int(np.count_nonzero(~np.isnan(scores.ndcg[place])))
     means = {name: float(np.nanmean(metric[place])) for name, metric in scores._asdict().items()}
@@ -84,8 +103,6 @@ def _of_ranking(scores: Any, place: int, threshold: float) -> dict[str, Any]:
 
 def _of_values(fitted: Any, held: Any) -> dict[str, Any] | None:
     """How far off the values are. Where unseen cells are zeros, means are not guesses of cells that are there."""
-    from halfseen.cli.value_scores import value_scores
-
     scores = None if fitted.unseen == "zero" else value_scores(fitted, held)
     return None if scores is None else {name: one for name, one in scores._asdict().items() if one is not None}
 
@@ -100,14 +117,17 @@ def _of_likelihood(fitted: Any, held: Any) -> dict[str, Any] | None:
 
 def _ranking_told(found: dict[str, Any]) -> str:
     threshold, rows, *means = found.values()
-    return f"{threshold:>13g}  {rows:>7,}  {'  '.join(f'{mean:>13.4f}' for mean in means)}"
+    called = threshold if isinstance(threshold, str) else f"{threshold:g}"
+    return f"{called:>13}  {rows:>7,}  {'  '.join(f'{mean:>13.4f}' for mean in means)}"
 
 
-def _values_told(found: dict[str, Any] | None) -> Iterator[str]:
+def _values_told(fitted: Any, found: dict[str, Any] | None) -> Iterator[str]:
     if found is not None:
+        counting = counted_levels(fitted)
+        cells = accounts.count(found["cells"], "cell") + (counting and f", {counting}")
         ranked = found.get("ranked_probability_score")
         yield (
-            f"Values of {accounts.count(found['cells'], 'cell')}: root mean squared error "
+            f"Values of {cells}: root mean squared error "
             f"{found['root_mean_squared_error']:.4f}, {found['within_half']:.4f} of them within 0.5"
             f"{'' if ranked is None else f', ranked probability score {ranked:.4f}'}."
         )

@@ -5,9 +5,11 @@ from collections.abc import Collection
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from halfseen.cli import accounts, choosing, options
+from halfseen.cli import accounts, choosing, facts, options
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, tell_json
 
 METHODS = {
     "nmf": "WeightedNMF",
@@ -86,11 +88,12 @@ def _listed(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 )
 @options.READING
 @options.FITTING
+@JSON
 def command(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
             link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
             l2: float | None, early_stopping: bool | None, layout: str, columns: Any, header: bool | None,
             duplicates: str, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None,
-            quiet: bool) -> None:  # fmt: skip
+            quiet: bool, as_json: bool) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a CSV, TSV or Parquet file, also gzipped: lines of row, column, value (such as user, item, rating) or a
@@ -102,10 +105,12 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
     halfseen fit ratings.csv --method ordnmf -k auto -o model.hs
     halfseen fit answers.csv --method ordinal --levels bad,fair,good -o model.hs
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
+    halfseen fit ratings.csv -k auto --json -o model.hs | jq .n_components
     """
     import halfseen
 
     accounts.check_output(output)
+    accounts.check_apart([output], [data])
     wishes = options.given(
         loss=loss, link=link, levels=levels, own_thresholds=own_thresholds, l2=l2, early_stopping=early_stopping
     )
@@ -117,24 +122,36 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
     elif n_components not in (None, 1):
         wanted = choosing.AUTO if ranks is not None else n_components
         raise click.UsageError(f"--method rank-one has 1 component, not {wanted}. Use --method nmf.")
+    elif not quiet and _is_given("seed"):
+        click.echo("note: --seed changes nothing: --method rank-one has no random start.", err=True)
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **wishes)
     try:
         reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
         observed = halfseen.observe(data, unseen=model.unseen, levels=model._levels_to_read(), **reading)
-        choice = () if ranks is None else choosing.choose(model, observed, ranks, n_jobs, quiet)
+        choice = None if ranks is None else choosing.choose(model, observed, ranks, n_jobs, quiet)
         model.fit(observed)
     except KeyboardInterrupt:
         _keep_what_there_is(model, output)
     model.save(output)
+    if as_json:
+        chosen = {} if choice is None else {"choice": choice.facts()}
+        told = {"method": method, **facts.of_fit(model), **chosen}
+        tell_json({"data": facts.of_data(data, observed), **told, "file": facts.of_file(output)})
+        return
     accounts.tell(
         accounts.of_data(data, observed),
-        *choice,
+        *(() if choice is None else choice.told()),
         accounts.of_model(model),
         accounts.of_end(model),
         accounts.of_objective(model),
         accounts.of_file(output),
         quiet=quiet,
     )
+
+
+def _is_given(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not ParameterSource.DEFAULT
 
 
 def _refuse_strangers(wishes: dict[str, Any], method: str) -> None:

@@ -7,8 +7,9 @@ import click
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.cli import accounts, options
+from halfseen.cli import accounts, choosing, facts, options, wide_accounts
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, check_alone, tell_json
 from halfseen.cli.streams import In, Out
 from halfseen.data import Observed
 
@@ -18,7 +19,15 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 
 @click.command(cls=Command)
 @click.argument("table", type=In())
-@click.option("-k", "--n-components", type=int, default=5, show_default=True, help="The number of components.")
+@click.option(
+    "-k",
+    "--n-components",
+    type=choosing.Components(),
+    default=5,
+    show_default=True,
+    metavar="NUMBER|auto|auto:1,2,5",
+    help="The number of components. auto chooses it by cells held out; after a colon, from which numbers.",
+)
 @click.option("-o", "--output", required=True, type=Out(), help="Where the filled table goes; - shows it.")
 @click.option(
     "--method",
@@ -48,9 +57,10 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 )
 @options.HEADER
 @options.FITTING
+@JSON
 def command(
     table: str,
-    n_components: int,
+    n_components: int | list[int],
     output: str,
     method: str,
     loss: str | float | None,
@@ -63,16 +73,19 @@ def command(
     seed: int,
     n_jobs: int | None,
     quiet: bool,
+    as_json: bool,
 ) -> None:
     """Fill the holes of a TABLE of non-negative numbers, or of levels on one scale.
 
-    Columns of text, a first column of ids and those skipped go through untouched; what was seen stays as written. Fills
-    suit columns that rise and fall together from 0, such as amounts and counts; for years or codes use other means.
-    With -k 1 and the Kullback-Leibler loss the fit is the best there is, without a random start. Answers on one scale
-    (--method ordinal or round) are filled with levels of the scale.
+    Columns of text, a first column of ids and those skipped go through untouched; what was seen stays as written, and a
+    CSV file keeps its separator and its decimal marks, points or commas. Fills suit columns that rise and fall together
+    from 0, such as amounts and counts; for years or codes use other means. With -k 1 and the Kullback-Leibler loss the
+    fit is the best there is, without a random start. Answers on one scale (--method ordinal or round) are filled with
+    levels of the scale.
 
     \b
     halfseen impute table.csv -k 5 -o filled.csv
+    halfseen impute table.csv -k auto -o filled.csv
     halfseen impute survey.csv --method ordinal -k 2 -o filled.csv
     zcat table.csv.gz | halfseen impute - -q -o - | head
     """
@@ -80,23 +93,37 @@ def command(
     from halfseen.data import read_wide_table, write_table
 
     accounts.check_table(output)
+    check_alone(as_json)
     if loss is not None and method == "ordinal":
         raise click.UsageError("--loss belongs to --method nmf and round; ordinal has no such option.")
     wide = read_wide_table(table, skip, header)
-    wishes = options.given(max_iter=max_iter, tol=tol, n_jobs=n_jobs)
-    if method == "nmf" and n_components == 1 and loss in (None, "kullback-leibler", 1.0):
-        model = halfseen.RankOneNMF().set_params(verbose=0 if quiet else 1, **wishes)
+    wishes = options.given(max_iter=max_iter, tol=tol, n_jobs=n_jobs) | {"verbose": 0 if quiet else 1}
+    model = getattr(halfseen, METHODS[method])().set_params(**wishes, **options.given(loss=loss), random_state=seed)
+    units = _checked_units(model, wide.observed, scale) if method == "nmf" else np.ones(wide.observed.shape[1])
+    seen = replace(wide.observed, values=wide.observed.values / units[wide.observed.indices])
+    choice = None
+    if isinstance(n_components, int):
+        model.set_params(n_components=n_components)
     else:
-        wishes |= options.given(loss=loss) | {"n_components": n_components, "random_state": seed}
-        model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **wishes)
-    values = _amounts(model, wide.observed, scale) if method == "nmf" else _levels(model, wide.observed)
+        choice = choosing.choose(model, seen, n_components, n_jobs, quiet)
+    if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
+        model = halfseen.RankOneNMF().set_params(**wishes)
+    model.fit(seen)
+    values = model.inverse_transform(model.W_) * units if method == "nmf" else _levels(model, seen)
     if clip:
         values = np.clip(values, *_range(wide.observed)).astype(values.dtype)
-    columns = wide.filled(values)
-    write_table(output, wide.names if wide.has_header else None, columns)
+    names = wide.names if wide.has_header else None
+    write_table(output, names, wide.filled(values), delimiter=wide.delimiter, decimal=wide.decimal)
+    accounts.tell(wide_accounts.doubt(wide), quiet=quiet, err=True)
+    if as_json:
+        chosen = {} if choice is None else {"choice": choice.facts()}
+        told = {**wide_accounts.facts(wide), "method": method, **facts.of_fit(model), **chosen}
+        tell_json({"data": facts.of_data(table, wide.observed), **told, "file": facts.of_file(output)})
+        return
     accounts.tell(
         accounts.of_data(table, wide.observed),
-        _of_columns(wide),
+        *(() if choice is None else choice.told()),
+        wide_accounts.of_columns(wide),
         accounts.of_model(model),
         accounts.of_end(model),
         accounts.of_file(output),
@@ -104,18 +131,14 @@ def command(
     )
 
 
-def _amounts(model: Any, observed: Observed, scale: bool) -> Array:
-    """What the model says of every cell."""
-    model._make_likelihood().check(observed, "impute")  # before scaling: the numbers as they are written
-    units = _units(observed) if scale else np.ones(observed.shape[1])
-    model.fit(replace(observed, values=observed.values / units[observed.indices]))
-    amounts: Array = model.inverse_transform(model.W_) * units
-    return amounts
+def _checked_units(model: Any, observed: Observed, scale: bool) -> Array:
+    """What columns are divided by for the fit; numbers that the model can't have are refused as they are written."""
+    model._make_likelihood().check(observed, "impute")
+    return _units(observed) if scale else np.ones(observed.shape[1])
 
 
 def _levels(model: Any, observed: Observed) -> Array:
     """The level in every hole, 0 elsewhere; whole numbers if all levels are."""
-    model.fit(observed)
     are_whole = np.all(model.levels_ == np.floor(model.levels_))
     levels = np.zeros(observed.shape, np.int64 if are_whole else np.float64)
     rows, columns = np.nonzero(np.isnan(observed.to_dense()))
@@ -137,11 +160,3 @@ def _units(observed: Observed) -> Array:
     sums = np.bincount(observed.indices, weights=observed.values, minlength=observed.shape[1])
     means = sums / np.maximum(observed.seen_per_column(), 1)
     return np.where(means > 0, means, 1.0)
-
-
-def _of_columns(wide: Any) -> str:
-    n, m = wide.observed.shape
-    text = [name for name in wide.names if name not in wide.numeric]
-    kept = f"; kept as they are: {', '.join(text)}" if text else ""
-    holes = accounts.count(n * m - wide.observed.nnz, "hole")
-    return f"Filled {holes} in {accounts.count(m, 'column')} of numbers{kept}."

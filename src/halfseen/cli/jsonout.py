@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from halfseen.cli.streams import is_taken
+
 JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, for programs.")
 
 
@@ -13,6 +15,12 @@ def check_one_way(as_json: bool, output: str | None) -> None:
     """Refuse two places for one result."""
     if as_json and output is not None:
         raise click.UsageError("Say either --json, for standard output, or -o for a table.")
+
+
+def check_alone(as_json: bool) -> None:
+    """Refuse two results on standard output."""
+    if as_json and is_taken():
+        raise click.UsageError("Say either --json or -o -: standard output is for one of the two.")
 
 
 def tell_json(what: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.data.labels import is_plain_integer
 
 
 def as_labels(texts: Iterable[Any], labels: Array | None) -> list[Any]:
@@ -17,9 +18,11 @@ def as_labels(texts: Iterable[Any], labels: Array | None) -> list[Any]:
 def _as_kind(text: Any, kind: str, labels: Array | None) -> Any:
     if kind == "O" or not isinstance(text, str):
         return str(text) if kind == "O" else text
+    if kind in "iu":
+        return int(text) if is_plain_integer(text.strip()) else text  # looked up as it is, and refused as unknown
+    if kind == "f" and "_" in text:
+        return text  # Python would read 1_0 as 10, which is another id
     try:
-        if kind in "iu":
-            return int(text)
         return np.array([text]).astype(labels.dtype if labels is not None else float)[0]
     except ValueError:
-        return text  # looked up as it is, and refused as unknown by name
+        return text

@@ -29,12 +29,12 @@ def _named_columns(_: click.Context, __: click.Parameter, value: str | None) -> 
     if value is None:
         return None
     parts = [part.strip() for part in value.split(",")]
-    return tuple(int(part) if part.isdigit() else part for part in parts)
+    return tuple(int(part) if part.isdecimal() else part for part in parts)
 
 
 def _named_column(_: click.Context, __: click.Parameter, value: str | None) -> str | int | None:
     """The name of a column; a number for files without a header, where columns count from 0."""
-    return int(value) if value is not None and value.isdigit() else value
+    return int(value) if value is not None and value.isdecimal() else value
 
 
 def number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
@@ -62,10 +62,12 @@ HEADER = click.option(
     help="Whether the first line of a text file holds names. By default its looks decide.",
 )
 
+LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
+                      help="Lines of row, column, value; or a table. By default the header decides.")  # fmt: skip
+
 #: How a file is read.
 READING = together(
-    click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
-                 help="Lines of row, column, value; or a table. By default the header decides."),
+    LAYOUT,
     COLUMNS,
     HEADER,
     click.option("--duplicates", type=click.Choice(["error", "sum", "mean", "min", "max", "first", "last", "keep"]),

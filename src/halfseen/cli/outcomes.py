@@ -56,16 +56,13 @@ class Terms(NamedTuple):
         return {"quick": self.quick, "seed": self.seed, "halfseen": __version__, "absent": study.absent()}
 
 
-def keep(folder: Path, outcome: Outcome, terms: Terms) -> Path:
-    """Write what is known of an outcome; last, when its tables and pictures are there."""
+def facts(outcome: Outcome, terms: Terms) -> dict[str, Any]:
+    """What is known of an outcome, for programs; the reason of what has not run."""
     study, result = outcome.study, outcome.result
+    told = {"study": study.name, "title": study.title, "paper": study.paper, "terms": terms.of(study)}
     if result is None:
-        raise ValueError("only what has run can be kept")
-    told = {
-        "study": study.name,
-        "title": study.title,
-        "paper": study.paper,
-        "terms": terms.of(study),
+        return told | {"verdict": NOT_RUN, "reason": outcome.reason}
+    return told | {
         "seconds": outcome.seconds,
         "verdict": result.verdict,
         "summary": result.summary,
@@ -73,9 +70,15 @@ def keep(folder: Path, outcome: Outcome, terms: Terms) -> Path:
         "tables": [asdict(table) for table in result.tables],
         "pictures": [{"title": title, "file": path.name} for title, path in outcome.pictures],
     }
-    path = path_of(folder, study, "", "json")
+
+
+def keep(folder: Path, outcome: Outcome, terms: Terms) -> Path:
+    """Write what is known of an outcome; last, when its tables and pictures are there."""
+    if outcome.result is None:
+        raise ValueError("only what has run can be kept")
+    path = path_of(folder, outcome.study, "", "json")
     with written(path) as draft:
-        draft.write_text(as_json(told) + "\n", encoding="utf-8")
+        draft.write_text(as_json(facts(outcome, terms)) + "\n", encoding="utf-8")
     return path
 
 

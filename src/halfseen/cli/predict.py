@@ -8,12 +8,12 @@ from halfseen.cli import accounts, options
 from halfseen.cli.app import Command
 from halfseen.cli.jsonout import JSON, check_one_way, tell_json
 from halfseen.cli.naming import as_labels
+from halfseen.cli.pairs import Asked, asked_in
 from halfseen.cli.streams import In
-from halfseen.data import read_table, write_table
-from halfseen.data.headers import LongHeader, long_header
-from halfseen.data.reading import Reading
+from halfseen.cli.value_scores import counted_levels
+from halfseen.data import write_table
+from halfseen.data.decimals import mark_of
 from halfseen.data.tables import Table
-from halfseen.data.uncoupled.roles import places_of
 from halfseen.errors import ParameterError
 
 
@@ -24,6 +24,7 @@ from halfseen.errors import ParameterError
 @click.option("--cells", type=In(), default=None, help="A file of pairs row, column instead; - reads them.")
 @click.option("--level", is_flag=True, help="For models of levels: the level, in its own words, instead of the mean.")
 @options.COLUMNS
+@options.HEADER
 @options.OUTPUT
 @JSON
 @options.QUIET
@@ -34,6 +35,7 @@ def command(
     cells: str | None,
     level: bool,
     columns: Any,
+    header: bool | None,
     output: str | None,
     as_json: bool,
     quiet: bool,
@@ -54,9 +56,10 @@ def command(
     if output is not None:
         accounts.check_table(output)
     fitted = halfseen.load(model)
-    table, header = _asked(fitted, rows, cols, cells, columns)
-    u = as_labels(table.column(header.row), fitted.row_labels_)
-    i = as_labels(table.column(header.column), fitted.column_labels_)
+    asked = _listed(rows, cols) if cells is None else asked_in(cells, fitted, columns, header)
+    table = asked.table
+    u = as_labels(table.column(asked.row), fitted.row_labels_)
+    i = as_labels(table.column(asked.column), fitted.column_labels_)
     said = _levels(fitted, u, i) if level else fitted.predict(u, i)
     if as_json:
         lines = zip(u, i, said, strict=True)
@@ -66,8 +69,11 @@ def command(
             click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
     else:
         names = [*table.names, _new_name(table.names)] if table.has_header else None
-        write_table(output, names, [*table.cells, said])
+        write_table(output, names, [*table.cells, said], delimiter=table.delimiter, decimal=mark_of(table.cells))
         accounts.tell(accounts.of_file(output), quiet=quiet)
+    counting = "" if level else counted_levels(fitted)
+    told = counting and f"Predictions are means, {counting}; --level tells the level itself."
+    accounts.tell(asked.doubt, told, quiet=quiet, err=True)
 
 
 def _levels(fitted: Any, u: list[Any], i: list[Any]) -> Any:
@@ -83,36 +89,5 @@ def _new_name(names: list[str], name: str = "prediction") -> str:
     return name if name not in names else _new_name(names, f"{name}_")
 
 
-def _asked(
-    fitted: Any, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, columns: Any
-) -> tuple[Table, LongHeader]:
-    """The pairs asked for as a table, and which of its columns hold them."""
-    if cells is None:
-        return Table(["row", "column"], [list(rows), list(cols)], True), LongHeader("row", "column")
-    table = read_table(cells, layout="long")
-    if columns is None and table.has_header and _is_pair(fitted, table.names[:2]):
-        lines = [[name, *column] for name, column in zip(table.names, table.cells, strict=True)]
-        table = Table([str(number) for number in range(len(lines))], lines, False)
-    if not table.has_header and columns is None:
-        return table, LongHeader("0", "1")
-    if columns is None and type(fitted).__name__ == "UncoupledNMF":
-        return table, _roles(table.names, turned=fitted._turned)
-    # Values beside the pairs are welcome and not looked at.
-    header = long_header(table.names, Reading(layout="long", columns=columns), lambda _: False)
-    return table, header or LongHeader(*table.names[:2])
-
-
-def _roles(names: list[str], turned: bool) -> LongHeader:
-    """Questions and respondents, as the lists that such a model is made of name them; `turned`: they are columns."""
-    places = places_of("asked", names, {})
-    pair = [names[places[role]] for role in ("question", "respondent")]
-    return LongHeader(*(pair[::-1] if turned else pair))
-
-
-def _is_pair(fitted: Any, names: list[str]) -> bool:
-    """Whether what looks like a header names a row and a column of the model: the file has no header, then."""
-    sides = (fitted.row_labels_, fitted.column_labels_)
-    return len(names) == 2 and all(
-        labels is not None and as_labels([name], labels)[0] in labels.tolist()
-        for name, labels in zip(names, sides, strict=True)
-    )
+def _listed(rows: tuple[str, ...], cols: tuple[str, ...]) -> Asked:
+    return Asked(Table(["row", "column"], [list(rows), list(cols)], True), "row", "column")

@@ -38,9 +38,12 @@ def command(model: str, users: tuple[str, ...], history: str | None, n: int, inc
     check_one_way(as_json, output)
     if output is not None:
         accounts.check_table(output)
+        accounts.check_apart([output], [model, history])
     fitted = halfseen.load(model)
     accounts.check_ranks(fitted, model)
     asked, rows = _rows(fitted, users, history)
+    if history is not None:
+        accounts.tell(accounts.of_data(history, rows), quiet=quiet, err=output is None)
     excluded = as_labels(exclude, fitted.column_labels_)
     ids, scores = fitted.recommend(rows, n=n, exclude_seen=not include_seen, exclude=excluded)
     lines = [

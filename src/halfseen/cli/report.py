@@ -1,12 +1,13 @@
 """halfseen report: one page of what was seen, how the fit went, what was found, and how good it is."""
 
-import os
 from typing import Any
 
 import click
 
-from halfseen.cli import accounts, options
+from halfseen.cli import accounts, facts, options
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, check_alone, tell_json
+from halfseen.cli.relevance import thresholds
 from halfseen.cli.streams import In, Out, said
 from halfseen.errors import DataError
 
@@ -27,13 +28,17 @@ from halfseen.errors import DataError
 @click.option("--top", type=int, default=10, show_default=True, help="How many columns and rows of each component.")
 @click.option("-k", "length", type=int, default=10, show_default=True, help="The length of rankings.")
 @click.option(
-    "--relevant", type=float, default=1.0, show_default=True, help="Held-out cells from this value on are relevant."
+    "--relevant",
+    default=None,
+    metavar="VALUE",
+    help="Held-out cells from this value or level on are relevant; by default 1, or the lowest level.",
 )
 @options.READING
+@JSON
 @click.option("-q", "--quiet", is_flag=True, help="No account.")
 def command(
     model: str, train: str | None, test: str | None, output: str, title: str | None, top: int, length: int,
-    relevant: float, layout: str, columns: Any, header: bool | None, duplicates: str, quiet: bool,
+    relevant: str | None, layout: str, columns: Any, header: bool | None, duplicates: str, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Write a report of MODEL: a page in one file, to be looked at in any browser.
 
@@ -48,27 +53,25 @@ def command(
     from halfseen.report import check_tools
 
     check_tools()
-    _check_place(output, [model, train, test])
+    accounts.check_output(output)
+    accounts.check_apart([output], [model, train, test])
+    check_alone(as_json)
     fitted = halfseen.load(model)
     _refuse_train(fitted, train)
     reading: dict[str, Any] = {"layout": layout, "columns": columns, "header": header, "duplicates": duplicates}
     if hasattr(fitted, "unseen"):
         reading |= {"unseen": fitted.unseen, "levels": fitted._fitted_names()}
     known, held = (None if path is None else halfseen.observe(path, **reading) for path in (train, test))
-    made = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=relevant)
+    (threshold,) = thresholds(fitted, [] if relevant is None else [relevant])
+    made = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=threshold.value)
     made.save(output)
-    read = zip((train, test), (known, held), strict=True)
-    told = [accounts.of_data(path, cells) for path, cells in read if path is not None and cells is not None]
-    accounts.tell(*told, accounts.of_file(output), quiet=quiet)
-
-
-def _check_place(output: str, inputs: list[str | None]) -> None:
-    """Refuse, before any work is done, a report that can't be written, or that would replace what it is made from."""
-    accounts.check_output(output)
-    if os.path.realpath(output) in [os.path.realpath(path) for path in inputs if path is not None]:
-        raise DataError(
-            f"The report must be a file of its own. Found {output!r} among what it is made from. Name another."
-        )
+    read = [(path, cells) for path, cells in ((train, known), (test, held)) if path is not None and cells is not None]
+    if as_json:
+        scores = facts.of_quality(fitted, known, held, length, threshold.value)
+        data = [facts.of_data(path, cells) for path, cells in read]
+        tell_json({"data": data, "title": made.title, "scores": scores, "file": facts.of_file(output)})
+        return
+    accounts.tell(*(accounts.of_data(*one) for one in read), accounts.of_file(output), quiet=quiet)
 
 
 def _refuse_train(fitted: Any, train: str | None) -> None:

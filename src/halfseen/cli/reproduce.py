@@ -15,7 +15,7 @@ import click
 from halfseen.cli import accounts, results
 from halfseen.cli.app import Command, in_options
 from halfseen.cli.jsonout import JSON, tell_json
-from halfseen.cli.outcomes import Outcome, Terms, keep, kept
+from halfseen.cli.outcomes import Outcome, Terms, facts, keep, kept
 from halfseen.cli.studies_page import write as write_page
 from halfseen.errors import DataError
 
@@ -37,7 +37,7 @@ def _words(_: click.Context, __: click.Parameter, start: str) -> list[str]:
 
 @click.command(cls=Command)
 @click.argument("studies", nargs=-1, metavar="[STUDY]...", shell_complete=_words)
-@click.option("--list", "listed", is_flag=True, help="Say what can be reproduced, and whether the data are there.")
+@click.option("--list", "listed", is_flag=True, help="Say what is known, or of STUDY, and whether the data are there.")
 @click.option(
     "-o",
     "--output",
@@ -70,27 +70,30 @@ def command(
 
     \b
     halfseen reproduce --list
+    halfseen reproduce --list grr
     halfseen reproduce a1gm/table1 -o results
+    halfseen reproduce a1gm/table1 --json
     halfseen reproduce all --quick
     halfseen reproduce all --keep
     """
     from halfseen.studies import NAMES, chosen, study
 
-    if as_json and not listed:
-        raise click.UsageError("--json belongs to --list; the numbers of a study are written as .csv with -o.")
+    asked = [word.lower() for word in studies]
+    names = list(dict.fromkeys(name for word in asked for name in chosen(word)))
     if listed:
-        known = [study(name) for name in NAMES]
+        known = [study(name) for name in names or NAMES]
         tell_json([_as_dict(one) for one in known]) if as_json else click.echo("\n\n".join(map(_entry, known)))
         return
-    if not studies:
+    if not asked:
         raise click.UsageError("Say which study, such as a1gm/table1, or --list them all.")
-    names = list(dict.fromkeys(name for word in studies for name in chosen(word)))
-    is_all = "all" in map(str.lower, studies)
+    is_all = "all" in asked
     place = FOLDER if output is None and is_all else output
     if keeps and place is None:
         raise click.UsageError("--keep needs the folder of the earlier run: -o FOLDER.")
-    run = Run(studies, None if place is None else _folder(place), is_all, keeps, Terms(quick, seed), quiet)
+    run = Run(asked, None if place is None else _folder(place), is_all, keeps, Terms(quick, seed), quiet, as_json)
     run.reproduce([study(name) for name in names])
+    if as_json:
+        tell_json([facts(one, run.terms) for one in run.outcomes])
 
 
 @dataclass
@@ -103,6 +106,7 @@ class Run:
     keeps: bool
     terms: Terms
     quiet: bool
+    as_json: bool
     outcomes: list[Outcome] = field(default_factory=list)
 
     def reproduce(self, studies: Sequence[Study]) -> None:
@@ -121,12 +125,12 @@ class Run:
     def _outcome(self, study: Study) -> Outcome:
         earlier = kept(self.folder, study, self.terms) if self.keeps and self.folder is not None else None
         if earlier is not None:
-            accounts.tell(f"{study.name}: kept from an earlier run of {earlier.time}.", quiet=self.quiet)
+            self._tell(f"{study.name}: kept from an earlier run of {earlier.time}.")
             return earlier
         started = perf_counter()
         try:
             with _progress(study.name, self.quiet) as tell:
-                result = study.run(**self.terms._asdict(), tell=tell)
+                result = results.advising(study.run(**self.terms._asdict(), tell=tell))
         except DataError as error:
             if study.name in self.asked:
                 raise
@@ -134,7 +138,7 @@ class Run:
             click.echo(f"note: {study.name} was left out. {sentence}", err=True)
             return Outcome(study, reason=sentence)
         seconds = perf_counter() - started
-        if not self.quiet:
+        if not self.quiet and not self.as_json:
             results.show(study, result)
         return self._written(Outcome(study, result, seconds))
 
@@ -145,13 +149,16 @@ class Run:
         paths, drawn = results.write(self.folder, outcome.study, outcome.result)
         outcome = replace(outcome, pictures=drawn)
         paths += [*(path for _, path in drawn), keep(self.folder, outcome, self.terms)]
-        accounts.tell(*(accounts.of_file(str(path)) for path in paths), quiet=self.quiet)
+        self._tell(*(accounts.of_file(str(path)) for path in paths))
         return outcome
+
+    def _tell(self, *lines: str) -> None:
+        accounts.tell(*lines, quiet=self.quiet, err=self.as_json)
 
     def _write_page(self) -> None:
         if self.has_page and self.folder is not None:
             paths = write_page(self.folder, self.outcomes, self.terms)
-            accounts.tell(*map(accounts.of_file, paths), quiet=self.quiet)
+            self._tell(*map(accounts.of_file, paths))
 
     def _end_interrupted(self, studies: Sequence[Study]) -> NoReturn:
         """Keep what was done before, on a page that says what was not."""

@@ -5,16 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
 from halfseen.cli import tables
+from halfseen.cli.app import in_options
 from halfseen.data import write_table
 from halfseen.data.drafts import moved_when_whole
 from halfseen.errors import DataError
 from halfseen.studies import Result, Study
+
+#: What a loader advises where data are absent.
+_TO_FETCH = "halfseen.datasets.fetch("
+
+
+def advising(result: Result) -> Result:
+    """The result, with what loaders advise in footnotes in terms of this program; other texts stay as they are."""
+    told = [[in_options(note) if _TO_FETCH in note else note for note in table.footnotes] for table in result.tables]
+    advised = [replace(table, footnotes=notes) for table, notes in zip(result.tables, told, strict=True)]
+    return replace(result, tables=advised)
 
 
 def show(study: Study, result: Result) -> None:
@@ -84,7 +96,7 @@ def _draw(folder: Path, study: Study, result: Result) -> list[Drawn]:
         from matplotlib.figure import Figure
     except ImportError:
         click.echo(
-            "note: Figures need matplotlib. It is not installed. Install halfseen[report]; the numbers are all here.",
+            "note: Figures need matplotlib. It is not installed. Get it: pip install matplotlib; all numbers are here.",
             err=True,
         )
         return []

@@ -6,11 +6,15 @@ because a table that turns out wrong, or is never finished, leaves nothing half 
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import click
+
+from halfseen.errors import DataError
 
 DASH = "-"
 INPUT, OUTPUT = "standard input", "standard output"
@@ -21,10 +25,12 @@ class In(click.Path):
     """A table to read: a path, or - for standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value != DASH or ctx is None:
+        if value != DASH or ctx is None or ctx.resilient_parsing:  # the last: a shell completes the line
             return super().convert(value, param, ctx)
         if INPUT in ctx.meta:
             self.fail("Standard input can be read once: give the other table as a file.", param, ctx)
+        if sys.stdin is None:
+            raise DataError("Standard input must be open to be read. Found it closed. Name a file.")
         ctx.meta[INPUT] = True
         return _spooled(ctx)
 
@@ -37,8 +43,10 @@ class Out(click.Path):
         self.ending = ending
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value != DASH or ctx is None:
+        if value != DASH or ctx is None or ctx.resilient_parsing:
             return super().convert(value, param, ctx)
+        if sys.stdout is None:
+            raise DataError("Standard output must be open to take the result. Found it closed. Name a file.")
         path = _folder(ctx) / f"{OUTPUT}.{self.ending}"
         ctx.meta[OUTPUT] = True
         ctx.call_on_close(lambda: _pour(path))
@@ -58,11 +66,14 @@ def said(path: str) -> str:
 
 
 def _spooled(ctx: click.Context) -> str:
-    """Standard input as a file, of a name by which tables are known."""
+    """Standard input as a file, by whose name people are told of it; Parquet alone is known by an ending."""
     source = sys.stdin.buffer
-    head = source.read(len(_PARQUET))
-    path = _folder(ctx) / f"{INPUT}.{'parquet' if head == _PARQUET else 'csv'}"
-    with path.open("wb") as file:
+    try:
+        head = source.read(len(_PARQUET))
+    except OSError as error:
+        raise DataError(f"Standard input must be readable. It is not: {error.strerror}. Name a file.") from None
+    path = _folder(ctx) / f"{INPUT}{'.parquet' if head == _PARQUET else ''}"
+    with _room(), path.open("wb") as file:
         file.write(head)
         shutil.copyfileobj(source, file)
     return str(path)
@@ -76,7 +87,20 @@ def _pour(path: Path) -> None:
 
 
 def _folder(ctx: click.Context) -> Path:
-    """A folder that goes when the command ends; entered first, so that what is poured out is still there."""
-    folder = Path(mkdtemp(prefix="halfseen-"))
-    ctx.call_on_close(lambda: shutil.rmtree(folder, ignore_errors=True))
+    """A folder that goes when the program ends: the command's own context is never left if the line is refused."""
+    with _room():
+        folder = Path(mkdtemp(prefix="halfseen-"))
+    ctx.find_root().call_on_close(lambda: shutil.rmtree(folder, ignore_errors=True))
     return folder
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """That there is no place to keep what goes through a pipe is a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"What - stands for must find room in the temporary folder on its way. Found none: {error.strerror}. Set "
+            "TMPDIR to another folder, or name a file instead."
+        ) from None

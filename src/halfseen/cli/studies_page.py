@@ -61,7 +61,7 @@ def _papers(outcomes: Sequence[Outcome]) -> list[tuple[str, list[Outcome]]]:
 
 def _html(outcomes: Sequence[Outcome], told: Sequence[tuple[str, str]]) -> str | None:
     if find_spec("jinja2") is None:
-        click.echo("note: The page needs jinja2. It is not installed. Install halfseen[report].", err=True)
+        click.echo("note: The page needs jinja2. It is not installed. Install it: pip install jinja2.", err=True)
         return None
     from halfseen.report.rendering import page_of
 

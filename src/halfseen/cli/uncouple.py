@@ -1,15 +1,14 @@
 """halfseen uncouple: from three lists, collected apart, to a table of who answered what, and how sure that is."""
 
-import os
 import sys
 from typing import Any
 
 import click
 
-from halfseen.cli import accounts, options, uncoupled_accounts
+from halfseen.cli import accounts, facts, options, uncoupled_accounts
 from halfseen.cli.app import Command
+from halfseen.cli.jsonout import JSON, check_alone, tell_json
 from halfseen.cli.streams import In, Out, said
-from halfseen.errors import DataError
 
 #: Which methods an option is for; what is not here is for all.
 OWNERS = {
@@ -85,11 +84,13 @@ OWNERS = {
     help="Leave out and tell what does not fit what was asked, or stop at the first.",
 )
 @options.FITTING
+@JSON
 def command(
     asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
     n_components: int | None, loss: str | float | None, balance: str | None, scale: str | None, trust: float | None,
     sweeps: int | None, burn: int | None, level: float | None, only_asked: bool, wide: bool, questions_are: str,
-    faults: str, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool, **columns: Any,
+    faults: str, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool, as_json: bool,
+    **columns: Any,
 ) -> None:  # fmt: skip
     """Find out who answered what, as far as three lists tell that were collected apart.
 
@@ -105,7 +106,11 @@ def command(
     import halfseen
     from halfseen.cli import uncoupled_tables
 
-    _check_places(output, model, [asked, answers, comparisons])
+    accounts.check_table(output)
+    if model is not None:
+        accounts.check_output(model)
+    accounts.check_apart([output, model], [asked, answers, comparisons])
+    check_alone(as_json)
     wishes = options.given(loss=loss, balance=balance, scale=scale, trust=trust, sweeps=sweeps, burn=burn, level=level)
     _refuse_strangers(wishes, method)
     level = _checked_level(wishes.pop("level", 0.9))
@@ -135,21 +140,9 @@ def command(
         quiet=quiet,
         err=True,
     )
-
-
-def _check_places(output: str, model: str | None, lists: list[str | None]) -> None:
-    """Refuse, before any work is done, outputs that can't be written, or that would replace each other or a list."""
-    accounts.check_table(output)
-    outputs = [output]
-    if model is not None:
-        accounts.check_output(model)
-        outputs.append(model)
-    places = [os.path.realpath(path) for path in (*outputs, *lists) if path is not None]
-    for number, path in enumerate(outputs):
-        if places[number] in places[number + 1 :]:
-            raise DataError(
-                f"The result, the model and the lists must be different files. Found {path!r} twice. Name another."
-            )
+    if as_json:
+        files = {"file": facts.of_file(output), "model_file": facts.of_file(model)}
+        tell_json({**facts.of_uncoupled(fitted, collected), **files})
 
 
 def _refuse_strangers(wishes: dict[str, Any], method: str) -> None:

@@ -44,3 +44,11 @@ def _values(model: Any, cells: Observed) -> Any:
     if levels is None or levels.dtype.kind == "O":
         return cells.values
     return levels[cells.values.astype(np.int64)]
+
+
+def counted_levels(model: Any) -> str:
+    """How levels that are words count where a model tells numbers; nothing of other values."""
+    levels = getattr(model, "levels_", None)
+    if levels is None or levels.dtype.kind != "O":
+        return ""
+    return f"levels counted {'1, 2' if model.unseen == 'zero' else '0, 1'}, ... from {model._fitted_names()[0]!r}"

@@ -103,7 +103,7 @@ def _number(scale: Scale, one: Any, row: int, column: int) -> float:
 
 
 def _no_number(scale: Scale, one: Any, row: int, column: int) -> DataError:
-    remedy = f"{scale.hint}Turn it into {'' if scale.names else 'a number, or into '}NaN if it is unknown."
+    remedy = f"{scale.advice(one)}Turn it into {'' if scale.names else 'a number, or into '}NaN if it is unknown."
     return DataError(f"{scale.must} Found {quoted(one)} at {Places().of(row, column)}. {remedy}")
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from halfseen.data.decimals import is_numeral, seems_numeric
 from halfseen.data.frames import read_frame
 from halfseen.data.headers import LongHeader, check_present, long_header
 from halfseen.data.longtext import read_long
-from halfseen.data.numerals import is_missing, is_number
+from halfseen.data.numerals import is_missing
 from halfseen.data.observed import Observed
 from halfseen.data.parquet import is_parquet, read_parquet
 from halfseen.data.reading import Reading
@@ -34,7 +35,7 @@ def _read_text_table(file: TextFile, how: Reading) -> Observed:
     if not has_header and how.columns is None and how.layout != "wide" and all_look_long(file.sample):
         header: LongHeader | None = LongHeader(0, 1, 2)
     else:
-        header = long_header(names, how, lambda name: _seems_numeric(file, names.index(name)))
+        header = long_header(names, how, lambda name: seems_numeric(file, names.index(name)))
     if header is None:
         return read_wide(file, names, has_header, how)
     return read_long(file, names, header, has_header, how)
@@ -51,12 +52,12 @@ def has_header_line(file: TextFile, how: Reading) -> bool:
         return False
     if any(map(_is_no_name, first[1:])) and not _heads_an_index(file.sample):
         return False
-    return _heads_an_index(file.sample) or not all(is_missing(field) or is_number(field) for field in first)
+    return _heads_an_index(file.sample) or not all(is_missing(field) or is_numeral(field) for field in first)
 
 
 def looks_long(record: Record) -> bool:
     """Whether a record looks like row, column, value and perhaps a time."""
-    return len(record) in (3, 4) and is_number(record[2]) and not any(map(_is_fraction, record[:2]))
+    return len(record) in (3, 4) and is_numeral(record[2]) and not any(map(_is_fraction, record[:2]))
 
 
 def all_look_long(sample: Sequence[Record]) -> bool:
@@ -67,12 +68,12 @@ def all_look_long(sample: Sequence[Record]) -> bool:
 
 def _is_no_name(field: str) -> bool:
     """Whether a field is a broken number, which heads no column."""
-    return is_number(field) and _is_fraction(field)
+    return is_numeral(field) and _is_fraction(field)
 
 
 def _is_fraction(field: str) -> bool:
     """Whether a field is a number as ids are not written, or missing."""
-    return is_missing(field) or (is_number(field) and not field.strip().lstrip("+-").isdigit())
+    return is_missing(field) or (is_numeral(field) and not field.strip().lstrip("+-").isdigit())
 
 
 def _heads_an_index(sample: Sequence[Record]) -> bool:
@@ -80,8 +81,3 @@ def _heads_an_index(sample: Sequence[Record]) -> bool:
     (corner, *names), *below = sample
     is_header = not corner.strip() and bool(names) and len(set(names)) == len(names) and not any(map(is_missing, names))
     return is_header and bool(below) and all(record[0].strip() for record in below)
-
-
-def _seems_numeric(file: TextFile, position: int) -> bool:
-    fields = [record[position] for record in file.sample[1:] if len(record) > position]
-    return any(map(is_number, fields))

@@ -9,10 +9,11 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from halfseen.data.accounts import Account, might_be_long
 from halfseen.data.arrays import as_numbers, dense_cells, well_formed
 from halfseen.data.cells import Cells, index_dtype
 from halfseen.data.grids import Grid
-from halfseen.data.headers import LongHeader, check_present, heads_row_ids, long_header
+from halfseen.data.headers import LongHeader, check_present, heads_row_ids, likely_long, line_of_columns, long_header
 from halfseen.data.labels import IDS_PER_CHUNK, coded, missing_id, numbered, quoted, text_array, uniform
 from halfseen.data.numerals import NotANumber
 from halfseen.data.observed import Observed
@@ -62,7 +63,8 @@ def _read_long(frame: nw.DataFrame[Any], header: LongHeader, how: Reading) -> Ob
     shape = (row_labels.size, column_labels.size)
     given = how.cell_weight if how.weight_name is None else as_floats(frame.get_column(how.weight_name))
     cells.weights = weights_of(cells, shape, given)
-    return how.observed(cells, shape, row_labels, column_labels)
+    observed = how.observed(cells, shape, row_labels, column_labels)
+    return replace(observed, account=Account.of_long(header, frame.columns, how.weight_name))
 
 
 def ordered_names(column: nw.Series[Any]) -> tuple[str, ...]:
@@ -119,9 +121,10 @@ def as_floats(column: nw.Series[Any], scale: Scale = NUMBERS) -> np.ndarray:
     try:
         return scale.numbers(column.to_list())
     except NotANumber as error:
-        remedy = f"{scale.hint}Turn it into {'' if scale.names else 'a number, or into '}a null if it is unknown."
+        kinds = "" if scale.names else "a number, or into "
         raise DataError(
-            f"{scale.must} Found {error.field!r} at position {error.position} of column {column.name!r}. {remedy}"
+            f"{scale.must} Found {error.field!r} at position {error.position} of column {column.name!r}. "
+            f"{scale.advice(error.field)}Turn it into {kinds}a null if it is unknown."
         ) from None
 
 
@@ -130,7 +133,25 @@ def _read_wide(frame: nw.DataFrame[Any], how: Reading) -> Observed:
     row_labels, names = _rows_and_columns(frame, how)
     array = well_formed(wide_array(frame, names, how.scale))
     cells = dense_cells(array, weights_by_name(how, names, row_labels))
-    return how.observed(cells, array.shape, row_labels, _column_labels(names), zeros="drop")
+    observed = how.observed(cells, array.shape, row_labels, _column_labels(names), zeros="drop")
+    first = frame.columns[0] if frame.columns else None
+    rows_from = "the index" if first in names else f"column {first!r}"
+    roles = {} if row_labels is None else {"rows": rows_from}
+    doubt = how_if_long(array, frame.columns, likely_long_of(frame), how)
+    return replace(observed, account=Account("wide", roles, width=len(names), holds=how.scale.kind, if_long=doubt))
+
+
+def likely_long_of(frame: nw.DataFrame[Any]) -> LongHeader | None:
+    """What the columns of a frame would be, were it long."""
+    return likely_long(frame.columns, lambda name: holds_numbers(frame.get_column(name)))
+
+
+def how_if_long(array: np.ndarray, names: Sequence[Any], likely: LongHeader | None, how: Reading) -> str:
+    """How to read a wide table if it should be a long one, which only the caller knows; empty where he has said it."""
+    if likely is None or how.layout == "wide" or array.shape[1] != len(names):
+        return ""
+    columns = array[:, [list(names).index(name) for name in likely]]
+    return line_of_columns(likely) if might_be_long(columns) else ""
 
 
 def wide_grid(frame: nw.DataFrame[Any]) -> Grid:
@@ -231,7 +252,9 @@ def _names_rows(column: nw.Series[Any]) -> bool:
 
 def wide_array(frame: nw.DataFrame[Any], names: list[Any], scale: Scale = NUMBERS) -> np.ndarray:
     """The named columns side by side; float32 if all of them are."""
-    columns = [_checked_floats(frame.get_column(name), scale) for name in names]
+    for name in names:
+        _check_numbers(frame, name, scale)
+    columns = [as_floats(frame.get_column(name), scale) for name in names]
     dtype = np.float32 if columns and all(column.dtype == np.float32 for column in columns) else np.float64
     array = np.empty((len(frame), len(names)), dtype=dtype)
     for position, column in enumerate(columns):
@@ -239,13 +262,14 @@ def wide_array(frame: nw.DataFrame[Any], names: list[Any], scale: Scale = NUMBER
     return array
 
 
-def _checked_floats(column: nw.Series[Any], scale: Scale) -> np.ndarray:
+def _check_numbers(frame: nw.DataFrame[Any], name: Any, scale: Scale) -> None:
+    column = frame.get_column(name)
     if not (scale.names or holds_numbers(column) or column.is_null().all()):
+        advised = line_of_columns(likely_long_of(frame))
         raise DataError(
-            f"The columns of a wide table must be numbers. Found column {column.name!r} of type {column.dtype}. "
-            'Drop it, make it the index, or name the columns of a long table: columns=("user", "item", "rating").'
+            f"The columns of a wide table must be numbers. Found column {name!r} of type {column.dtype}. "
+            f"Drop it, make it the index, or name the columns of a long table: {advised}."
         )
-    return as_floats(column, scale)
 
 
 def _column_labels(names: list[Any]) -> np.ndarray | None:

@@ -16,7 +16,7 @@ def words(text: str) -> tuple[str, ...]:
 
 ROWS = words(
     "user row customer subject respondent reader listener viewer person client participant patient member account "
-    "visitor student u"
+    "visitor student reviewer u"
 )
 COLUMNS = words(
     "item column col product movie film artist song track question book isbn article game gene video anime business "
@@ -30,6 +30,7 @@ BESIDES = words(
     "timestamp time date datetime ts unixtime unixreviewtime ratingtimestamp createdat updatedat index unnamed0 "
     "indexlevel0 session sessionid id ratingid reviewid"
 )
+GENERIC_LINE = 'columns=("user", "item", "rating")'
 WIDEST_OF_LETTERS = 4  # u, i, y and a time
 WIDEST_OF_DOUBT = 5  # a row, a column, a value and two columns beside
 
@@ -181,6 +182,23 @@ def _in_given_order(names: Sequence[Any]) -> LongHeader:
     if len(names) not in (2, 3):
         raise DataError(
             f"A long table must have a row, a column and a value column. Found these: {names_listed(names)}. "
-            'Name them: columns=("user", "item", "rating").'
+            f"Name them: {GENERIC_LINE}."
         )
     return LongHeader(*names)
+
+
+def likely_long(names: Sequence[Any], is_number: Callable[[Any], bool]) -> LongHeader | None:
+    """What a table's columns would be, were it long: of three columns, times and the like aside, the only one of
+    numbers, or else the last, holds the values. None if it has not three."""
+    speaking = [name for name in names if plain_spelling(name) not in BESIDES]
+    if len(speaking) != 3 or not all(isinstance(name, str) and name for name in speaking):
+        return None
+    numeric = [name for name in speaking if is_number(name)]
+    value = numeric[0] if len(numeric) == 1 else speaking[-1]
+    row, column = (name for name in speaking if name != value)
+    return LongHeader(row, column, value)
+
+
+def line_of_columns(header: LongHeader | None) -> str:
+    """How a caller names the columns of a long table."""
+    return GENERIC_LINE if header is None else f"columns={tuple(header)!r}"

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import NamedTuple
 
 from halfseen.data.catalogue import AVERAGES, RATINGS, SOURCES, TABULAR
-from halfseen.data.shelf import Source, paths_of
+from halfseen.data.shelf import Source, StoredFile, data_folder, paths_of
 from halfseen.errors import DataError, DataWarning
 
 THERE, OTHERWISE, TO_FETCH, BY_HAND = "there", "there, with other contents", "to fetch", "by hand"
+#: No sha256 is known to compare with.
+UNCHECKED = "there, not checked"
 
 
 class Entry(NamedTuple):
     """A line of the list; `kind` is built in, generated or public, `call` says how it is had in Python."""
 
     name: str
+    """What it is asked for by."""
     kind: str
+    """"built in", "generated" or "public"."""
     title: str
+    """What it is."""
     size: str
+    """How large it is, in words."""
     terms: str
+    """On which terms it may be used."""
     state: str
+    """Whether it is there, can be fetched, or must be fetched by hand."""
     call: str
+    """How it is had in Python, after `halfseen.`; empty if only by its files."""
 
 
 OURS = (
@@ -58,15 +68,20 @@ def listing() -> list[Entry]:
 
 
 def state_of(source: Source) -> str:
-    """Whether public data are there, can be fetched, or must be fetched by hand."""
+    """Whether public data are there, and were compared with what is known; can be fetched, or must be by hand."""
     try:
         with warnings.catch_warnings(action="error", category=DataWarning):
-            paths_of(source)
+            paths = paths_of(source)
     except DataWarning:
         return OTHERWISE
     except DataError:
         return TO_FETCH if source.downloads else BY_HAND
-    return THERE
+    return THERE if all(map(_is_known, source.files, paths)) else UNCHECKED
+
+
+def _is_known(file: StoredFile, path: Path) -> bool:
+    """Whether the contents of a file at this place are known."""
+    return None not in file.digests(path.relative_to(data_folder()).as_posix())
 
 
 def _call(name: str) -> str:

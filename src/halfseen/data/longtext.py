@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from halfseen.data.accounts import Account
+from halfseen.data.amounts import Amounts
 from halfseen.data.cells import Cells
 from halfseen.data.headers import LongHeader
 from halfseen.data.labels import coded, is_plain_integer, labels_of_text, missing_id
-from halfseen.data.numerals import NotANumber, is_missing
+from halfseen.data.numerals import is_missing
 from halfseen.data.observed import Observed
 from halfseen.data.reading import Reading, weights_of
-from halfseen.data.scales import NUMBERS, Scale
+from halfseen.data.scales import NUMBERS
 from halfseen.data.textfiles import TextFile
-from halfseen.errors import DataError
 
 
 class IdColumn:
@@ -26,7 +29,7 @@ class IdColumn:
         self.code_of: dict[str, int] = {}
         self.chunks: list[np.ndarray] = []
 
-    def add(self, ids: Sequence[str]) -> None:
+    def add(self, ids: Sequence[str], record: int = 0) -> None:
         self.chunks.append(coded(ids, self.code_of).astype(np.int32))
 
     def codes(self) -> np.ndarray:
@@ -44,14 +47,14 @@ class IdColumn:
 
 
 class NumberColumn:
-    """A column of numbers, or of the texts of a scale."""
+    """A column of numbers; `read` makes them of fields and the record of the first."""
 
-    def __init__(self, scale: Scale) -> None:
-        self.scale = scale
+    def __init__(self, read: Callable[[Sequence[str], int], np.ndarray]) -> None:
+        self.read = read
         self.chunks: list[np.ndarray] = []
 
-    def add(self, fields: Sequence[str]) -> None:
-        self.chunks.append(self.scale.numbers(fields))
+    def add(self, fields: Sequence[str], record: int) -> None:
+        self.chunks.append(self.read(fields, record))
 
     def values(self) -> np.ndarray:
         return np.concatenate([np.empty(0), *self.chunks])
@@ -61,11 +64,19 @@ def read_long(file: TextFile, names: Sequence[Any], header: LongHeader, has_head
     """The cells of a long file; `names` are its columns', in order."""
     rows, columns = IdColumn("row"), IdColumn("column")
     scales = {header.value: how.scale, how.weight_name: NUMBERS}
-    amounts = {name: NumberColumn(scale) for name, scale in scales.items() if name is not None}
+    read = Amounts(file)
+    amounts = {
+        name: NumberColumn(partial(read.read, column=name, scale=scale))
+        for name, scale in scales.items()
+        if name is not None
+    }
     _fill(file, names, {header.row: rows, header.column: columns, **amounts}, has_header)
+    read.decimals.settle()
     for ids in (rows, columns):
         _check_ids(file, ids, has_header)
-    return _assembled(rows, columns, amounts.get(header.value), amounts.get(how.weight_name), how)
+    observed = _assembled(rows, columns, amounts.get(header.value), amounts.get(how.weight_name), how)
+    has_names = has_header and not how.numbers_columns
+    return replace(observed, account=Account.of_long(header, names, how.weight_name, has_names, read.decimals.mark))
 
 
 def _fill(file: TextFile, names: Sequence[Any], into: dict[Any, Any], has_header: bool) -> None:
@@ -73,20 +84,8 @@ def _fill(file: TextFile, names: Sequence[Any], into: dict[Any, Any], has_header
     for chunk in file.chunks(has_header):
         fields = list(zip(*chunk, strict=True))
         for name, column in into.items():
-            try:
-                column.add(fields[names.index(name)])
-            except NotANumber as error:
-                raise not_a_number(file, done + error.position, error.field, name, column.scale) from None
+            column.add(fields[names.index(name)], done)
         done += len(chunk)
-
-
-def not_a_number(file: TextFile, record: int, field: str, name: Any, scale: Scale) -> DataError:
-    write = "Leave" if scale.names else "Write a number, leave"
-    return DataError(
-        f"{scale.must} Found {field!r} on line {file.line_of(record)} of {file.path.name}, "
-        f"column {name!r}. {scale.hint}{write} the field empty if it is unknown, drop the column, "
-        'or say which columns to read: columns=("user", "item", "rating").'
-    )
 
 
 def _check_ids(file: TextFile, ids: IdColumn, has_header: bool) -> None:

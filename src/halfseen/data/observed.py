@@ -12,6 +12,7 @@ from scipy import sparse
 
 from halfseen.data import cells as seen
 from halfseen.data import merging
+from halfseen.data.accounts import Account
 from halfseen.data.cells import Cells
 from halfseen.data.labels import Places, as_labels
 from halfseen.errors import DataError, ParameterError
@@ -36,19 +37,30 @@ class Observed:
     `values[indptr[i]:indptr[i + 1]]` are the values seen in row i, in the columns `indices[...]`. `weights` says how
     much each cell counts (None: each once). `unseen` says what a cell that is not stored means: "missing" (it may be
     anything) or "zero" (it is 0, with weight 1). `level_names` are the texts that the values 1, 2, ... stand for, where
-    values were texts. Make one by `observe` or `from_cells`, which check everything; the
-    bare constructor checks nothing.
+    values were texts. `account` tells which columns of a frame or a file were taken for what. Make one by `observe` or
+    `from_cells`, which check everything; the bare constructor checks nothing.
     """
 
     indptr: np.ndarray
+    """(n + 1,) where the cells of each row begin."""
     indices: np.ndarray
+    """The column of each cell."""
     values: np.ndarray
+    """What was seen in each cell."""
     shape: tuple[int, int]
+    """How many rows and columns there are."""
     weights: np.ndarray | None = None
+    """How much each cell counts."""
     unseen: str = "missing"
+    """What a cell that is not stored means: "missing" or "zero"."""
     row_labels: np.ndarray | None = None
+    """The names of the rows, if they have any."""
     column_labels: np.ndarray | None = None
+    """The names of the columns, if they have any."""
     level_names: np.ndarray | None = None
+    """The texts that the values 1, 2, ... stand for, if they do."""
+    account: Account | None = None
+    """Which columns of a frame or a file were taken for what."""
 
     @classmethod
     def from_cells(
@@ -68,12 +80,16 @@ class Observed:
     ) -> Observed:
         """Build from coordinates, in any order, in time proportional to their number.
 
+        `rows` and `columns` are the positions, from 0, of the cells, `values` what was seen there, `weights` how much
+        each counts (None: once), `shape` the numbers of rows and columns, `row_labels` and `column_labels` their names,
+        if they have any. `unseen` says what all other cells mean.
+
         A NaN value is an unseen cell. Under unseen="missing" a cell of weight 0 is left out. Columns, values and
         weights that are in row order already, of the right dtype and all kept are shared with the caller, not copied.
 
         `zeros` says what happens under unseen="zero" to a cell of value 0 and weight 1, which says to a fit what an
         unseen cell says: "keep" it, because it was seen (and need not be recommended), or "drop" it, where 0 is how
-        nothing was written, as in dense arrays. A matrix without any other value is refused.
+        nothing was written, as in dense arrays. A matrix without any other value is refused, unless `allow_empty`.
 
         `duplicates` says what happens to a cell given more than once: "error"; "sum", "mean" (weighted by the
         weights), "min", "max", "first" or "last" merge it into one; "keep" keeps every value as a measurement of its

@@ -22,9 +22,7 @@ def library() -> Any:
     """The name of a library that knows Parquet."""
     found = next((name for name in LIBRARIES if find_spec(name)), None)
     if found is None:
-        raise DataError(
-            'Parquet files need pyarrow or polars. Found neither. Install one: pip install "halfseen[frames]".'
-        )
+        raise DataError("Parquet files need pyarrow or polars. Found neither. Install one: pip install pyarrow.")
     return found
 
 

@@ -16,7 +16,8 @@ def as_in_a1gm(observed: Observed) -> Observed:
         x -> |x|,    and then    0 -> (sum of all seen |x| + number of holes) / (number of cells)
 
     That is: zeros become the mean of the matrix, this mean being taken after every hole was set to 1. The paper says
-    only "the average value of the matrix"; with the holes at 1 its numbers come out to the printed digits.
+    only "the average value of the matrix"; with the holes at 1 its numbers come out to the printed digits. `observed`
+    stays as it is.
     """
     _check_unseen(observed)
     values = np.abs(observed.values)

@@ -53,7 +53,7 @@ def load_ratings(name: str) -> Observed:
 
 
 def load_split(split: str) -> tuple[Observed, Observed]:
-    """Training and test cells of MovieLens 100K as published: "u1" to "u5", "ua" or "ub".
+    """Training and test cells of MovieLens 100K as published; `split` is "u1" to "u5", "ua" or "ub".
 
     Both have all 943 users and 1,682 films, in the order of their ids, as after `split_cells`.
     """

@@ -66,6 +66,14 @@ def observe(
     levels : for values that are texts with an order: these texts, from the lowest to the highest, which are read as the
         numbers 1, 2, ...; "ordered" takes the texts and their order from a long frame's values, if these are ordered
         categories; None: values are numbers.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> hs.observe([[5, 3, None], [4, None, 1]])
+    Observed(2 x 3, 4 cells seen (0.667 of all), unseen='missing', float64)
+    >>> hs.observe([("ann", "tea", 2), ("bob", "jam", 1)], unseen="zero").row_labels
+    array(['ann', 'bob'], dtype=object)
     """
     how = Reading(
         unseen or "missing", cell_weight, duplicates, layout, columns, column_labels, allow_empty, header, levels
@@ -114,7 +122,8 @@ def _again(X: Observed, how: Reading) -> Observed:
     cells = Cells(X.row_of_cell(), X.indices, X.values, X.weights)
     if how.cell_weight is not None:
         cells.weights = weights_of(cells, X.shape, how.cell_weight)
-    return replace(how.observed(cells, X.shape, X.row_labels, X.column_labels), level_names=X.level_names)
+    again = how.observed(cells, X.shape, X.row_labels, X.column_labels)
+    return replace(again, level_names=X.level_names, account=X.account)
 
 
 def _renamed(X: Observed, scale: Scale) -> Observed:

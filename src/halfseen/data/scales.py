@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from halfseen.data.decimals import hint_about
 from halfseen.data.labels import quoted, text_array
 from halfseen.data.numerals import NotANumber, is_missing, numbers
 from halfseen.errors import ParameterError
@@ -62,11 +63,20 @@ class Scale:
         return f"Values must be numbers{', or texts whose order is told' if self.ordered else ''}."
 
     @property
+    def kind(self) -> str:
+        """What values are."""
+        return "levels" if self.names else "numbers"
+
+    @property
     def hint(self) -> str:
         """What to do about another value, before what can always be done."""
         if self.names:
             return "Correct it, or add it to levels. "
         return "List the texts from the lowest to the highest in levels. " if self.ordered else ""
+
+    def advice(self, field: Any) -> str:
+        """The hint; about a number with marks that are not read, one about these."""
+        return ("" if self.names else hint_about(field)) or self.hint
 
 
 NUMBERS = Scale()

@@ -52,15 +52,25 @@ class Source:
     """
 
     title: str
+    """What it is."""
     address: str
+    """The page that offers it."""
     terms: str
+    """On which terms it may be used."""
     citation: str
+    """Whom to cite."""
     files: tuple[StoredFile, ...]
+    """What is read, with its place in the data folder."""
     name: str = ""
+    """What it is asked for by."""
     size: str = ""
+    """How much it is, in words."""
     downloads: tuple[Download, ...] = ()
+    """What brings the files, if anything does."""
     extras: tuple[StoredFile, ...] = ()
+    """What comes with them, and others read."""
     hint: str = ""
+    """How to get it by hand."""
 
     @property
     def wanted(self) -> tuple[StoredFile, ...]:

@@ -33,19 +33,41 @@ def split_cells(
     Returns
     -------
     train, test : two `Observed`.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> train, test = hs.data.split_cells(np.ones((10, 10)), test_size=0.2, random_state=0)
+    >>> train.nnz, test.nnz, train.shape == test.shape
+    (80, 20, True)
     """
     observed = observe(X, unseen=unseen, levels=levels)
     place_of_cell, places = _places(observed)
-    count = _test_count(test_size, places)
-    chosen = np.zeros(places, bool)
-    chosen[_shuffled(places, random_state)[:count]] = True
+    chosen = drawn_for_test(places, test_size, random_state)
     return _parted(observed, chosen if place_of_cell is None else chosen[place_of_cell])
+
+
+def drawn_for_test(places: int, test_size: float, random_state: Any) -> np.ndarray:
+    """Which of so many places are for test."""
+    chosen = np.zeros(places, bool)
+    chosen[_shuffled(places, random_state)[: _test_count(test_size, places)]] = True
+    return chosen
 
 
 def k_folds(
     X: Any, n_folds: int = 5, random_state: Any = None, *, unseen: str | None = None, levels: Any = "ordered"
 ) -> Iterator[tuple[Observed, Observed]]:
-    """As `split_cells`, `n_folds` times over: every cell is a test cell once, in one of folds of equal size."""
+    """As `split_cells`, `n_folds` times over: every cell is a test cell once, in one of folds of equal size.
+
+    Parameters
+    ----------
+    X, random_state, unseen, levels : as in `split_cells`.
+    n_folds : into how many folds the cells are parted.
+
+    Returns
+    -------
+    An iterator over `n_folds` pairs (train, test).
+    """
     check_parameters({"n_folds": n_folds}, {"n_folds": whole(2)})
     observed = observe(X, unseen=unseen, levels=levels)
     place_of_cell, places = _places(observed)

@@ -20,7 +20,9 @@ class Survey(NamedTuple):
     """What was collected, and what everybody answered: a matrix of questions by respondents."""
 
     collected: Uncoupled
+    """What was collected: who was asked what, answers without names, comparisons."""
     truth: np.ndarray
+    """What everybody answered, questions by respondents."""
 
 
 def make_survey(
@@ -30,6 +32,12 @@ def make_survey(
 
     Amounts follow two patterns that the respondents share to different degrees, and a part of their own:
     x = (W H^T) e^noise with W and H from gamma distributions, rounded to a tenth.
+
+    Parameters
+    ----------
+    n_questions, n_respondents : how many there are, two at least.
+    n_comparisons : how many pairs of respondents are compared at each question.
+    random_state : None, or a whole number: the same one makes the same survey.
     """
     checked = {"n_questions": n_questions, "n_respondents": n_respondents}
     check_parameters(checked, dict.fromkeys(checked, whole(2)))

@@ -23,6 +23,13 @@ def planted(
 
     Each cell is seen with probability `seen`, and every row and every column at least once. The values are W @ H.T
     with Poisson noise; with Gaussian noise of a tenth of their standard deviation, cut off at 0; or with none.
+
+    Parameters
+    ----------
+    n, m, k : the numbers of rows, columns and components.
+    seen : the probability with which each cell is seen.
+    noise : "poisson", "gaussian" or None.
+    random_state : None, or a whole number: the same one makes the same matrix.
     """
     _check_planted(seen, noise)
     rng = np.random.default_rng(random_state)

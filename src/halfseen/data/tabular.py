@@ -54,7 +54,7 @@ def tabular_names() -> tuple[str, ...]:
 
 
 def source(name: str) -> Source:
-    """Where a table, or a set of ratings or counts, comes from: title, address, terms, citation and files."""
+    """Where the table, or the ratings or counts, of this `name` come from: title, address, terms, citation, files."""
     check_parameters({"name": name}, {"name": one_of(*SOURCES)})
     return SOURCES[name]
 

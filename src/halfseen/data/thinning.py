@@ -25,6 +25,12 @@ def as_in_ordnmf(
     replacement in proportion to their cells, and `n_columns` columns likewise (None: all); then columns and rows with
     at least 20 cells again. The paper draws 20,000 users of MovieLens 20M, and 20,000 users and songs of the Taste
     Profile. Where there are fewer, all are taken.
+
+    Parameters
+    ----------
+    observed : the large set, as `load_ratings` gives it.
+    n_rows, n_columns : how many rows and columns are drawn; None: all.
+    random_state : None, a whole number or a RandomState: the same number draws the same.
     """
     kept = keep_active(observed)
     drawn = draw_active(kept, n_rows, n_columns, random_state=random_state)
@@ -32,7 +38,7 @@ def as_in_ordnmf(
 
 
 def keep_active(observed: Observed, at_least: int = CELLS_AT_LEAST) -> Observed:
-    """The columns with at least so many cells, then the rows with at least so many of those left.
+    """The columns of `observed` with `at_least` so many cells, then the rows with at least so many of those left.
 
     A column may have fewer afterwards: `k_core` goes on until none has.
     """
@@ -48,7 +54,7 @@ def keep_active(observed: Observed, at_least: int = CELLS_AT_LEAST) -> Observed:
 
 
 def k_core(observed: Observed, at_least: int) -> Observed:
-    """The rows and columns with at least so many cells in one another: `keep_active` until nothing more goes."""
+    """The rows and columns of `observed` with `at_least` so many cells in one another: `keep_active` to the end."""
     kept = keep_active(observed, at_least)
     return kept if kept.shape == observed.shape else k_core(kept, at_least)
 
@@ -56,7 +62,14 @@ def k_core(observed: Observed, at_least: int) -> Observed:
 def draw_active(
     observed: Observed, n_rows: int | None = None, n_columns: int | None = None, *, random_state: Any = None
 ) -> Observed:
-    """So many rows, then columns, drawn without replacement with chances in proportion to their cells; None: all."""
+    """Some rows, then columns, drawn without replacement with chances in proportion to their cells.
+
+    Parameters
+    ----------
+    observed : what is drawn from.
+    n_rows, n_columns : how many; None: all.
+    random_state : None, a whole number or a RandomState: the same number draws the same.
+    """
     from sklearn.utils import check_random_state
 
     check_parameters(

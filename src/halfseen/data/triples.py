@@ -31,7 +31,7 @@ def read_triples(triples: list[tuple[Any, Any, Any]], how: Reading) -> Observed:
     except NotANumber as error:
         raise DataError(
             f"{how.scale.must} Found {error.field!r} in triple {error.position}, for row {rows[error.position]!r}, "
-            f"column {columns[error.position]!r}. {how.scale.hint}Use None if it is unknown."
+            f"column {columns[error.position]!r}. {how.scale.advice(error.field)}Use None if it is unknown."
         ) from None
     row_codes, row_labels = numbered(rows, "row")
     column_codes, column_labels = numbered(columns, "column")

@@ -13,26 +13,39 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from halfseen.data.decimals import COMMA, OF_COMMAS, POINT, mark_of, pointed
 from halfseen.data.drafts import moved_when_whole
 from halfseen.data.labels import is_plain_integer
 from halfseen.data.numerals import all_numbers, is_missing, numbers
 from halfseen.data.parquet import is_parquet, write_parquet
 from halfseen.errors import DataError
 
-DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+#: What may part the fields of a text file, by its ending; the first where nothing else is wished for.
+DELIMITERS = {".csv": ",;|", ".txt": ",;|\t", ".tsv": "\t", ".tab": "\t"}
 
 
-def write_table(path: Any, names: Sequence[str] | None, columns: Sequence[Any]) -> None:
-    """Write columns under their names (None: without a header) as .csv, .tsv, either with .gz, or .parquet.
+def write_table(
+    path: Any,
+    names: Sequence[str] | None,
+    columns: Sequence[Any],
+    *,
+    delimiter: str | None = None,
+    decimal: str = POINT,
+) -> None:
+    """Write columns under their names (None: without a header), to a `path` that ends in .csv, .tsv, .gz or .parquet.
 
     Numbers are written as short as they can be read back; text as it is; NaN and None as empty fields. The file
     appears when it is whole: it is written beside its place and then moved there.
+
+    `delimiter` and `decimal` are those of a text file that the table comes from, whose numbers may be among the text. A
+    text file gets them too, as far as its ending lets it: .tsv always has tabs, and .csv never. A Parquet file gets
+    numbers.
     """
     path = Path(path)
     columns = [column.tolist() if _is_float64(column) else list(column) for column in columns]
     try:
         with moved_when_whole(path) as draft:
-            _write(draft, path, names, columns)
+            _write(draft, path, names, columns, delimiter, decimal)
     except OSError as error:
         raise DataError(
             f"The place of a table must be writable, with room enough. Could not write {str(path)!r}: "
@@ -40,12 +53,29 @@ def write_table(path: Any, names: Sequence[str] | None, columns: Sequence[Any]) 
         ) from None
 
 
-def _write(draft: Path, path: Path, names: Sequence[str] | None, columns: list[list[Any]]) -> None:
+def _write(
+    draft: Path,
+    path: Path,
+    names: Sequence[str] | None,
+    columns: list[list[Any]],
+    delimiter: str | None,
+    decimal: str,
+) -> None:
     if is_parquet(path):
         names = [str(number) for number in range(len(columns))] if names is None else names
-        write_parquet(draft, {name: _typed(column) for name, column in zip(names, columns, strict=True)})
+        pairs = zip(names, columns, strict=True)
+        write_parquet(draft, {name: _typed(_with_points(column, decimal)) for name, column in pairs})
     else:
-        _write_text(draft, path, names, columns)
+        _write_text(draft, names, columns, _delimiter(path, delimiter, decimal), decimal, path.suffix == ".gz")
+
+
+def _with_points(column: list[Any], decimal: str) -> list[Any]:
+    """A column whose numbers have no decimal commas; text among which there is something else stays as it is."""
+    return (
+        [pointed(one) if isinstance(one, str) else one for one in column]
+        if decimal == mark_of([column]) == COMMA
+        else column
+    )
 
 
 def check_ending(path: Any) -> None:
@@ -59,25 +89,34 @@ def _is_float64(column: Any) -> bool:
     return isinstance(column, np.ndarray) and column.dtype == np.float64
 
 
-def _write_text(draft: Path, path: Path, names: Sequence[str] | None, columns: list[list[Any]]) -> None:
-    with _text(draft, zipped=path.suffix == ".gz") as file:
-        writer = csv.writer(file, delimiter=_delimiter(path), lineterminator="\n")
+def _write_text(
+    draft: Path, names: Sequence[str] | None, columns: list[list[Any]], delimiter: str, decimal: str, zipped: bool
+) -> None:
+    with _text(draft, zipped) as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         if names is not None:
             writer.writerow(names)
-        writer.writerows(zip(*(map(_field, column) for column in columns), strict=True))
+        writer.writerows(zip(*([_field(value, decimal) for value in column] for column in columns), strict=True))
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter(path: Path, wished: str | None = None, decimal: str = POINT) -> str:
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     if suffix.lower() not in DELIMITERS:
         raise DataError(
             f"A table is written as .csv, .tsv, .csv.gz, .tsv.gz or .parquet. Found {path.name!r}. Choose one of these."
         )
-    return DELIMITERS[suffix.lower()]
+    known = DELIMITERS[suffix.lower()]
+    if wished is not None and wished in known:
+        return wished
+    return OF_COMMAS if decimal == COMMA and OF_COMMAS in known else known[0]
 
 
-def _field(value: Any) -> str:
-    return value if isinstance(value, str) else "" if is_missing(value) else str(value)
+def _field(value: Any, decimal: str) -> str:
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return ""
+    return str(value).replace(POINT, decimal) if isinstance(value, (float, np.floating)) else str(value)
 
 
 def _typed(column: list[Any]) -> Any:

@@ -17,7 +17,9 @@ class Side(Enum):
     """Which factor a half-step moves."""
 
     ROWS = "rows"
+    """W, a row for each row of the matrix."""
     COLUMNS = "columns"
+    """H, a row for each column of the matrix."""
 
 
 class Placed(Protocol):

@@ -10,7 +10,8 @@ RULES: dict[str, checks.Rule] = {"engine": checks.one_of(*ENGINES), "n_jobs": ch
 
 
 def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine:
-    """An engine to be entered with `with`; `n_jobs` threads, all processors for None and -1, all but one for -2 ..."""
+    """The engine called `name`, to be entered with `with`; `n_jobs` threads, all processors for None and -1, all but
+    one for -2 ..."""
     checks.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
     from halfseen.engines.cpu import CpuEngine
 

@@ -34,7 +34,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
     random_state: Any
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "n_components": checks.whole(1),
+        "n_components": checks.whole(1, checks.MOST_COMPONENTS),
         **FactorModel.parameter_rules,
         "accelerate": checks.flag(),
         "init": checks.start("random"),

@@ -42,6 +42,14 @@ class BernoulliPoisson(GammaFactorization):
     trace_ : dict of arrays with an entry an iteration: "objective" (the bound) and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> counts = np.array([[4, 3, 0, 0], [6, 5, 0, 0], [0, 0, 7, 8], [0, 0, 2, 3]])
+    >>> model = hs.BernoulliPoisson(n_components=2, random_state=0).fit(counts)
+    >>> model.predict(0, [1, 3]).round(1)  # how likely there is something
+    array([0.7, 0.2])
     """
 
     def __init__(

@@ -45,6 +45,14 @@ class CompoundPoisson(GammaFactorization):
     trace_ : dict of arrays with an entry an iteration: "objective" (the bound) and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> plays = np.array([[4, 30, 0, 0], [6, 50, 0, 0], [0, 0, 7, 240], [0, 0, 2, 90]])
+    >>> model = hs.CompoundPoisson(n_components=1, tol=1e-4, random_state=0).fit(plays)
+    >>> round(float(model.p_), 1)  # near 1: repeats say little
+    1.0
     """
 
     likelihood_: likelihoods.CompoundPoisson
@@ -94,6 +102,7 @@ class CompoundPoisson(GammaFactorization):
 
     @property
     def p_(self) -> float:
+        """The parameter of the logarithmic distribution, given or learned."""
         return self.likelihood_.p
 
     def _further_arrays(self) -> dict[str, Array]:

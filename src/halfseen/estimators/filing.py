@@ -37,7 +37,15 @@ def save(model: Any, path: Any) -> None:
 
 
 def load(path: Any) -> Any:
-    """The model that `save` wrote to `path`, ready to predict."""
+    """The model that `save` wrote to `path`, ready to predict.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> hs.RankOneNMF().fit([[1.0, 2.0], [2.0, 4.0]]).save("model.hs")
+    >>> round(float(hs.load("model.hs").predict(1, 1)), 6)
+    4.0
+    """
     header, arrays = read_archive(path)
     kind = _estimator(header, path)
     try:

@@ -36,18 +36,22 @@ class GammaFactorization(PredictiveMixin, Factorization):
 
     @property
     def W_shape_(self) -> Array:
+        """The shape of the posterior of every entry of W."""
         return self.factors_[0].shape
 
     @property
     def W_rate_(self) -> Array:
+        """The rate of the posterior of every entry of W."""
         return self.factors_[0].rate
 
     @property
     def H_shape_(self) -> Array:
+        """The shape of the posterior of every entry of H."""
         return self.factors_[1].shape
 
     @property
     def H_rate_(self) -> Array:
+        """The rate of the posterior of every entry of H."""
         return self.factors_[1].rate
 
     def sample_factors(self, n: int = 1, random_state: Any = None) -> list[tuple[Array, Array]]:
@@ -71,7 +75,10 @@ class GammaFactorization(PredictiveMixin, Factorization):
         return W, H
 
     def factor_intervals(self, level: float = 0.9) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Central credible intervals of every entry: ((W low, W high), (H low, H high))."""
+        """Central credible intervals of every entry: ((W low, W high), (H low, H high)).
+
+        level : how much of every entry's posterior lies between low and high.
+        """
         check_is_fitted(self)
         rule = {"level": checks.between(0.0, 1.0)}
         checks.check_parameters({"level": level}, rule)

@@ -74,7 +74,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         """As `transform`, of rows already read, and always an array."""
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; an unknown name is answered with the one probably meant."""
+        """Set parameters by name, `params`; an unknown name is answered with the one probably meant."""
         checks.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
@@ -83,6 +83,12 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
 
         The W of the fit itself, which moved together with H, is the attribute `W_`.
+
+        Parameters
+        ----------
+        X : data as for `fit`.
+        y : ignored, for scikit-learn's pipelines.
+        cell_weight : how much each seen cell counts, as in `fit`.
         """
         return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
 
@@ -90,6 +96,11 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone.
 
         The rows of a long frame come in the order of their first appearance.
+
+        Parameters
+        ----------
+        X : rows over the columns of the fit, data as for `fit`; or a list of dicts from column labels to values.
+        cell_weight : how much each seen cell counts, as in `fit`.
         """
         check_is_fitted(self)
         observed = observe_rows(self, X, cell_weight=cell_weight)
@@ -102,7 +113,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return W
 
     def inverse_transform(self, W: Any) -> Array:
-        """The model's mean of every cell in rows with the given W."""
+        """The model's mean of every cell in rows with the given W, which `transform` returned."""
         check_is_fitted(self)
         W = np.asarray(W)
         if W.ndim != 2 or W.shape[1] != self.H_.shape[1] or W.dtype.kind not in "fiub":
@@ -156,6 +167,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         """How well the rows of X are explained after folding them in, a cell; larger is better.
 
         Every component helps to explain cells that it has seen: to choose n_components, or a penalty, hold cells out.
+        y is ignored, for scikit-learn's pipelines.
         """
         check_is_fitted(self)
         observed = observe_rows(self, X, allow_empty=False)
@@ -169,7 +181,7 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         return (gain - loss) / task.weight_of_cells
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to one file that `halfseen.load` reads; no pickle in it."""
+        """Write the fitted model to one file at `path` that `halfseen.load` reads; no pickle in it."""
         check_is_fitted(self)
         save(self, path)
 

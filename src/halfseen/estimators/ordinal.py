@@ -33,7 +33,10 @@ class ProbableLevelsMixin(LeveledMixin):
         return probabilities
 
     def predict_level(self, rows: Any, cols: Any = None) -> Array:
-        """The median level where `predict_proba` tells of levels: the lowest not exceeded in half of all cases."""
+        """The median level where `predict_proba` tells of levels: the lowest not exceeded in half of all cases.
+
+        `rows` and `cols` are pairs, or `rows` data, as in `predict_proba`.
+        """
         up_to = np.cumsum(self.predict_proba(rows, cols), axis=-1)
         levels: Array = self.levels_[(up_to < 0.5 - 1e-12).sum(axis=-1)]
         return levels

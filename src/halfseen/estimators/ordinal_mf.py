@@ -67,6 +67,16 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         held out, "held_out" (their mean loss).
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> stars = [("ann", "Alien", 5), ("ann", "Clue", 2), ("bob", "Alien", 4), ("bob", "Clue", 1), ("cy", "Clue", 1)]
+    >>> model = hs.OrdinalMF(n_components=1, random_state=0).fit(stars)
+    >>> model.levels_
+    array([1., 2., 4., 5.])
+    >>> model.predict_proba("cy", "Alien").round(1)
+    array([0.1, 0.2, 0.5, 0.2])
     """
 
     has_posterior = False

@@ -70,6 +70,16 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
     trace_ : dict of arrays with an entry an iteration: "objective" (the bound) and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> stars = [("ann", "Alien", 5), ("ann", "Brazil", 4), ("bob", "Alien", 4), ("bob", "Clue", 1)]
+    >>> model = hs.OrdNMF(n_components=1, random_state=0).fit(stars)
+    >>> model.levels_  # 0 is unseen
+    array([0., 1., 4., 5.])
+    >>> model.predict_proba("bob", "Brazil").round(1)
+    array([0.6, 0.2, 0.1, 0. ])
     """
 
     likelihood_: Ordinal | GammaNoise
@@ -191,10 +201,12 @@ class OrdNMF(OrdinalMixin, GammaFactorization):
 
     @property
     def W_inverse_rate_(self) -> Array:
+        """c in the posterior w^(shape - 1) exp(-rate w - c / w) of every entry of W."""
         return self.factors_[0].inverse_rate
 
     @property
     def H_inverse_rate_(self) -> Array:
+        """c in the posterior w^(shape - 1) exp(-rate w - c / w) of every entry of H."""
         return self.factors_[1].inverse_rate
 
 

@@ -29,7 +29,9 @@ class Interval(NamedTuple):
     """Where a prediction begins and where it ends, both included."""
 
     low: Array
+    """Where it begins."""
     high: Array
+    """Where it ends."""
 
 
 class PredictiveMixin:

@@ -45,7 +45,8 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     0 below the first edge, V from the last of V edges on. Unseen cells stay unseen, and X keeps its kind: an array
     gives an array, a sparse matrix one that stores the same cells, an `Observed` an `Observed`, a wide frame a frame
-    with other numbers, a long frame one with another column of values. A file gives an `Observed`.
+    with other numbers, a long frame one with another column of values. A file gives an `Observed`. `fit_transform` is
+    `fit` and `transform` in one, as scikit-learn has it.
 
     Parameters
     ----------
@@ -60,6 +61,14 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     values_ : for each level 0..V a value that has it, which `inverse_transform` gives: the median of the values of this
         level in the fit; of a level that had none, its edge (0 for level 0).
     n_features_in_, feature_names_in_ : as in scikit-learn, if the columns of X are the columns of the matrix.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> plays = np.array([[0, 1, np.nan], [3, 30, 7.0]])
+    >>> hs.Quantizer([1, 2, 5, 10]).fit_transform(plays)
+    array([[ 0.,  1., nan],
+           [ 2.,  4.,  3.]])
     """
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {"edges": _edges(), "n_levels": checks.whole(1)}

@@ -62,6 +62,14 @@ class RankOneNMF(FactorModel):
     increase_rate_ : for "a1gm", the number of cells treated as missing over the number of holes; 1: the fit is exact.
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> X = np.array([[2, 4, np.nan], [1, np.nan, 3], [4, 8, 12.0]])
+    >>> model = hs.RankOneNMF().fit(X)
+    >>> model.complete(X)[0].round(6)
+    array([2., 4., 6.])
     """
 
     _signature: tuple[Array, ...] | None
@@ -249,7 +257,13 @@ class RankOneNMF(FactorModel):
         self._seen = seen
 
     def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
-        """Fold new rows in, in closed form: w_u = (what the row sums to) / (the h of what it saw)."""
+        """Fold new rows in, in closed form: w_u = (what the row sums to) / (the h of what it saw).
+
+        Parameters
+        ----------
+        X : rows over the columns of the fit, data as for `fit`; of a tensor, slices along its first axis.
+        cell_weight : how much each seen cell counts, as in `fit`.
+        """
         check_is_fitted(self)
         X, cell_weight = tensors.rows_unfolded(X, self.inner_shape_, cell_weight)
         return super().transform(X, cell_weight=cell_weight)
@@ -274,7 +288,7 @@ class RankOneNMF(FactorModel):
         return np.where(np.isnan(w), self.W_.mean(), w).astype(dtype)[:, None]
 
     def predict(self, rows: Any, cols: Any = None, *more: Any) -> Array:
-        """The model's mean at the pairs (rows[j], cols[j]), or, for a tensor, at positions on all its axes.
+        """The model's mean at the pairs (rows[j], cols[j]); for a tensor, at positions on all its axes, the `more` too.
 
         Without `cols`, `rows` is data as for `transform`: the rows are folded in, and the mean of every cell returned.
         """
@@ -297,7 +311,10 @@ class RankOneNMF(FactorModel):
         return self._folded(super().inverse_transform(W))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the Kullback-Leibler divergence a cell, after folding the rows of X in; larger is better."""
+        """Minus the Kullback-Leibler divergence a cell, after folding the rows of X in; larger is better.
+
+        y is ignored, for scikit-learn's pipelines.
+        """
         check_is_fitted(self)
         return super().score(tensors.rows_unfolded(X, self.inner_shape_)[0])
 

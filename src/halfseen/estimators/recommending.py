@@ -22,7 +22,9 @@ class Recommendations(NamedTuple):
     """
 
     ids: Array
+    """(rows, n) the labels of the columns, or their positions where they have none."""
     scores: Array
+    """(rows, n) what the columns were ranked by."""
 
 
 class RecommendingMixin:

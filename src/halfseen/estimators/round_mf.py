@@ -72,6 +72,14 @@ class RoundMF(GradedFactorization):
         held out, "held_out" (their mean loss).
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> triangle = np.tri(5)  # of rank 5, but of round-rank 1
+    >>> model = hs.RoundMF(n_components=1, loss="round", biases=False, random_state=0).fit(triangle)
+    >>> model.predict_level(2, [0, 1, 2, 3, 4])
+    array([1., 1., 1., 0., 0.])
     """
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {

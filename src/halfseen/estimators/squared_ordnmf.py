@@ -59,6 +59,14 @@ class SquaredOrdNMF(OrdinalMixin, SquaredFactorization):
     trace_ : dict of arrays with an entry an iteration: "objective" (the penalised loss) and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> stars = [("ann", "Alien", 5), ("ann", "Brazil", 4), ("bob", "Alien", 4), ("bob", "Clue", 1)]
+    >>> model = hs.SquaredOrdNMF(n_components=1, random_state=0).fit(stars)
+    >>> model.recommend(["bob"], n=5).ids
+    array([['Brazil']], dtype=object)
     """
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {

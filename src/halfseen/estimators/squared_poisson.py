@@ -43,6 +43,14 @@ class SquaredPoisson(SquaredFactorization):
     trace_ : dict of arrays with an entry an iteration: "objective" (the penalised loss) and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> counts = np.array([[4, 3, 0, 0], [6, 5, 2, 0], [0, 0, 7, 8], [0, 0, 2, 3]])
+    >>> model = hs.SquaredPoisson(n_components=2, random_state=0).fit(counts)
+    >>> model.recommend([0], n=1).ids
+    array([[2]])
     """
 
     def __init__(

@@ -31,7 +31,7 @@ def watch(model: Any, X: Any, y: Any, cell_weight: Any, observed: Any, task: Any
 
 @contextmanager
 def bar(model: Any, steps: int, what: str = "objective") -> Iterator[Any]:
-    """A bar for who does not go through the loop: a function of a step's number and objective, or what else; or None."""
+    """A bar for who does not go through the loop: a function of a step's number and what is told; or None."""
     if not (model.verbose and sys.stderr.isatty()):
         yield None
         return

@@ -48,6 +48,14 @@ class WeightedNMF(Factorization):
     trace_ : dict of arrays with an entry an iteration: "objective" and "seconds".
     n_features_in_, feature_names_in_ : as in scikit-learn.
     row_labels_, column_labels_ : the names of rows and columns, if X had any.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> X = np.array([[2, 4, 6], [1, np.nan, 3], [4, 8, 12.0]])
+    >>> model = hs.WeightedNMF(n_components=1, tol=1e-8, random_state=0).fit(X)
+    >>> model.complete(X)[1].round(2)
+    array([1., 2., 3.])
     """
 
     factor_type = PointFactor

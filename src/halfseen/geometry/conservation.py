@@ -15,13 +15,16 @@ class SumsOfRowsAndColumns(NamedTuple):
     """One sum a row, one sum a column."""
 
     rows: Array
+    """The sum of each row."""
     columns: Array
+    """The sum of each column."""
 
 
 def marginals(X: Any, cell_weight: Any = None) -> SumsOfRowsAndColumns:
     """r_i = sum of c_ij X_ij over j,  s_j = sum of c_ij X_ij over i,  both over the seen cells, of weight c (or 1).
 
-    The best rank-one fit depends on X through them, and on where X is seen, alone. X is anything that `observe` reads.
+    The best rank-one fit depends on X through them, and on where X is seen, alone. X and
+    `cell_weight`, the weights of its cells, are anything that `observe` reads.
     """
     return _marginals(_seen(X, cell_weight))
 
@@ -31,6 +34,12 @@ def conservation_gap(X: Any, w: Any, h: Any, cell_weight: Any = None) -> float:
 
     It is 0 at the best fit and nowhere else: the one-body eta do not change in the projection  (section 2.1.3). It is
     1, the largest it can be, where a sum is 0 in either alone.
+
+    Parameters
+    ----------
+    X : the data, whatever `observe` reads.
+    w, h : the factors, a number a row and a number a column.
+    cell_weight : how much each cell counts, as in `observe`; None: each once.
     """
     seen = _seen(X, cell_weight)
     w, h = _factor(w, "w", "row", seen.shape[0]), _factor(h, "h", "column", seen.shape[1])

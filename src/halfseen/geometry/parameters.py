@@ -23,6 +23,7 @@ def natural_parameters(X: Any, Y: Any = None, Z: Any = None) -> Array:
     """theta, where p(k, l) = exp(sum of theta_st over (s, t) <= (k, l))  (Eq. 3).
 
     Hence theta_kl = log p(k, l) - log p(k-1, l) - log p(k, l-1) + log p(k-1, l-1), and every cell must be above 0.
+    X, Y and Z are the parts of a `Triple`; None: an empty one.
     """
     triple = Triple.read(X, Y, Z)
     table = triple.joined()
@@ -43,7 +44,10 @@ def from_natural_parameters(theta: Any, shape: tuple[int, int], *, total: float 
 
 
 def expectation_parameters(X: Any, Y: Any = None, Z: Any = None) -> Array:
-    """eta_kl = sum of p(s, t) over the (s, t) >= (k, l) in Omega  (section 2.1.2). Zeros are welcome."""
+    """eta_kl = sum of p(s, t) over the (s, t) >= (k, l) in Omega  (section 2.1.2). Zeros are welcome.
+
+    X, Y and Z are the parts of a `Triple`; None: an empty one.
+    """
     triple = Triple.read(X, Y, Z)
     p = triple.joined(block=0.0) / triple.total()
     eta = p[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
@@ -64,7 +68,7 @@ def from_expectation_parameters(eta: Any, shape: tuple[int, int], *, total: floa
 
 
 def one_body(parameters: Any) -> Array:
-    """The theta_ij or eta_ij with i = 1 or j = 1, in row order."""
+    """Of a table of `parameters`, the theta_ij or eta_ij with i = 1 or j = 1, in row order."""
     parameters = _table(parameters)
     chosen = ~np.isnan(parameters)
     chosen[1:, 1:] = False
@@ -72,7 +76,7 @@ def one_body(parameters: Any) -> Array:
 
 
 def two_body(parameters: Any) -> Array:
-    """The theta_ij or eta_ij with i != 1 and j != 1, in row order."""
+    """Of a table of `parameters`, the theta_ij or eta_ij with i != 1 and j != 1, in row order."""
     inner = _table(parameters)[1:, 1:]
     return inner[~np.isnan(inner)]
 

@@ -24,12 +24,15 @@ class Triple(NamedTuple):
     """
 
     X: Any
+    """(I, J)"""
     Y: Any
+    """(N, J), below X"""
     Z: Any
+    """(I, M), beside X"""
 
     @classmethod
     def read(cls, X: Any, Y: Any = None, Z: Any = None) -> Triple:
-        """Dense or sparse matrices of finite numbers, none of them negative; for None there is an empty one."""
+        """X, Y and Z: dense or sparse matrices of finite numbers, none of them negative; None is an empty one."""
         X = _matrix(X, "X")
         rows, columns = X.shape
         if not (rows and columns):

@@ -6,47 +6,33 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.data import Observed
-from halfseen.engines.ranking import Listed
+from halfseen.metrics.held_out import cell_numbers, places_among
 
 
 @dataclass(frozen=True)
 class Held:
-    """The cells of some rows that were held out for test, as far as they can be ranked."""
+    """The cells of some rows that were held out for test."""
 
     keys: Array
     """Row * number of columns + column of each cell, ascending."""
     values: Array
     shape: tuple[int, int]
-    repeated: int
-    """How many cells were left out, because they were seen in training as well."""
 
     @classmethod
-    def out(cls, test: Observed, seen: Listed) -> "Held":
-        """The test cells of rows that have seen the columns listed."""
-        keys = _keys(test.indptr, test.indices, test.shape[1])
-        again = _places(keys, _keys(*seen, test.shape[1])) >= 0
-        return cls(keys[~again], test.values[~again], test.shape, int(again.sum()))
+    def in_(cls, test: Observed) -> "Held":
+        """All cells of test, each of which is there once."""
+        return cls(cell_numbers(test.indptr, test.indices, test.shape[1]), test.values, test.shape)
 
     def values_at(self, columns: Array) -> Array:
         """The value in each of the columns that are ranked for each row; -inf where there is none."""
         rows = np.arange(self.shape[0])[:, None]
-        places = _places(np.where(columns < 0, -1, rows * self.shape[1] + columns), self.keys)
+        places = places_among(np.where(columns < 0, -1, rows * self.shape[1] + columns), self.keys)
         return np.where(places < 0, -np.inf, np.append(self.values, np.nan)[places])
 
     def count(self, threshold: float) -> Array:
         """How many cells of each row reach the threshold."""
         rows = self.keys[self.values >= threshold] // self.shape[1]
         return np.bincount(rows, minlength=self.shape[0])
-
-
-def _keys(indptr: Array, columns: Array, width: int) -> Array:
-    return np.repeat(np.arange(indptr.size - 1) * width, np.diff(indptr)) + columns
-
-
-def _places(asked: Array, keys: Array) -> Array:
-    """Where each of the numbers asked for stands among the ascending keys; -1 for nowhere."""
-    places = np.searchsorted(keys, asked)
-    return np.where(np.append(keys, -2)[places] == asked, places, -1)
 
 
 def metrics_of_rows(held: Held, columns: Array, k: int, thresholds: Array) -> Array:

@@ -37,7 +37,9 @@ def ranked_probability_score(levels: Any, probabilities: Any, *, labels: Any = N
 def log_score(levels: Any, probabilities: Any, *, labels: Any = None, weights: Any = None) -> float:
     """The mean over cells of  log p(y):  larger is better, 0 at best, -inf if a level was seen that had no probability.
 
-    Parameters as in `ranked_probability_score`.
+    Parameters
+    ----------
+    levels, probabilities, labels, weights : as in `ranked_probability_score`.
     """
     codes, p, weights = _checked(levels, probabilities, labels, weights)
     counts = weights > 0  # else an impossible cell of weight 0 would spoil the mean

@@ -15,7 +15,6 @@ not which columns there were to rank. Most protocols do so, since they take all 
 some count an unknown column as a miss, which makes the numbers smaller. After `split_cells` there are no such cells.
 """
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -26,8 +25,9 @@ from halfseen.arrays import Array
 from halfseen.data import Observed
 from halfseen.data.matching import matched
 from halfseen.engines.ranking import best_columns
-from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.seen import Seen
+from halfseen.metrics.held_out import held_out
 from halfseen.metrics.hits import Held, metrics_of_rows
 from halfseen.metrics.scorers import scorer_of
 
@@ -35,13 +35,17 @@ from halfseen.metrics.scorers import scorer_of
 class RankingScores(NamedTuple):
     """The four metrics of every row of the model, NaN where a row has no relevant column.
 
-    Arrays (n,), or (thresholds, n) where several thresholds were asked for.
+    Arrays (n,), or (thresholds, n) where several thresholds were asked for. Take means by `np.nanmean`.
     """
 
     ndcg: Array
+    """Normalised discounted cumulative gain."""
     precision: Array
+    """The share of relevant columns among the first k."""
     recall: Array
+    """The share of the row's relevant columns that are among the first k."""
     average_precision: Array
+    """Average precision."""
 
 
 def ndcg_at_k(
@@ -70,28 +74,57 @@ def ndcg_at_k(
 def precision_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean share of relevant columns among the first k of each row's ranking. Parameters as in `ndcg_at_k`."""
+    """The mean share of relevant columns among the first k of each row's ranking.
+
+    Parameters
+    ----------
+    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).precision)
 
 
 def recall_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean share of each row's relevant columns that are among the first k. Parameters as in `ndcg_at_k`."""
+    """The mean share of each row's relevant columns that are among the first k.
+
+    Parameters
+    ----------
+    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).recall)
 
 
 def map_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean average precision of the first k of each row's ranking. Parameters as in `ndcg_at_k`."""
+    """The mean average precision of the first k of each row's ranking.
+
+    Parameters
+    ----------
+    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).average_precision)
 
 
 def ranking_scores(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> RankingScores:
-    """All four metrics of every row, from one ranking. Parameters as in `ndcg_at_k`."""
+    """All four metrics of every row, from one ranking.
+
+    Parameters
+    ----------
+    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> scores, nan = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, 0.8]]), np.nan
+    >>> train = np.array([[5, nan, nan], [nan, 4, nan]])
+    >>> test = np.array([[nan, 3, nan], [2, nan, nan]])
+    >>> hs.metrics.ranking_scores(scores, train, test, k=2).ndcg.round(2)
+    array([1.  , 0.63])
+    """
     return _ranking_scores(model, train, test, k, relevant, n_jobs)
 
 
@@ -107,16 +140,12 @@ def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_
     if isinstance(seen, Observed):
         cells = matched(seen, scorer.shape, scorer.labels, "train", duplicates="keep")
         seen = Seen(cells.indptr, cells.indices, cells.shape[1])
-    asked = matched(scorer.read(test, "test"), scorer.shape, scorer.labels, "test", duplicates="max")
+    asked = held_out(matched(scorer.read(test, "test"), scorer.shape, scorer.labels, "test", duplicates="max"), seen)
     scores = np.full((4, thresholds.size, scorer.shape[0]), np.nan)
-    repeated = 0
     for rows in _blocks(asked, thresholds.min(), scorer.rows_at_a_time):
-        hidden = seen.of(rows)
-        held = Held.out(asked.select_rows(rows), hidden)
-        best = best_columns(scorer.scores_of(rows), k, hidden, n_jobs=scorer.n_jobs if n_jobs is None else n_jobs)
-        scores[:, :, rows] = metrics_of_rows(held, best.columns, k, thresholds)
-        repeated += held.repeated
-    _warn_of_repeated(repeated, asked.nnz)
+        threads = scorer.n_jobs if n_jobs is None else n_jobs
+        best = best_columns(scorer.scores_of(rows), k, seen.of(rows), n_jobs=threads)
+        scores[:, :, rows] = metrics_of_rows(Held.in_(asked.select_rows(rows)), best.columns, k, thresholds)
     _refuse_nothing_relevant(scores[0], thresholds, asked)
     return RankingScores(*(scores if np.ndim(relevant) else scores[:, 0]))
 
@@ -136,16 +165,6 @@ def _blocks(test: Observed, lowest: float, height: int) -> Iterator[Array]:
     """The positions of the rows that have a relevant column, some at a time."""
     rows = np.unique(test.row_of_cell()[test.values >= lowest])
     return (rows[top : top + height] for top in range(0, rows.size, height))
-
-
-def _warn_of_repeated(count: int, total: int) -> None:
-    if count:
-        warnings.warn(
-            f"Test cells should not be in train, whose cells are not ranked. Found {count} of {total} that are. "
-            "They were left out.",
-            DataWarning,
-            stacklevel=4,
-        )
 
 
 def _refuse_nothing_relevant(ndcg: Array, thresholds: Array, test: Observed) -> None:

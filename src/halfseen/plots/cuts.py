@@ -12,6 +12,8 @@ from halfseen.errors import ParameterError
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.plots.axes import BLUE, ORANGE, name_ticks, new_axes
+from halfseen.plots.levels import level_names
+from halfseen.plots.models import best_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +34,7 @@ def thresholds(model: Any, *, ax: Axes | None = None) -> Axes:
     model : a fitted OrdNMF, SquaredOrdNMF, OrdinalMF or RoundMF.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
+    model = best_of(model)
     if not isinstance(model, LeveledMixin):
         raise ParameterError(
             f"model must be one with thresholds between levels. Found a {type(model).__name__}. "
@@ -54,7 +57,7 @@ def thresholds(model: Any, *, ax: Axes | None = None) -> Axes:
     if is_positive:
         _plain_logarithms(ax)
     ax.set_xlim(edges[0], edges[-1])
-    name_ticks(ax.yaxis, places, ["unseen" if level is None else level for level in model.levels_.tolist()])
+    name_ticks(ax.yaxis, places, level_names(model.levels_))
     relative = ", relative to the lowest threshold" if is_positive else ""
     ax.set(xlabel=f"product of factors{relative}", ylabel="level")
     return ax

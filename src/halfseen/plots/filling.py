@@ -15,7 +15,8 @@ from halfseen.estimators.labelling import labels_at
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.model import FactorModel
 from halfseen.estimators.tensors import rows_unfolded
-from halfseen.plots.axes import name_ticks, new_axes
+from halfseen.plots.axes import BLACK, PALE, name_ticks, new_axes
+from halfseen.plots.models import best_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,7 @@ def completion(
     random_state : None, a whole number or a RandomState, for the lots.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
+    model = best_of(model)
     if not isinstance(model, FactorModel):
         raise ParameterError(
             f"model must be one that fills holes of a table. Found a {type(model).__name__}. "
@@ -64,7 +66,8 @@ def completion(
     ax.figure.colorbar(image, ax=ax, label="from the column's lowest to its highest" if by_column else "value")
     down, along = np.nonzero(np.isnan(seen))
     width = seen.shape[1] + _GAP
-    ax.scatter(along + width, down, s=6, color="white", edgecolor="black", linewidth=0.5, label="was a hole")
+    ax.axvspan(-0.5, width - _GAP - 0.5, color=PALE, linewidth=0, zorder=-1)  # holes differ from the darkest cells
+    ax.scatter(along + width, down, s=6, color="white", edgecolor=BLACK, linewidth=0.5, label="was a hole")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
     middle = (seen.shape[1] - 1) / 2
     ax.set_xticks([middle, width + middle], ["seen", "filled"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.plots.axes import BLUE, GREY, ORANGE, new_axes
+from halfseen.plots.models import model_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,11 +28,11 @@ def trace(model: Any, *, by: str = "iteration", ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : any fitted model.
+    model : any fitted model, or a fitted search, whose best model is drawn.
     by : "iteration", or "seconds" from the start.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
-    check_is_fitted(model)
+    model = model_of(model)
     checks.check_parameters({"by": by}, {"by": checks.one_of("iteration", "seconds")})
     ax = new_axes("the attribute trace_") if ax is None else ax
     objective = model.trace_["objective"]
@@ -46,12 +46,15 @@ def trace(model: Any, *, by: str = "iteration", ax: Axes | None = None) -> Axes:
             ax.patch.set_visible(False)
             beside.yaxis.label.set_color(ORANGE)
             beside.locator_params(axis="y", integer=name == "violated")
+            if not np.any(model.trace_[name]):
+                beside.set_ylim(0, 1)  # around 0 there would be numbers below it
     burned = discarded(model)
     if burned:
         ax.axvspan(0, places[burned - 1], color=GREY, alpha=0.5, label="discarded")
         ax.text(0.0, 1.01, "discarded", transform=ax.get_xaxis_transform())
     step = "sweep" if getattr(model, "method", None) == "gibbs" else "iteration"
     ax.set_xlabel(step if by == "iteration" else "seconds")
+    ax.locator_params(axis="x", integer=by == "iteration")
     if objective.size == 0:
         ax.text(0.5, 0.5, "There was nothing to iterate.", ha="center", transform=ax.transAxes)
     return ax

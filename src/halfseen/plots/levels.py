@@ -10,7 +10,8 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.metrics import PredictiveCheck, predictive_check
-from halfseen.plots.axes import name_ticks, new_axes
+from halfseen.plots.axes import LETTERS, name_ticks, new_axes, shown, told_apart
+from halfseen.plots.models import best_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +46,7 @@ def posterior_predictive(
     log : whether numbers are drawn as logarithms; None: where the largest is more than 50 times the smallest.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
+    model = best_of(model)
     models: Mapping[str, Any] = model if isinstance(model, Mapping) else {type(model).__name__: model}
     if not models:
         raise ParameterError("model must be a fitted model, or several by name. Found none. Pass one at least.")
@@ -58,7 +60,15 @@ def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None 
 
     So models can be compared that were fitted on different forms of the data, such as levels and counts: the bars are
     those of the first check.
+
+    Parameters
+    ----------
+    checks : what `halfseen.metrics.predictive_check` gave, by the names to show.
+    log : whether the numbers of cells are on a logarithmic scale; None: if they differ much.
+    ax : the Axes to draw on; None makes new ones.
     """
+    if not checks:
+        raise ParameterError("checks must be one check, or several, by name. Found none. Pass one at least.")
     ax = new_axes("halfseen.metrics.predictive_check") if ax is None else ax
     first = next(iter(checks.values()))
     for name, check in checks.items():
@@ -74,7 +84,7 @@ def level_histograms(checks: Mapping[str, PredictiveCheck], *, log: bool | None 
         ax.errorbar(places + shift, check.mean, _arms(check), fmt="o", markersize=4, capsize=4, label=label)
     if is_steep(first.observed) if log is None else log:
         ax.set_yscale("log")
-    names = [_text(one) for one in first.levels]
+    names = level_names(first.levels)
     name_ticks(ax.xaxis, places, names, **slanted_if_long(names))
     ax.set(xlabel="count" if isinstance(first.levels[-1], str) and "more" in names[-1] else "level", ylabel="cells")
     ax.legend()
@@ -107,7 +117,8 @@ def _share_above_zero(check: PredictiveCheck, counts: Array) -> str:
     return f", {1 - counts[0] / counts.sum():.2%} above 0" if check.levels[0] in (0, "0", None) else ""
 
 
-def _text(level: Any) -> str:
-    if level is None:
-        return "unseen"
-    return level if isinstance(level, str) else f"{level:g}"
+def level_names(levels: Array, letters: int = LETTERS) -> list[str]:
+    """What levels, or classes of counts, are called."""
+    if levels.dtype.kind in "fiu":
+        return told_apart(levels.tolist())
+    return ["unseen" if level is None else shown(level, letters) for level in levels.tolist()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
@@ -13,6 +12,7 @@ from halfseen.errors import ParameterError
 from halfseen.estimators.labelling import labels_at
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.plots.axes import BLUE, ORANGE, name_ticks, new_axes
+from halfseen.plots.models import model_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,13 +33,13 @@ def factors(
 
     Parameters
     ----------
-    model : any fitted model.
+    model : any fitted model, or a fitted search, whose best model is drawn.
     top : how many for each component.
     component : which one, counted from 0; None draws all, one below the other.
     side : "columns" or "rows".
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
-    check_is_fitted(model)
+    model = model_of(model)
     checks.check_parameters({"top": top, "side": side}, _RULES)
     strength = strengths(model, side)
     wanted = list(range(strength.shape[1])) if component is None else [_checked(component, strength.shape[1])]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from halfseen.errors import ParameterError
 from halfseen.plots.axes import BLUE, GREY, ORANGE, new_axes
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ def rank_curve(search: Any, *, ax: Axes | None = None) -> Axes:
     search : a fitted `halfseen.RankSearch`.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
+    if not hasattr(search, "ranks") and not hasattr(search, "results_"):
+        raise ParameterError(
+            f"search must be a fitted RankSearch. Found a {type(search).__name__}. Fit RankSearch(model, ranks=[...])."
+        )
     check_is_fitted(search, "results_")
     found = search.results_
     ranks, mean = np.asarray(found["n_components"]), np.asarray(found["mean"])

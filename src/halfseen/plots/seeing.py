@@ -10,7 +10,7 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data import Observed, Uncoupled, observe
 from halfseen.estimators.tensors import unfolded
-from halfseen.plots.axes import BLUE, blues, name_ticks, new_axes, shown
+from halfseen.plots.axes import BLUE, blues, name_ticks, new_axes, shown, told_apart
 from halfseen.plots.levels import is_steep, slanted_if_long
 
 if TYPE_CHECKING:
@@ -82,14 +82,17 @@ def histogram_of_values(X: Any) -> tuple[Array, list[str] | None, Array]:
     if different.size > MOST_VALUES:
         counts, edges = np.histogram(found, MOST_VALUES)
         return counts, None, edges
-    names = [_named(value, level_names) for value in different.tolist()]
+    names = [
+        _named(value, text, level_names)
+        for value, text in zip(different.tolist(), told_apart(different.tolist()), strict=True)
+    ]
     return counts, names, np.arange(counts.size + 1) - 0.5
 
 
-def _named(value: float, level_names: Array | None) -> str:
+def _named(value: float, text: str, level_names: Array | None) -> str:
     """What a value is called: levels that were texts were read as 1, 2, ..."""
     is_level = level_names is not None and value == int(value) and 1 <= value <= len(level_names)
-    return shown(level_names[int(value) - 1] if is_level and level_names is not None else float(value))
+    return shown(level_names[int(value) - 1]) if is_level and level_names is not None else text
 
 
 def _values(X: Any) -> tuple[Array, Array | None]:

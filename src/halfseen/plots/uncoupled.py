@@ -8,8 +8,10 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.coupling.sampling.posterior import SampledCoupling
+from halfseen.errors import ParameterError
 from halfseen.estimators.labelling import positions
-from halfseen.plots.axes import blues, name_ticks, new_axes, shown
+from halfseen.estimators.uncoupled.uncoupled_nmf import UncoupledNMF
+from halfseen.plots.axes import blues, name_ticks, new_axes, shown, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +33,7 @@ def disclosure(model: Any, *, ax: Axes | None = None) -> Axes:
     model : a fitted `UncoupledNMF` with method="gibbs".
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
-    risk = model.disclosure_risk()
+    risk = _checked(model).disclosure_risk()
     alone = model.disclosure_risk(comparisons=False)
     ax = new_axes("UncoupledNMF.disclosure_risk") if ax is None else ax
     edges = np.linspace(0.0, 1.0, _BARS + 1).tolist()
@@ -54,7 +56,7 @@ def coupling(model: Any, question: Any, *, ax: Axes | None = None) -> Axes:
     question : its label, or its number if the fit had no labels.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
-    posterior = model._sampled("A picture of the coupling")
+    posterior = _checked(model)._sampled("A picture of the coupling")
     row = int(positions(model, question, "column" if model._turned else "row")[0])
     asked = slice(*model._asked.indptr[row : row + 2])
     answers, shares = _shares_of_answers(posterior, row, asked)
@@ -67,10 +69,19 @@ def coupling(model: Any, question: Any, *, ax: Axes | None = None) -> Axes:
     image = ax.imshow(shares[order], origin="lower", aspect="auto", vmin=0, vmax=1, cmap=blues())
     ax.figure.colorbar(image, ax=ax, label="probability")
     _name(ax.yaxis, respondents if names is None else names[respondents])
-    _name(ax.xaxis, [*(f"{answer:g}" for answer in answers), "lost"][: shares.shape[1]], rotation=90)
+    _name(ax.xaxis, [*told_apart(answers.tolist(), 3), "lost"][: shares.shape[1]], rotation=90)
     ax.set_title(shown(question), parse_math=False)
     ax.set(xlabel="answer", ylabel="respondent")
     return ax
+
+
+def _checked(model: Any) -> UncoupledNMF:
+    if isinstance(model, UncoupledNMF):
+        return model
+    raise ParameterError(
+        f"model must be an UncoupledNMF, which tells whose an answer may be. Found a {type(model).__name__}. "
+        "Draw plots.completion for the holes of a table."
+    )
 
 
 def _shares_of_answers(posterior: Any, row: int, asked: slice) -> tuple[Array, Array]:

@@ -28,12 +28,19 @@ class RoundRank:
     """Bounds on a round-rank. GRF(W H') = Y with these thresholds, exactly: that proves the upper one."""
 
     lower: int
+    """Below this rank nothing rounds to Y."""
     upper: int
+    """At this rank W H' does."""
     W: Array = field(repr=False)
+    """(n, upper) the factor of the rows."""
     H: Array = field(repr=False)
+    """(m, upper) the factor of the columns."""
     thresholds: Array
+    """tau_1 < ... < tau_N, those given or those found."""
     why_lower: str
+    """Why the lower bound holds, in a sentence."""
     why_upper: str
+    """Where the factors come from, in a sentence."""
 
     @property
     def exact(self) -> bool:
@@ -66,6 +73,15 @@ def round_rank(
     Returns
     -------
     A `RoundRank` with `lower`, `upper`, `exact`, the factors `W`, `H` and the `thresholds`, `why_lower`, `why_upper`.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> bounds = hs.rank.round_rank(np.tri(8))  # of linear rank 8
+    >>> bounds.lower, bounds.upper
+    (1, 1)
+    >>> bool(np.all(hs.rank.grf(bounds.W @ bounds.H.T, bounds.thresholds) == np.tri(8)))
+    True
     """
     check_parameters({"search": search, "n_init": n_init, "random_state": random_state}, _RULES)
     tau = None if thresholds is None else checked_thresholds(thresholds)

@@ -43,15 +43,17 @@ class Certainty:
     """A table by columns, a line for each unseen cell that was asked about."""
 
     rows: Array
+    """The row of the cell: its label as in the model, its position if it has none."""
     columns: Array
-    """Where the cell is: labels as in the model, positions if it has none."""
+    """The column of the cell, likewise."""
     verdict: Array
     """"forced", "open" or "undecided"."""
     level: Array
     """The level of the model."""
     lowest: Array
+    """The lowest level of matrices that were found with all seen levels; the forced level where one is forced."""
     highest: Array
-    """The levels between which matrices with all seen levels were found; the forced level where one is forced."""
+    """The highest of these."""
     coefficients: Array
     """sum |a_k|  of Eq. 3.1, with the r seen cells of the column for which it is least; infinite if there are none."""
     sufficient: Array
@@ -59,7 +61,9 @@ class Certainty:
     bound: float
     """T_min / T_max  of Eq. 3.1."""
     shape: tuple[int, int]
+    """The shape of the data."""
     positions: tuple[Array, Array]
+    """The positions of the rows and of the columns of the cells."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -94,6 +98,14 @@ def certainty(model: Any, Y: Any, cells: Any = None, *, effort: int = 200, rando
     Returns
     -------
     A `Certainty`: arrays with an entry a cell, `counts` and `as_matrix()`.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> Y = np.where(np.eye(8, k=3), np.nan, np.triu(np.ones((8, 8))))
+    >>> model = hs.RoundMF(1, loss="round", thresholds=[0.5], biases=False, random_state=0).fit(Y)
+    >>> hs.rank.certainty(model, Y).counts
+    {'forced': 5, 'open': 0, 'undecided': 0}
     """
     checks.check_parameters({"effort": effort, "random_state": random_state}, _RULES)
     _check_model(model)

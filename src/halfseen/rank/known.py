@@ -12,9 +12,13 @@ class Construction(NamedTuple):
     """A matrix of levels, and the factors and thresholds it is rounded from: GRF(W H') = Y, exactly."""
 
     Y: Array
+    """(n, m) the levels."""
     W: Array
+    """(n, k) the factor of the rows."""
     H: Array
+    """(m, k) the factor of the columns."""
     thresholds: Array
+    """tau_1 < ... < tau_N."""
 
 
 def triangular(n: Any) -> Construction:

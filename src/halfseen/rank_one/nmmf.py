@@ -15,9 +15,13 @@ class SharedFactors(NamedTuple):
     """X is w h', Y is a h', Z is w b', as nearly as can be."""
 
     w: Array
+    """Of the rows of X and Z."""
     h: Array
+    """Of the columns of X and Y."""
     a: Array
+    """Of the rows of Y."""
     b: Array
+    """Of the columns of Z."""
 
 
 class _Sums(NamedTuple):

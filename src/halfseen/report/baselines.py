@@ -26,6 +26,13 @@ def _means(places: Array, values: Array, weights: Array | None, size: int, other
     return np.divide(sums, total, out=np.full(size, otherwise), where=total > 0)
 
 
+def question_means(answers: Array, ends: Array) -> Array:
+    """The mean of each question's answers; a question without any gets the mean of all."""
+    counts = np.diff(ends)
+    questions = np.repeat(np.arange(counts.size), counts)
+    return _means(questions, answers, None, counts.size, float(answers.mean()) if answers.size else 0.0)
+
+
 def popularity(indices: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
     """Factors that rank the same for all: the columns that were seen most often first."""
     return np.ones((shape[0], 1)), np.bincount(indices, minlength=shape[1]).astype(np.float64)[:, None]

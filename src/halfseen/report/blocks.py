@@ -13,6 +13,14 @@ LETTERS = 80
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A text in a table, and its place in an order that is not that of the alphabet: of levels, or of intervals."""
+
+    text: str
+    place: int
+
+
+@dataclass(frozen=True)
 class Facts:
     """Pairs of what is told, and what it is."""
 
@@ -102,11 +110,18 @@ class Section:
     name: str
     title: str
     blocks: list[Block] = field(default_factory=list)
+    headline: str = ""
+    """A sentence for the head of the page."""
 
 
 def text_of(label: Any) -> str:
     """A label as tables show it."""
     return shown(label, LETTERS)
+
+
+def placed(texts: Sequence[str]) -> list[Placed]:
+    """Texts that are in their order."""
+    return [Placed(text, place) for place, text in enumerate(texts)]
 
 
 def counted(number: int, noun: str) -> str:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
-
 from halfseen.plots.axes import BLUE, GREY, ORANGE
+from halfseen.report.telling import Told, told_of
 
 _SVG = "http://www.w3.org/2000/svg"
 #: Inches; narrow, so that letters are large enough on a phone.
@@ -27,15 +26,18 @@ _STYLE = {
     "axes.spines.right": False,
     "legend.frameon": False,
     "figure.dpi": 72,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
     "lines.linewidth": 1.8,
 }
-#: Points that tell their values: of longer lines, so many of them.
-_MOST_POINTS = 60
+#: Of the points that tell their values.
+_RADIUS = 5
 
 
 def drawn(draw: Callable[[Any], Any], *, height: float = _SIZE[1]) -> str:
     """What `draw` draws on an Axes, as SVG for the inside of a page."""
     from matplotlib import style
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with style.context(["default", _STYLE]), warnings.catch_warnings():
@@ -45,51 +47,35 @@ def drawn(draw: Callable[[Any], Any], *, height: float = _SIZE[1]) -> str:
         for axes in figure.axes:
             axes.spines["right"].set_visible(axes.yaxis.get_ticks_position() == "right")
         buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})  # savefig would draw twice
         points = list(_points(figure))
     svg = buffer.getvalue()
     return _for_page(svg, points, f"p{hashlib.blake2b(svg.encode(), digest_size=4).hexdigest()}-")
 
 
-def _points(figure: Any) -> Iterator[tuple[float, float, str]]:
-    """Where lines and bars have values, in the picture's units, and what they say."""
+def _points(figure: Any) -> Iterator[Told]:
+    """Where things have values, in the picture's units, from left to right, and what they say."""
     height = figure.bbox.height
     for axes in figure.axes:
-        for artist_x, artist_y, x, y in (*_of_lines(axes), *_of_bars(axes)):
-            left, up = axes.transData.transform((artist_x, artist_y))
-            yield float(left), float(height - up), f"{_said(axes.xaxis, x)}: {_said(axes.yaxis, y)}"
+        found = []
+        for x, y, words in told_of(axes):
+            left, up = axes.transData.transform((x, y))
+            found.append((float(left), float(height - up), words))
+        yield from _together(sorted(found, key=lambda point: round(point[0], 1)))
 
 
-def _of_lines(axes: Any) -> Iterator[tuple[float, float, float, float]]:
-    for line in axes.lines:
-        data = np.asarray(line.get_xydata(), dtype=float)
-        shown = np.unique(np.linspace(0, len(data) - 1, _MOST_POINTS).astype(int))
-        for x, y in data[shown] if len(data) and line.get_label()[:1] != "_" else []:
-            if np.isfinite([x, y]).all():
-                yield x, y, x, y
+def _together(points: list[Told]) -> list[Told]:
+    """Points above each other that would hide each other become one, which tells what all tell."""
+    apart: list[Told] = []
+    for left, down, words in points:
+        if apart and abs(apart[-1][0] - left) < 1 and abs(apart[-1][1] - down) < _RADIUS:
+            apart[-1] = (*apart[-1][:2], f"{apart[-1][2]}; {words}")
+        else:
+            apart.append((left, down, words))
+    return apart
 
 
-def _of_bars(axes: Any) -> Iterator[tuple[float, float, float, float]]:
-    for container in axes.containers:
-        if getattr(container, "orientation", None) == "vertical":
-            for bar in container:
-                middle = bar.get_x() + bar.get_width() / 2
-                yield middle, bar.get_height(), middle, bar.get_height()
-
-
-def _said(axis: Any, value: float) -> str:
-    """A value in the words of its axis: the name that stands there, where places have names, else the number."""
-    from matplotlib.ticker import FixedLocator
-
-    words = axis.get_label_text()
-    if isinstance(axis.get_major_locator(), FixedLocator):
-        nearest = int(np.argmin(np.abs(np.asarray(axis.get_ticklocs()) - value)))
-        return f"{words} {axis.get_ticklabels()[nearest].get_text()}"
-    number = f"{int(value):,}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.4g}"
-    return f"{words} {number}"
-
-
-def _for_page(svg: str, points: list[tuple[float, float, str]], prefix: str) -> str:
+def _for_page(svg: str, points: list[Told], prefix: str) -> str:
     """The picture without what concerns files alone, its ids apart from those of others, its colours the page's."""
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
@@ -103,7 +89,7 @@ def _for_page(svg: str, points: list[tuple[float, float, str]], prefix: str) -> 
             element.set(name, _attribute(name, value, prefix))
     for left, down, text in points:
         point = ElementTree.SubElement(
-            root, f"{{{_SVG}}}circle", {"class": "point", "cx": f"{left:.1f}", "cy": f"{down:.1f}", "r": "5"}
+            root, f"{{{_SVG}}}circle", {"class": "point", "cx": f"{left:.1f}", "cy": f"{down:.1f}", "r": f"{_RADIUS}"}
         )
         ElementTree.SubElement(point, f"{{{_SVG}}}title").text = text
     for name in ("width", "height", "version"):

@@ -8,18 +8,16 @@ import numpy as np
 
 from halfseen import plots
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.estimators.labelling import labels_at
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.report.blocks import Block, Component, Components, Note, Picture, Section, Table, text_of
 from halfseen.report.drawing import drawn
 from halfseen.report.known import Known
+from halfseen.report.units import units_of
 
 _ROWS, _COLUMNS, _HOLES = 4, 8, 12
 #: Of what a row has seen, so much is told.
 _FAVOURITES = 5
-#: From here on columns are taken to have different units.
-_MANY_TIMES = 20.0
 #: How sure the intervals of examples are.
 _LEVEL = 0.9
 
@@ -31,15 +29,21 @@ def recommendations(known: Known) -> Section | None:
     rates = getattr(model, "unseen", None) == "zero" or isinstance(model, LeveledMixin)
     if not rates or is_tensor or not hasattr(model, "recommend"):
         return None
-    parts = [_recommended(known, int(row)) for row in _spread(np.diff(model.seen_.of(np.arange(known.shape[0]))[0]))]
+    n, m = known.shape
+    rows = _spread(np.diff(model.seen_.of(np.arange(n))[0]), m)
+    if rows.size == 0:
+        return None
+    parts = [_recommended(known, int(row)) for row in rows]
     told = "The best unseen columns for some rows, from those of which little is seen to those of which much is."
     return Section("recommended", "Examples of recommendations", [Note(told), Components(parts)])
 
 
-def _spread(counts: Array) -> Array:
-    """Some rows, from the few to the many that were seen in them."""
+def _spread(counts: Array, width: int) -> Array:
+    """Some rows in which something was seen, but not all, from those with few to those with many."""
     order = np.argsort(counts, kind="stable")
-    order = order[counts[order] > 0]
+    order = order[(counts[order] > 0) & (counts[order] < width)]
+    if order.size <= _ROWS:
+        return order
     places = (np.linspace(0.3, 0.95, _ROWS) * (order.size - 1)).astype(np.int64)
     return order[np.unique(places)]
 
@@ -72,10 +76,12 @@ def completions(known: Known) -> Section | None:
     if rows.size == 0:
         return None
     blocks: list[Block] = []
-    has_numbers = not isinstance(model, LeveledMixin) or model._numbers is not None
-    if known.train is not None and has_numbers:
+    has_picture = known.train is not None and not known.has_words
+    if has_picture:
         blocks.append(_picture(known))
-    blocks.append(_holes_table(known, rows, columns, is_wide=not blocks))
+    if known.has_words:
+        blocks.append(Note(f"Predicted values are means of levels counted 0, 1, ... from {known.lowest}."))
+    blocks.append(_holes_table(known, rows, columns, is_wide=not has_picture))
     return Section("completed", "Examples of completions", blocks)
 
 
@@ -103,21 +109,17 @@ def _holes_table(known: Known, rows: Array, columns: Array, is_wide: bool) -> Ta
     told.append(model.predict(*at).tolist())
     heads.append("Predicted")
     if hasattr(model, "predict_level"):
-        told.append([text_of(level) for level in model.predict_level(*at).tolist()])
+        told.append(known.levels(model.predict_level(*at)))
         heads.append("Level")
     if _has_intervals(model):
         interval = model.predict_interval(*at, _LEVEL)
-        told += [[_end(one) for one in end.tolist()] for end in interval]
+        told += [known.levels(end) if hasattr(model, "levels_") else end.tolist() for end in interval]
         heads += [f"{_LEVEL:.0%} from", "to"]
     return Table("What some holes may hold", heads, list(zip(*told, strict=True)), is_wide=is_wide)
 
 
 def _has_intervals(model: Any) -> bool:
     return hasattr(model, "predict_interval") and getattr(model, "_posterior", True) is not None
-
-
-def _end(one: Any) -> Any:
-    return one if isinstance(one, float) else text_of(one)
 
 
 def _picture(known: Known) -> Picture:
@@ -127,12 +129,5 @@ def _picture(known: Known) -> Picture:
     inner = getattr(known.model, "inner_shape_", None)
     train: Any = known.train
     X = train if inner is None else train.to_dense().reshape(-1, *inner)
-    how: dict[str, Any] = {"most": 20, "by_column": _differ_in_units(train)}
+    how: dict[str, Any] = {"most": 20, "by_column": units_of(known) is not None}
     return Picture(drawn(lambda ax: plots.completion(known.model, X, **how, ax=ax), height=4.0), alt, caption)
-
-
-def _differ_in_units(train: Observed) -> bool:
-    """Whether the values of some columns are many times those of others, so that one scale of colours hides these."""
-    size = np.bincount(train.indices, np.abs(train.values), train.shape[1]) / np.maximum(train.seen_per_column(), 1)
-    size = size[size > 0]
-    return bool(size.size and size.max() > _MANY_TIMES * size.min())

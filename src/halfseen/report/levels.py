@@ -9,7 +9,8 @@ from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.metrics import predictive_check
-from halfseen.report.blocks import Note, Picture, Section, Table, text_of
+from halfseen.plots.levels import level_names
+from halfseen.report.blocks import LETTERS, Note, Picture, Section, Table, placed
 from halfseen.report.drawing import drawn
 from halfseen.report.known import Known
 
@@ -24,8 +25,8 @@ def where_levels_begin(known: Known) -> Section | None:
     if not isinstance(model, LeveledMixin):
         return None
     cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()  # type: ignore[attr-defined]
-    names = [_level(level) for level in model.levels_.tolist()]
-    heads, rows = ["Level", "Begins at"], [[name, cut] for name, cut in zip(names[1:], cuts, strict=True)]
+    names = level_names(model.levels_, LETTERS)
+    heads, rows = ["Level", "Begins at"], [[name, cut] for name, cut in zip(placed(names)[1:], cuts, strict=True)]
     if isinstance(model, OrdinalMixin):  # whose scale is free
         heads, rows = [*heads, "Over the lowest"], [[*row, cut / cuts[0]] for row, cut in zip(rows, cuts, strict=True)]
     alt = f"Bars of the {len(names)} levels from {names[0]} to {names[-1]}, each from its threshold to the next."
@@ -33,10 +34,6 @@ def where_levels_begin(known: Known) -> Section | None:
     table = Table("Thresholds, in units of the product", heads, rows, is_wide=False)
     picture = Picture(drawn(lambda ax: plots.thresholds(model, ax=ax)), alt, caption)
     return Section("levels", "Where levels begin", [picture, table])
-
-
-def _level(level: object) -> str:
-    return "unseen" if level is None else text_of(level)
 
 
 def drawn_data(known: Known) -> Section | None:
@@ -52,8 +49,8 @@ def drawn_data(known: Known) -> Section | None:
         return Section("drawn", title, [Note(sentence)])
     check = predictive_check(model, known.train, sets)
     checks = {type(model).__name__: check}
-    names = [_level(level) for level in check.levels.tolist()]
-    counts = zip(names, check.observed, check.mean, check.low, check.high, strict=True)
+    names = level_names(check.levels, LETTERS)
+    counts = zip(placed(names), check.observed, check.mean, check.low, check.high, strict=True)
     rows = [[name, *(float(number) for number in numbers)] for name, *numbers in counts]
     inside = int(np.count_nonzero((check.low <= check.observed) & (check.observed <= check.high)))
     alt = (

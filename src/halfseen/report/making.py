@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 from importlib import import_module
+from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +15,25 @@ from halfseen.data.drafts import moved_when_whole
 from halfseen.errors import DataError, HalfseenError
 from halfseen.plots.axes import shown
 from halfseen.plots.parts import n_components
-from halfseen.report.blocks import Section, Table, counted
+from halfseen.report.blocks import Section, counted
 from halfseen.report.examples import completions, recommendations
 from halfseen.report.fit import how_it_went
 from halfseen.report.known import Known
 from halfseen.report.levels import drawn_data, where_levels_begin
 from halfseen.report.parts import what_was_found
 from halfseen.report.quality import how_good
-from halfseen.report.rendering import number, rendered
+from halfseen.report.rendering import rendered
 from halfseen.report.seen import what_was_seen
 from halfseen.report.uncoupled import whose_answers
 
-_RULES = {"top": checks.whole(1), "k": checks.whole(1)}
+
+def _one_number(value: Any) -> tuple[str, str] | None:
+    if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
+        return None
+    return "one finite number", "Use the lowest value that makes a cell relevant, such as 1 or 4."
+
+
+_RULES = {"top": checks.whole(1), "k": checks.whole(1), "relevant": _one_number}
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,10 +41,12 @@ class Report:
     """One page of HTML that needs nothing else: no network, no other file. A notebook shows it."""
 
     title: str
+    """The heading of the page."""
     html: str
+    """The whole page."""
 
     def save(self, path: Any) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file at `path`, whole or not at all."""
         path = Path(path)
         try:
             with moved_when_whole(path) as draft:
@@ -48,7 +59,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         """A frame of its own, so that the styles of a notebook and of the page leave each other alone."""
-        return f'<iframe title="{html.escape(self.title)}" srcdoc="{html.escape(self.html)}" width="100%" height="720">'
+        title, page = html.escape(self.title), html.escape(self.html)
+        return f'<iframe title="{title}" srcdoc="{page}" width="100%" height="720"></iframe>'
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.html.encode('utf-8')):,} bytes)"
@@ -61,7 +73,7 @@ def check_tools() -> None:
             import_module(name)
         except ImportError:
             raise HalfseenError(
-                f'A report needs {name}. It is not installed. Install it: pip install "halfseen[report]".'
+                f"A report needs {name}. It is not installed. Install it: pip install {name}."
             ) from None
 
 
@@ -83,16 +95,25 @@ def make_report(
 
     Parameters
     ----------
-    model : any fitted model, or what `halfseen.load` gives.
+    model : any fitted model, or what `halfseen.load` gives; of a fitted search, its best model.
     train : what the model was fitted on, data as for `fit`; a `halfseen.Uncoupled` for UncoupledNMF.
-    test : cells that were held out, data as for `fit`.
-    title : the heading; None names the model and its size.
+    test : cells that were held out, data as for `fit`. Those that training has seen are left out, and told of.
+    title : the heading; None, or an empty one, names the model and its size.
     top : how many of the strongest columns and rows of each component are listed.
     k : the length of rankings, where held-out cells are ranked.
     relevant : from which value on a held-out cell is relevant to a ranking.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> X = np.array([[2, 4, np.nan], [1, np.nan, 3], [4, 8, 12.0]])
+    >>> report = hs.make_report(hs.RankOneNMF().fit(X), X, title="A table with two holes")
+    >>> report.save("report.html")
+    >>> report.title
+    'A table with two holes'
     """
     check_tools()
-    checks.check_parameters({"top": top, "k": k}, _RULES)
+    checks.check_parameters({"top": top, "k": k, "relevant": relevant}, _RULES)
     known = Known.of(model, train, test)
     sections = [
         what_was_seen(known),
@@ -111,17 +132,8 @@ def make_report(
 def _made(known: Known, title: str | None, sections: list[Section]) -> Report:
     n, m = known.shape
     kind = type(known.model).__name__
-    title = f"{kind} of {n:,} rows and {m:,} columns" if title is None else shown(title, 120)
-    told = [f"{counted(n_components(known.model), 'component')}.", known.model.status_.value, *_quality(sections)]
+    title = shown(title, 120).strip() if title else ""
+    title = title or f"{kind} of {counted(n, 'row')} and {counted(m, 'column')}"
+    told = [f"{counted(n_components(known.model), 'component')}.", known.model.status_.value]
+    told += [section.headline for section in sections if section.headline]
     return Report(title, rendered(title, " ".join(told), sections))
-
-
-def _quality(sections: list[Section]) -> list[str]:
-    """The first number on held-out cells, beside that of the best simple rule."""
-    tables = [block for one in sections if one.name == "quality" for block in one.blocks if isinstance(block, Table)]
-    if not tables:
-        return []
-    (_, own, *_), *others = tables[0].rows
-    best = (max if "@" in tables[0].heads[1] else min)(others, key=lambda row: row[1], default=None)
-    beside = "" if best is None else f" ({best[0]}: {number(best[1])})"
-    return [f"{tables[0].heads[1]} on held-out cells: {number(own)}{beside}."]

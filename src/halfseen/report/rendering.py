@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from halfseen.report.blocks import Section
+from halfseen.report.blocks import Placed, Section
 
 _HERE = "halfseen.report"
 _FRAME = "frame.html"
@@ -19,7 +19,7 @@ def rendered(title: str, subtitle: str, sections: list[Section]) -> str:
     anchors = [(section.name, section.title) for section in sections]
     script = _text(_HERE, "script.js")
     return page_of(
-        _HERE, "page.html", {"number": number},
+        _HERE, "page.html", {"number": number, "place": place},
         title=title, subtitle=subtitle, kind="report", anchors=anchors, script=script, sections=sections,
     )  # fmt: skip
 
@@ -51,11 +51,19 @@ def number(value: Any) -> str:
     """A number as people read it; a word for None, text as it is."""
     if value is None:
         return "none"
+    if isinstance(value, Placed):
+        return value.text
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1e4 and abs(value) < 1e12 else f"{value:.4g}"
+        is_count = value.is_integer() or abs(value) >= 1e3
+        return f"{value:,.0f}" if is_count and abs(value) < 1e12 else f"{value:.4g}"
     return str(value)
+
+
+def place(value: Any) -> int | None:
+    """What a text in a table sorts by, if not by its letters."""
+    return value.place if isinstance(value, Placed) else None
 
 
 def _text(package: str, name: str) -> str:

@@ -3,15 +3,18 @@
 const said = document.getElementById("said");
 const tip = document.getElementById("tip");
 
-function key(row, column) {
-  const cell = row.cells[column];
-  const value = cell.dataset.value;
-  return value === undefined ? cell.textContent.trim() : value === "" ? NaN : Number(value);
+function keys(cells) {
+  const values = cells.map((cell) => cell.dataset.value);
+  const texts = cells.map((cell) => cell.textContent.trim());
+  const areNumbers = cells.every((_, at) => values[at] !== undefined || (texts[at] !== "" && !isNaN(texts[at])));
+  if (!areNumbers) return texts;
+  return values.map((value, at) => (value === "" ? NaN : Number(value ?? texts[at])));
 }
 
-function compare(one, other) {
-  if (typeof one === "number") return Number.isNaN(one) ? 1 : Number.isNaN(other) ? -1 : one - other;
-  return one.localeCompare(other, undefined, { numeric: true });
+function compare(one, other, rises) {
+  if (Number.isNaN(one) || Number.isNaN(other)) return Number.isNaN(one) - Number.isNaN(other); // these come last
+  const order = typeof one === "number" ? one - other : one.localeCompare(other, undefined, { numeric: true });
+  return rises ? order : -order;
 }
 
 function sort(table, head) {
@@ -20,8 +23,9 @@ function sort(table, head) {
   const before = head.getAttribute("aria-sort");
   const rises = before === null ? !isNumber : before === "descending";
   const rows = Array.from(table.tBodies[0].rows);
-  rows.sort((a, b) => compare(key(a, column), key(b, column)) * (rises ? 1 : -1));
-  table.tBodies[0].append(...rows);
+  const key = keys(rows.map((row) => row.cells[column]));
+  const order = rows.map((_, at) => at).sort((one, other) => compare(key[one], key[other], rises));
+  table.tBodies[0].append(...order.map((at) => rows[at]));
   for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", rises ? "ascending" : "descending");
   said.textContent = `${table.caption.textContent}: sorted by ${head.textContent}, ${rises ? "rising" : "falling"}`;
@@ -94,4 +98,26 @@ for (const drawing of document.querySelectorAll(".drawing")) {
     tell(points[at]);
     said.textContent = points[at].dataset.tip;
   });
+}
+
+// Tables are stops of the keyboard only where there is something to scroll.
+const scrolls = new ResizeObserver((boxes) => {
+  for (const { target } of boxes) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+for (const box of document.querySelectorAll(".scroll")) scrolls.observe(box);
+
+// The frame of a notebook has the notebook's address: there a link would lead out of the page.
+if (location.protocol === "about:") {
+  for (const link of document.querySelectorAll('a[href^="#"]')) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const target = document.getElementById(link.getAttribute("href").slice(1));
+      target.tabIndex = -1;
+      target.scrollIntoView();
+      target.focus({ preventScroll: true });
+    });
+  }
 }

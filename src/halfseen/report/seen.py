@@ -9,10 +9,12 @@ import numpy as np
 
 from halfseen import plots
 from halfseen.data import Observed
+from halfseen.plots.axes import told_apart
 from halfseen.plots.seeing import histogram_of_values
-from halfseen.report.blocks import Block, Facts, Note, Picture, Section, Table, counted, percent
+from halfseen.report.blocks import Block, Facts, Note, Picture, Section, Table, counted, percent, placed
 from halfseen.report.drawing import drawn
 from halfseen.report.known import Known
+from halfseen.report.rendering import number
 
 #: A matrix of fewer cells than this part is seen best with the fullest rows and columns first.
 _SPARSE = 0.3
@@ -57,12 +59,16 @@ def _facts(known: Known, where: Observed) -> list[tuple[str, Any]]:
         (f"Cells {word} a row", _middle(where.seen_per_row())),
         (f"Cells {word} a column", _middle(where.seen_per_column())),
     ]
-    if known.train is not None:
+    if known.train is not None and not known.has_words:
         values = known.train.values
-        pairs.append(("Values", f"{values.min():g} to {values.max():g}, {values.mean():.4g} in the mean"))
+        pairs.append(("Values", f"{_from_to(values)}, {number(float(values.mean()))} in the mean"))
     if known.train is not None and known.train.weights is not None:
-        pairs.append(("Weights", f"{known.train.weights.min():g} to {known.train.weights.max():g}"))
+        pairs.append(("Weights", _from_to(known.train.weights)))
     return pairs
+
+
+def _from_to(values: Any) -> str:
+    return f"{number(float(values.min()))} to {number(float(values.max()))}"
 
 
 def _middle(counts: Any) -> str:
@@ -81,10 +87,9 @@ def _holes(known: Known, where: Observed) -> Picture:
 
 
 def _values(known: Known) -> Picture | None:
-    X = known.train if known.collected is None else known.collected
-    posterior = getattr(known.model, "_posterior", None)
-    if X is None and posterior is not None and posterior.answers.size:
-        X = posterior.answers[None]  # a model that samples remembers the answers
+    X: Any = known.train if known.collected is None else known.collected
+    if X is None and known.answers is not None:
+        X = known.answers[0][None]  # a model that samples remembers the answers
     if X is None:
         return None
     counts, names, edges = histogram_of_values(X)
@@ -93,10 +98,10 @@ def _values(known: Known) -> Picture | None:
     def draw(ax: Any) -> None:
         plots.values(X, ax=ax).set_ylabel(f"{what}s")
 
-    bars = names or [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist())]
+    bars = names or [f"{low} to {high}" for low, high in pairwise(told_apart(edges.tolist(), 4))]
     most = int(np.argmax(counts))
     whole = counted(int(counts.sum()), what)
     alt = f"Histogram of {whole} by value, from {bars[0]} to {bars[-1]}; most have {bars[most]}."
-    rows = [[bar, int(count)] for bar, count in zip(bars, counts, strict=True)]
+    rows = [[bar, int(count)] for bar, count in zip(placed(bars), counts, strict=True)]
     table = Table(f"Numbers of {what}s by value", ["Value", f"{what.capitalize()}s"], rows, bar=1)
     return Picture(drawn(draw), alt, f"How often each value was {'given' if what == 'answer' else 'seen'}.", table)

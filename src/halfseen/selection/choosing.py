@@ -6,6 +6,7 @@ import numpy as np
 
 from halfseen.arrays import Array
 
+_ERROR = "std. error of distance to best"  # which is 0 at the best itself
 RULES = ("one-standard-error", "best")
 
 
@@ -50,10 +51,10 @@ class Results(dict[str, Any]):
         self.place = place
 
     def __repr__(self) -> str:
-        lines = [f"{'n_components':>12}  {'mean score':>12}  {'std. error':>12}  {'seconds':>8}"]
+        lines = [f"{'n_components':>12}  {'mean score':>12}  {_ERROR}  {'seconds':>8}"]
         columns = (self[name] for name in ("n_components", "mean", "standard_error", "seconds"))
         for place, (rank, mean, error, seconds) in enumerate(zip(*columns, strict=True)):
-            line = f"{rank:>12}  {mean:>12.5g}  {error:>12.2g}  {seconds:>8.2f}"
+            line = f"{rank:>12}  {mean:>12.5g}  {error:>{len(_ERROR)}.2g}  {seconds:>8.2f}"
             line += "".join(f"  {name}={value}" for name, value in self._further(place).items())
             lines.append(f"{line}  *" if place == self.place else line)
         return "\n".join(lines)

@@ -23,18 +23,24 @@ class PointFactor(NamedTuple):
     """A factor known as single numbers."""
 
     mean: Any
+    """The numbers, a row for each row or column of the matrix."""
 
     @property
     def linked(self) -> Any:
+        """What x is made of: the numbers themselves."""
         return self.mean
 
     @property
     def starts_from(self) -> tuple[str, ...]:
+        """The names of the arrays that the next epoch starts from."""
         return ("mean",)
 
 
 class Multiplicative(Solver[PointFactor]):
-    """Alternating: x is taken anew between the rows' half-step and the columns'."""
+    """Alternating: x is taken anew between the rows' half-step and the columns'.
+
+    penalty : on both factors; None: none. eager : an exponent to try first, before the one that is safe.
+    """
 
     name = "multiplicative"
     falls = True

@@ -8,6 +8,7 @@ import click
 
 from halfseen.cli.app import Command
 from halfseen.cli.demo.parts import TITLE, Part, check_folder, write_page
+from halfseen.cli.jsonout import JSON, tell_json
 from halfseen.cli.results import written
 
 
@@ -17,7 +18,8 @@ from halfseen.cli.results import written
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress bars, and nothing shown; only written.")
-def command(output: str, seed: int, quiet: bool) -> None:
+@JSON
+def command(output: str, seed: int, quiet: bool, as_json: bool) -> None:
     """Fit the built-in film ratings, a table with holes and a survey without names; show what comes out.
 
     Everything is kept in a folder: report.html to look at, a whole report of each model, the models, the tables.
@@ -40,7 +42,10 @@ def command(output: str, seed: int, quiet: bool) -> None:
         draft.write_text("\n".join([f"# {TITLE}", "", *lines, ""]), encoding="utf-8")
     page = write_page(folder, parts)
     look = folder / "report.md" if page is None else page
-    if not quiet:
+    if as_json:
+        facts = [{"part": part.name, "title": part.title, "facts": dict(part.facts)} for part in parts]
+        tell_json({"parts": facts, "file": str(look)})
+    elif not quiet:
         click.echo("\n".join([*lines, f"Look at {look}; models and tables are beside it."]))
 
 

@@ -46,7 +46,7 @@ class Account:
     time), `two_way` (pairs compared both ways: ties), `cyclic` (in longer cycles, which hold only if all in them are
     equal), `contradictory` (in ties or cycles of more people than the question has equal answers). Questions with
     `fewer_answers` than they were asked, with `more_answers`, with `no_answers`, with `no_comparisons`; respondents
-    `never_compared`.
+    `never_compared`. `decimal_commas`: whether the answers were written with these.
     """
 
     questions: int
@@ -71,6 +71,7 @@ class Account:
     no_answers: int = 0
     no_comparisons: int = 0
     never_compared: int = 0
+    decimal_commas: bool = False
 
     def __str__(self) -> str:
         sentences = (self._whole(), self._left_out(), self._of_questions(), *self._of_comparisons())
@@ -86,7 +87,7 @@ class Account:
             counted(self.comparisons, "comparison")
             + _aside(both_ways, _some(self.half_known, "half-known"), _some(self.repeated, "repeated")),
         )
-        return f"{', '.join(parts)}."
+        return f"{', '.join(parts)}.{' Answers have decimal commas.' if self.decimal_commas else ''}"
 
     def _left_out(self) -> str:
         told = [kind.told(getattr(self, name)) for name, kind in LEFT_OUT.items() if getattr(self, name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from halfseen.data.decimals import COMMA
 from halfseen.data.uncoupled.accounts import counted
 from halfseen.data.uncoupled.asking import Answers, AskedCells, Comparisons
 from halfseen.data.uncoupled.faults import NOT_ASKED, Fault, faults_of_answers, faults_of_comparisons, refuse_first
@@ -21,7 +22,7 @@ def collected(asked: Listing, answers: Listing, comparisons: Listing, refuse: bo
     compared, odd_comparisons = _placed_comparisons(comparisons, cells, labels, refuse)
     faults = [*odd_answers, *odd_comparisons]
     left_out = {"answers_missing": missing} | {fault.name: fault.n_lines for fault in faults}
-    return settled(cells, given, compared, labels, left_out, faults, refuse)
+    return settled(cells, given, compared, labels, left_out, faults, refuse, answers.decimal == COMMA)
 
 
 def _asked_cells(asked: Listing) -> tuple[AskedCells, Labels]:

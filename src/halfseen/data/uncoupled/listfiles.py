@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from halfseen.data.decimals import Decimals, is_numeral
 from halfseen.data.longtext import IdColumn, NumberColumn
-from halfseen.data.numerals import NotANumber, is_missing, is_number
-from halfseen.data.scales import NUMBERS
+from halfseen.data.numerals import NotANumber, is_missing
 from halfseen.data.textfiles import Record, TextFile, read_text
 from halfseen.data.uncoupled.ids import Ids
 from halfseen.data.uncoupled.listings import Listing, not_a_number
@@ -40,7 +41,10 @@ class FileList:
 
     def _read(self, file: TextFile, places: Mapping[str, int]) -> Listing:
         columns: dict[str, Any] = {role: IdColumn(noun_of(role)) for role in places}
-        values = NumberColumn(NUMBERS)
+        decimals = Decimals(file)
+        values = NumberColumn(
+            partial(decimals.numbers, column=self.names[places["value"]] if "value" in places else "")
+        )
         if "value" in places:
             columns["value"] = values
         done = 0
@@ -48,12 +52,13 @@ class FileList:
             fields = list(zip(*chunk, strict=True))
             for role, place in places.items():
                 try:
-                    columns[role].add([field.strip() for field in fields[place]])
+                    columns[role].add([field.strip() for field in fields[place]], done + self.has_header)
                 except NotANumber as error:
                     raise not_a_number(error.field, self._place(done + error.position)) from None
             done += len(chunk)
+        decimals.settle()
         ids = {role: Ids(column.codes(), column.labels()) for role, column in columns.items() if role != "value"}
-        return Listing(ids, values.values(), self._place)
+        return Listing(ids, values.values(), self._place, decimals.mark)
 
     def _place(self, line: int) -> str:
         number = read_text(self.path, lambda file: file.line_of(line + self.has_header))
@@ -66,7 +71,7 @@ def seems_headed(sample: Sequence[Record]) -> bool:
     columns = list(zip(*(record for record in below if len(record) == len(first)), strict=True))
     if not columns or any(map(is_missing, first)):
         return False
-    of_numbers = [all(map(is_number, column)) for column in columns]
+    of_numbers = [all(map(is_numeral, column)) for column in columns]
     if any(of_numbers):
-        return not any(is_number(name) for name, numbers in zip(first, of_numbers, strict=True) if numbers)
+        return not any(is_numeral(name) for name, numbers in zip(first, of_numbers, strict=True) if numbers)
     return not any(name in column for name, column in zip(first, columns, strict=True))

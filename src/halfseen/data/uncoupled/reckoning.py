@@ -35,6 +35,7 @@ def settled(
     left_out: Mapping[str, int],
     faults: Sequence[Fault] = (),
     refuse: bool = False,
+    decimal_commas: bool = False,
 ) -> Collection:
     """The collection with its account."""
     odd = oddities(asked, answers, comparisons)
@@ -44,7 +45,7 @@ def settled(
             f"Comparisons must hold for some order of the answers. Found {contradiction}. "
             'Drop some of them, or have them kept and told: faults="report".'
         )
-    account = _account(asked, answers, comparisons, odd, left_out)
+    account = _account(asked, answers, comparisons, odd, left_out, decimal_commas)
     return Collection(asked, answers, comparisons, *labels, account, _complaint(faults, contradiction))
 
 
@@ -81,7 +82,12 @@ def _complaint(faults: Sequence[Fault], contradiction: str) -> str:
 
 
 def _account(
-    asked: AskedCells, answers: Answers, comparisons: Comparisons, odd: Oddities, left_out: Mapping[str, int]
+    asked: AskedCells,
+    answers: Answers,
+    comparisons: Comparisons,
+    odd: Oddities,
+    left_out: Mapping[str, int],
+    decimal_commas: bool,
 ) -> Account:
     given, askings = np.diff(answers.indptr), asked.askings()
     is_compared = np.zeros(asked.n_respondents, dtype=bool)
@@ -104,5 +110,6 @@ def _account(
         no_answers=int(((given == 0) & (askings > 0)).sum()),
         no_comparisons=int((np.diff(comparisons.indptr) == 0).sum()),
         never_compared=int((~is_compared).sum()),
+        decimal_commas=decimal_commas,
         **left_out,
     )

@@ -50,22 +50,45 @@ class Uncoupled:
         out and tells their counts in one `DataWarning`, "refuse" raises a `DataError` at the first. Comparisons that
         demand more equal answers than there are, which no order of the answers can satisfy, are kept and told, or
         refused.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> asked = [(what, who) for what in ("rent", "food") for who in ("ann", "bob")]
+    >>> answers = [("rent", 640), ("rent", 820), ("food", 310), ("food", 350)]
+    >>> collected = hs.Uncoupled(asked, answers, [("rent", "bob", "ann")])
+    >>> collected.shape, collected.n_comparisons
+    ((2, 2), 1)
     """
 
     n_questions: int
+    """How many questions there are."""
     n_respondents: int
+    """How many respondents there are."""
     indptr: np.ndarray
+    """Where the asked cells of each question begin."""
     respondents: np.ndarray
+    """The respondent of each asked cell."""
     times: np.ndarray | None
+    """How often each cell was asked; None: each once."""
     answer_indptr: np.ndarray
+    """Where the answers to each question begin."""
     answers: np.ndarray
+    """The answers, ascending inside each question."""
     comparison_indptr: np.ndarray
+    """Where the comparisons at each question begin."""
     higher: np.ndarray
+    """The cell that is above in each comparison; -1 if it is not known."""
     lower: np.ndarray
+    """The cell that is below; -1 if it is not known."""
     question_labels: np.ndarray | None
+    """The names of the questions, if they have any."""
     respondent_labels: np.ndarray | None
+    """The names of the respondents, if they have any."""
     questions_are: str
+    """"rows" or "columns" of the matrix."""
     account: Account
+    """What was read, what was left out, what is odd."""
 
     def __init__(
         self,
@@ -96,6 +119,7 @@ class Uncoupled:
 
         In each row (or column, as `questions_are` says) of l seen cells, min(n_comparisons, l (l - 1) / 2) different
         pairs of cells are compared; a pair of equal values gives two comparisons, one each way.
+        The same `random_state`, a whole number, draws the same pairs.
         """
         checked = {"n_comparisons": n_comparisons, "questions_are": questions_are}
         check_parameters(checked, {"n_comparisons": whole(0), "questions_are": RULES["questions_are"]})

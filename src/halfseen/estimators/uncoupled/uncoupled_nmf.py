@@ -35,10 +35,15 @@ class Coupling(NamedTuple):
     """
 
     row: Array
+    """The row of the cell: its label, or its position where rows have none."""
     column: Array
+    """The column of the cell, likewise."""
     answer: Array
+    """The most likely answer."""
     probability: Array
+    """How likely it is."""
     mean: Array
+    """The mean of what the cell may hold."""
 
 
 class UncoupledNMF(BaseEstimator):
@@ -93,11 +98,21 @@ class UncoupledNMF(BaseEstimator):
     n_clipped_ : how many pseudo-observations, or posterior means, were below 0 and counted as 0.
     w_, balance_ : for "unmf" and "bayes", w_i (n, 2) and lambda_i of each question.
     row_labels_, column_labels_ : the names of rows and columns, if there were any.
+
+    Examples
+    --------
+    >>> import halfseen as hs
+    >>> asked = [(what, who) for what in ("rent", "food") for who in ("ann", "bob", "cy")]
+    >>> answers = [("rent", 640), ("rent", 820), ("rent", 990), ("food", 310), ("food", 350), ("food", 420)]
+    >>> collected = hs.Uncoupled(asked, answers, [("rent", "cy", "ann"), ("rent", "bob", "ann"), ("food", "cy", "bob")])
+    >>> model = hs.UncoupledNMF(n_components=1, n_sweeps=1000, random_state=0).fit(collected)
+    >>> round(float(model.predict("rent", "ann")))  # both others are above ann
+    640
     """
 
     factor_type = staticmethod(factor_of)
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "n_components": checks.whole(1),
+        "n_components": checks.whole(1, checks.MOST_COMPONENTS),
         "method": checks.one_of("gibbs", "unmf", "bayes", "decode"),
         "scale": checks.one_of(*SCALES),
         "trust": checks.number(0.0, above=True),
@@ -155,7 +170,7 @@ class UncoupledNMF(BaseEstimator):
         self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name; an unknown name is answered with the one probably meant."""
+        """Set parameters by name, `params`; an unknown name is answered with the one probably meant."""
         checks.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
@@ -226,6 +241,11 @@ class UncoupledNMF(BaseEstimator):
         """Where the value at each pair lies with this probability, given all that was collected: (low, high).
 
         An asked cell's value is one of the answers; elsewhere it is what an answer would be. For method="gibbs".
+
+        Parameters
+        ----------
+        rows, cols : the pairs, by label, else by position, as in `predict`.
+        level : the probability.
         """
         posterior = self._sampled("Intervals")
         checks.check_parameters({"level": level}, {"level": checks.between(0.0, 1.0)})
@@ -234,7 +254,7 @@ class UncoupledNMF(BaseEstimator):
         return Interval(*self._at(*places, lambda *at: posterior.quantiles_at(*at, shares)))
 
     def complete(self, X: Any) -> Array:
-        """The whole matrix as an array: `predict` of every cell of what was fitted."""
+        """The whole matrix as an array: `predict` of every cell of X, which must be what was fitted."""
         check_is_fitted(self)
         if _checked(X).fingerprint() != self.fingerprint_:
             raise DataError(
@@ -298,7 +318,7 @@ class UncoupledNMF(BaseEstimator):
         return [array if shape else array[()] for array in found]
 
     def save(self, path: Any) -> None:
-        """Write the fitted model to one file that `halfseen.load` reads; no pickle in it."""
+        """Write the fitted model to one file at `path` that `halfseen.load` reads; no pickle in it."""
         check_is_fitted(self)
         save(self, path)
 

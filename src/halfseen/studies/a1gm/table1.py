@@ -76,7 +76,7 @@ class Table1(Study):
         if not measured:
             raise next(iter(absent.values()))
         reasons = REASONS | {name: str(error) for name, error in absent.items()}
-        return Result(_summary(measured), [_table(names, measured, reasons)], goals=_goals(measured))
+        return Result(_summary(measured), [_table(names, measured, reasons, quick)], goals=_goals(measured))
 
 
 def measure(X: Array, seed: int, **timing: Any) -> Measured:
@@ -122,7 +122,7 @@ def _digits(value: float, decimals: int) -> str:
     return f"{value:.{decimals}f}".rstrip("0").rstrip(".")
 
 
-def _table(names: tuple[str, ...], measured: Mapping[str, Measured], reasons: Mapping[str, str]) -> Table:
+def _table(names: tuple[str, ...], measured: Mapping[str, Measured], reasons: Mapping[str, str], quick: bool) -> Table:
     verdicts = {name: _verdict(PRINTED[name], measured.get(name)) for name in names}
     to_explain = dict.fromkeys(reasons[name] for name in names if verdicts[name] != "yes" and name in reasons)
     marks = {reason: f" ({number})" for number, reason in enumerate(to_explain, 1)}
@@ -130,7 +130,7 @@ def _table(names: tuple[str, ...], measured: Mapping[str, Measured], reasons: Ma
         [*_numbers(name, measured.get(name)), verdict + marks.get(reasons.get(name, ""), "")]
         for name, verdict in verdicts.items()
     ]
-    footnotes = [*(f"{mark.strip()} {reason}" for reason, mark in marks.items()), *_remarks(measured)]
+    footnotes = [*(f"{mark.strip()} {reason}" for reason, mark in marks.items()), *_remarks(measured, quick)]
     return Table("Performance of A1GM and of the exact solution compared to KL-WNMF", COLUMNS, rows, footnotes)
 
 
@@ -165,17 +165,17 @@ def _size(size: tuple[int, int]) -> str:
     return f"{size[0]} x {size[1]}"
 
 
-def _remarks(measured: Mapping[str, Measured]) -> list[str]:
+def _remarks(measured: Mapping[str, Measured], quick: bool) -> list[str]:
     iterations = [ours.n_iter for ours in measured.values()]
     return [
         "Relative error: the divergence over the seen cells, divided by that of KL-WNMF. As printed: whether size, "
         "holes, increase rate and A1GM's relative error have the paper's digits.",
         f"KL-WNMF took {min(iterations)} to {max(iterations)} iterations (paper: 2 to 4), until one lowered its error "
         "by less than 1e-4 of the error at its start.",
-        "Relative run time: medians, divided by that of KL-WNMF in NumPy, whose errors count as its work. All three "
-        "start from an array with NaN; A1GM and exact have as many threads as processors "
-        f"({os.cpu_count()}). BLAS had one thread. The paper's are of Julia on one processor. Times vary between "
-        "machines: their digits are not compared.",
+        f"Relative run time: {'of one run each' if quick else 'medians'}, divided by that of KL-WNMF in NumPy, whose "
+        "errors count as its work. All three start from an array with NaN; A1GM and exact have as many threads as "
+        f"processors ({os.cpu_count()}). BLAS had one thread. The paper's are of Julia on one processor. Times vary "
+        "between machines: their digits are not compared.",
     ]
 
 

@@ -103,12 +103,16 @@ class CompletionTable(Study):
             f"{effort.epochs} epochs. Linear has an offset, and the outer intervals of Round no end. "
             f"Fixed thresholds: {', '.join(f'{value:g}' for value in self.family.fixed)}. Round with learned ones has "
             f"a margin of {MARGIN}: without one it stays where x is the threshold.",
-            "Ours: Newton's method, biases or none, a ridge around 0 or our centre, and l2 (Round: fixed thresholds or "
-            "not, no biases) as is best over "
-            f"{FOLDS} folds of the training cells, then the best of {effort.starts[1]} starts. {CHOSEN!r} is the one "
-            "of the three with the lowest error over the folds.",
+            "Ours: Newton's method, biases or none, a ridge around 0 or our centre, and l2 out of "
+            f"{', '.join(f'{value:g}' for value in effort.l2)} (Round: fixed thresholds or not, no biases) as is best "
+            f"over {FOLDS} folds of the training cells, then {_best_of(effort.starts[1])}. {CHOSEN!r} is the one of "
+            "the three with the lowest error over the folds.",
             *self.remarks,
         ]
+
+
+def _best_of(starts: int) -> str:
+    return "one start" if starts == 1 else f"the best of {starts} starts"
 
 
 def parted(levels: Array, proportion: float, seed: int) -> tuple[Observed, Observed]:

@@ -1,6 +1,7 @@
 """Figure 4.4: accuracy on smallnetflix against the number of components."""
 
-from halfseen.studies.grr.rating_curves import ACCURACY, MOVIELENS_1M, SMALLNETFLIX, RatingCurves
+from halfseen.studies.grr.rating_curves import ACCURACY, RatingCurves
+from halfseen.studies.grr.rating_sets import MOVIELENS_1M, SMALLNETFLIX
 
 
 class Figure4_4(RatingCurves):

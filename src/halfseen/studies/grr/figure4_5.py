@@ -1,6 +1,7 @@
 """Figure 4.5: RMSE on smallnetflix against the number of components."""
 
-from halfseen.studies.grr.rating_curves import MOVIELENS_1M, RMSE, SMALLNETFLIX, RatingCurves
+from halfseen.studies.grr.rating_curves import RMSE, RatingCurves
+from halfseen.studies.grr.rating_sets import MOVIELENS_1M, SMALLNETFLIX
 
 
 class Figure4_5(RatingCurves):

@@ -1,6 +1,7 @@
 """Figure 4.6: accuracy on MovieLens 100K against the number of components."""
 
-from halfseen.studies.grr.rating_curves import ACCURACY, MOVIELENS_100K, RatingCurves
+from halfseen.studies.grr.rating_curves import ACCURACY, RatingCurves
+from halfseen.studies.grr.rating_sets import MOVIELENS_100K
 
 
 class Figure4_6(RatingCurves):

@@ -117,7 +117,7 @@ def draw(title: str, iterations: Sequence[int], found: Found, figure: Figure) ->
     """Mean RMSE against iterations, a band of a standard deviation around it."""
     axes = figure.add_subplot()
     for (name, errors), colour, marker in zip(found.items(), COLOURS, MARKERS, strict=False):
-        mean, width = errors.mean(axis=0), errors.std(axis=0)
+        mean, width = errors.mean(axis=0), np.array([spread(each) or 0.0 for each in errors.T])
         axes.plot(iterations, mean, color=colour, marker=marker, label=name)
         axes.fill_between(
             iterations, np.maximum(mean - width, 0.0), mean + width, color=colour, alpha=0.15, linewidth=0

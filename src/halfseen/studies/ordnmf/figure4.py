@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,21 +101,26 @@ class Figure4(Study):
     needs = tuple(one.name for panel in PANELS for one in (panel.of_the_paper, *panel.instead[:1]))
 
     def run(self, *, quick: bool = False, seed: int = 0, tell: Tell = tell_nobody) -> Result:
-        tables, pictures, sentences, absent = [], [], [], []
+        tables, pictures, sentences = [], [], []
+        absent: dict[str, DataError] = {}
         for panel in PANELS:
             of = at_hand(panel.of_the_paper, panel.instead[:1], self.absent())[0]
+            of = of.part() if quick else of
             try:
-                raw = of.load(seed, quick)
+                raw = of.load(seed)
             except DataError as error:
-                absent.append(error)
+                absent[panel.name] = error
                 continue
             found = _histograms(panel, raw, of, quick, seed, tell)
             tables.append(_table(panel, of, found, quick))
             pictures.append(Picture(panel.name, of.title, partial(draw, panel, of, found)))
             sentences.append(_sentence(of, found))
         if not tables:
-            raise absent[0]
-        return Result(" ".join([*sentences, *map(str, absent)]), tables, pictures)
+            raise next(iter(absent.values()))
+        if absent:
+            sentences.append(f"Left out, for want of data: {', '.join(absent)}.")
+            tables[0] = replace(tables[0], footnotes=[*tables[0].footnotes, *map(str, absent.values())])
+        return Result(" ".join(sentences), tables, pictures)
 
 
 def _histograms(panel: Panel, raw: Observed, of: Prepared, quick: bool, seed: int, tell: Tell) -> dict[str, Histogram]:

@@ -48,8 +48,8 @@ class RankingTable(Study):
     def run(self, *, quick: bool = False, seed: int = 0, tell: Tell = tell_nobody) -> Result:
         effort = QUICK if quick else FULL
         tables, sentences, goals = [], [], []
-        for of in self._sets()[-1 if quick else 0 :]:
-            raw = of.load(seed, quick)
+        for of in [self._sets()[-1].part()] if quick else self._sets():
+            raw = of.load(seed)
             found = self._measured(of, raw, effort, seed, tell)
             tables.append(self._table(of, raw, effort, found))
             sentences.append(self._best(of, found))
@@ -118,14 +118,15 @@ class RankingTable(Study):
         return ", ".join(str(self.thresholds[place]) for place in places)
 
     def _remarks(self, of: Prepared, raw: Observed, effort: Effort) -> list[str]:
-        others = "" if of is self.set_of_the_paper else f" The paper's numbers are of {self.set_of_the_paper.title}."
+        others = "" if of == self.set_of_the_paper else f" The paper's numbers are of {self.set_of_the_paper.title}."
+        some = "" if effort.one_in == 1 else f", one setting in {effort.one_in} of what is there"
         remarks = [
             f"Data: {of.words}; {raw.nnz:,} cells.{others}",
             f"{TEST_SHARE:.0%} of the cells are for test. Every method's setting is the one that ranks best, at "
             f"s = {self.choosing_at}, another {TEST_SHARE:.0%} held out of the training cells; then it is fitted to "
             f"all training cells from {effort.starts} starts. S.D. is over the starts; EASE and popularity have none.",
             f"K of the paper's models is one of {', '.join(map(str, effort.K))}. What the others choose from: "
-            "halfseen.studies.ordnmf.methods.",
+            f"halfseen.studies.ordnmf.methods{some}.",
         ]
         absent = [name for name in self.absent() if name != of.name]
         return remarks + ([f"Not in the data folder: {', '.join(absent)}."] if absent else [])

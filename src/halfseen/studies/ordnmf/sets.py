@@ -18,20 +18,33 @@ QUICK_SIZE = (250, 200)
 
 @dataclass(frozen=True)
 class Prepared:
-    """A set by name, and what is done to it before it is parted into training and test cells."""
+    """A set by name, and what is done to it before it is parted into training and test cells.
+
+    Of a quick run it is a part of a set.
+    """
 
     name: str
     words: str
     prepare: Callable[[Observed, int], Observed]
+    is_part: bool = False
 
-    def load(self, seed: int, quick: bool) -> Observed:
-        """The cells as the methods see them; of a quick run, some of the most active rows and columns."""
-        observed = self.prepare(load_ratings(self.name), seed)
-        return draw_active(observed, *QUICK_SIZE, random_state=seed) if quick else observed
+    def load(self, seed: int) -> Observed:
+        """The cells as the methods see them."""
+        return self.prepare(load_ratings(self.name), seed)
+
+    def part(self) -> Prepared:
+        """Some of its rows and columns."""
+
+        def prepare(raw: Observed, seed: int) -> Observed:
+            return draw_active(self.prepare(raw, seed), *QUICK_SIZE, random_state=seed)
+
+        rows, columns = QUICK_SIZE
+        words = f"{self.words}; of this a part, {rows} rows and {columns} columns, drawn by how many cells they have"
+        return replace(self, words=words, prepare=prepare, is_part=True)
 
     @property
     def title(self) -> str:
-        return source(self.name).title
+        return f"{source(self.name).title}{' (a part)' if self.is_part else ''}"
 
 
 def in_half_stars(observed: Observed) -> Observed:

@@ -62,7 +62,7 @@ def _draw_panel(axes: Axes, one: Measured) -> None:
         axes.axhline(float(one.means(name)[0]), label=name, **style)
     for name, style in CURVES.items():
         axes.errorbar(one.grid, one.means(name), one.spreads(name), label=name, **BARS, **style)
-    axes.set(title=f"({one.of.letter}) {one.of.title}", xlabel="comparisons in each row")
+    axes.set(title=f"({one.of.letter}) {one.title}", xlabel="comparisons in each row")
     axes.set_xticks(list(one.grid)[:: 2 if len(one.grid) > 6 else 1])
 
 

@@ -12,7 +12,7 @@ from halfseen.arrays import Array
 from halfseen.studies.base import Column, Picture, Result, Study, Table, Tell, tell_nobody
 from halfseen.studies.unmf import PAPER
 from halfseen.studies.unmf.methods import GIBBS, HALF
-from halfseen.studies.unmf.protocol import FULL, QUICK, Fold, folds
+from halfseen.studies.unmf.protocol import FULL, QUICK, Effort, Fold, folds
 from halfseen.studies.unmf.sets import SYNTHETIC
 
 if TYPE_CHECKING:
@@ -31,19 +31,19 @@ class Figure2(Study):
 
     def run(self, *, quick: bool = False, seed: int = 0, tell: Tell = tell_nobody) -> Result:
         effort = QUICK if quick else FULL
-        X = SYNTHETIC.load(seed, quick=False)
+        X = SYNTHETIC.load(seed)
         fold = folds(X, seed)[0]
         seen = fold.taken_apart(N_PER, seed)
         matrices = {TRUTH: X.to_dense()}
         for method in (HALF, GIBBS):
             tell(method.name)
             matrices[method.name] = method.fit(seen, SYNTHETIC.k, effort, fold.seed).complete(seen)
-        table = _table(matrices, fold)
+        table = _table(matrices, fold, effort)
         picture = Picture("", self.title, partial(draw, matrices, fold.places))
         return Result(_summary(table), [table], [picture])
 
 
-def _table(matrices: Mapping[str, Array], fold: Fold) -> Table:
+def _table(matrices: Mapping[str, Array], fold: Fold, effort: Effort) -> Table:
     columns = [Column("estimate"), *(Column(where, "MAE", ".3f") for where in ("training cells", "test cells", "all"))]
     is_test = np.zeros(fold.test.shape, bool)
     is_test[fold.places] = True
@@ -55,7 +55,7 @@ def _table(matrices: Mapping[str, Array], fold: Fold) -> Table:
     footnote = (
         "One draw of the matrix, noise and all, and the first of its five folds. The paper does not tell which of its "
         "two versions it shows. At training cells gibbs has the mean of the answers that the cell may have, UNMF the "
-        "product of its factors."
+        f"product of its factors. UNMF has {effort.iterations} iterations, gibbs {effort.sweeps} sweeps."
     )
     return Table(f"Distance from the true matrix with {N_PER} comparisons a row", columns, rows, [footnote])
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from halfseen.studies.base import Column, Table
-from halfseen.studies.base import Goal as Judged
+from halfseen.studies.base import Column, Goal, Table
 from halfseen.studies.unmf.baselines import ROW_MEAN
 from halfseen.studies.unmf.measuring import Measured
 from halfseen.studies.unmf.methods import GIBBS, HALF, WHOLE
@@ -26,7 +25,7 @@ EARLIER = {
 TOLERANCE = 0.05
 
 
-class Goal(NamedTuple):
+class Judgement(NamedTuple):
     """A row of the table: whose, on which data, with how many comparisons; what was to be, what is."""
 
     method: str
@@ -37,35 +36,36 @@ class Goal(NamedTuple):
     reached: bool
 
     @property
-    def judged(self) -> Judged:
+    def goal(self) -> Goal:
         """The same in a sentence."""
-        return Judged(f"{self.method}, {self.data}, {self.comparisons} comparisons: {self.wanted}", self.reached)
+        return Goal(f"{self.method}, {self.data}, {self.comparisons} comparisons: {self.wanted}", self.reached)
 
 
-def goals(found: Measured) -> Iterator[Goal]:
+def judgements(found: Measured) -> Iterator[Judgement]:
     """All that can be judged by what was measured on one set of data."""
     data = found.of.title
     for n_per, largest in LARGEST[data].items():
         if n_per in found.grid:
             ours = found.at(GIBBS.name, n_per)
-            yield Goal(GIBBS.name, data, n_per, f"at most {largest:.3f}", ours, ours <= largest)
+            yield Judgement(GIBBS.name, data, n_per, f"at most {largest:.3f}", ours, ours <= largest)
     yield _against_row_mean(found)
     for (name, where), figures in EARLIER.items():
         for n_per, earlier in figures.items():
             if where == data and n_per in found.grid:
                 ours = found.at(name, n_per)
                 near = abs(ours - earlier) <= TOLERANCE * earlier
-                yield Goal(name, data, n_per, f"{earlier:#.3g} within {TOLERANCE:.0%}", ours, near)
+                yield Judgement(name, data, n_per, f"{earlier:#.3g} within {TOLERANCE:.0%}", ours, near)
 
 
-def _against_row_mean(found: Measured) -> Goal:
+def _against_row_mean(found: Measured) -> Judgement:
     """Where sampled couplings are worst, as seen from the row mean."""
     ours = found.means(GIBBS.name)
     share = ours / found.means(ROW_MEAN)
     worst = int(share.argmax())
     largest = AGAINST_ROW_MEAN * found.means(ROW_MEAN)[worst]
     wanted = f"at most {largest:.3f}, {AGAINST_ROW_MEAN:g} times the row mean, at every number: here the worst"
-    return Goal(GIBBS.name, found.of.title, found.grid[worst], wanted, float(ours[worst]), bool(ours[worst] <= largest))
+    reached = bool(ours[worst] <= largest)
+    return Judgement(GIBBS.name, found.of.title, found.grid[worst], wanted, float(ours[worst]), reached)
 
 
 def goals_table(found: Sequence[Measured]) -> Table:
@@ -73,7 +73,9 @@ def goals_table(found: Sequence[Measured]) -> Table:
         Column("method"), Column("data"), Column("comparisons a row"), Column("goal"), Column("ours", form=".4f"),
         Column("reached"),
     ]  # fmt: skip
-    rows: list[list[Any]] = [[*goal[:-1], "yes" if goal.reached else "short"] for one in found for goal in goals(one)]
+    rows: list[list[Any]] = [
+        [*judged[:-1], "yes" if judged.reached else "short"] for one in found for judged in judgements(one)
+    ]
     footnotes = [
         "Goals with a tolerance are five-fold figures of a prototype that was written before this library.",
         f"What {GIBBS.name!r} takes as given (k, trust, priors) was settled with that prototype, by a look at one fold "

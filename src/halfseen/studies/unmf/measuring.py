@@ -25,10 +25,20 @@ class Measured(NamedTuple):
     comparisons is the same for every number. Calibrations by number of comparisons, as arrays of runs by kinds."""
 
     of: DataSet
-    grid: Sequence[int]
+    effort: Effort
     shape: tuple[int, int]
     errors: Mapping[str, Array]
     calibrations: Mapping[int, Array]
+
+    @property
+    def grid(self) -> Sequence[int]:
+        """Numbers of comparisons."""
+        return self.effort.grid
+
+    @property
+    def title(self) -> str:
+        """What was measured: the data, or a part of them."""
+        return f"{self.of.title} (a part)" if self.shape[0] == self.effort.rows else self.of.title
 
     def means(self, name: str) -> Array:
         """Of a method's test MAE over the runs, by number of comparisons."""
@@ -54,7 +64,7 @@ def measured(of: DataSet, matrices: Sequence[Observed], effort: Effort, seed: in
     errors = {name: np.array([run.errors[name] for run in runs]) for name in NAMES}
     looked_at = runs[0].calibrations
     calibrations = {n_per: np.array([run.calibrations[n_per] for run in runs]) for n_per in looked_at}
-    return Measured(of, effort.grid, matrices[0].shape, errors, calibrations)
+    return Measured(of, effort, matrices[0].shape, errors, calibrations)
 
 
 class _Run(NamedTuple):

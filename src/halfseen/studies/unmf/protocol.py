@@ -20,7 +20,8 @@ GRID = (6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28)
 
 
 class Effort(NamedTuple):
-    """How much work is done: numbers of comparisons, folds that are run, iterations and sweeps of a fit."""
+    """How much work is done: numbers of comparisons, folds that are run, iterations and sweeps of a fit; of how many
+    draws of a matrix, and of how many of its rows (None: all)."""
 
     grid: Sequence[int]
     folds: int
@@ -28,10 +29,11 @@ class Effort(NamedTuple):
     sweeps: int
     burn: int
     every_draw: bool
+    rows: int | None = None
 
 
 FULL = Effort(GRID, FOLDS, 250, 400, 100, every_draw=True)
-QUICK = Effort((6, 28), 2, 30, 30, 10, every_draw=False)
+QUICK = Effort((6, 28), 2, 30, 30, 10, every_draw=False, rows=60)
 
 
 class Fold(NamedTuple):

@@ -9,9 +9,6 @@ from halfseen.data import Observed, observe
 from halfseen.data.datasets import draw_active, load_movielens_genres, load_sushi_groups
 from halfseen.data.synthetic import unmf_synthetic
 
-#: Rows that are drawn of a set for a quick run.
-QUICK_ROWS = 60
-
 
 @dataclass(frozen=True)
 class DataSet:
@@ -29,10 +26,10 @@ class DataSet:
     draws: int = 1
     source: str | None = None
 
-    def load(self, draw: int, quick: bool) -> Observed:
-        """The matrix without labels: cells go by their positions. Of a quick run, some rows of it."""
+    def load(self, draw: int, rows: int | None = None) -> Observed:
+        """The matrix without labels: cells go by their positions. `rows`: so many of its rows, drawn (None: all)."""
         whole = replace(self.read(draw), row_labels=None, column_labels=None)
-        return draw_active(whole, QUICK_ROWS, random_state=draw) if quick else whole
+        return whole if rows is None else draw_active(whole, rows, random_state=draw)
 
 
 SYNTHETIC = DataSet("a", "SYNTH", 2, (0.5, 6.5), lambda draw: observe(unmf_synthetic(draw)), draws=5)

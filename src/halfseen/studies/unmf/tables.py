@@ -19,7 +19,7 @@ def error_table(found: Measured) -> Table:
     for n_per in found.grid:
         columns += [Column(part, f"{n_per} a row", ".3f") for part in ("mean", "S.D.")]
     rows = [[name, *_interleaved(found, name)] for name in NAMES]
-    title = f"({found.of.letter}) {found.of.title}, {found.shape[0]} x {found.shape[1]}: test MAE by comparisons a row"
+    title = f"({found.of.letter}) {found.title}, {found.shape[0]} x {found.shape[1]}: test MAE by comparisons a row"
     return Table(title, columns, rows, _footnotes(found), found.of.letter)
 
 
@@ -28,19 +28,28 @@ def _interleaved(found: Measured, name: str) -> list[float]:
 
 
 def _footnotes(found: Measured) -> list[str]:
-    runs, (low, high) = len(found.errors[ROW_MEAN]), found.of.guesses
-    of_what = f"{runs} folds" + (", those of every draw of the matrix" if found.of.draws > 1 else "")
+    (low, high), effort = found.of.guesses, found.effort
+    here = "" if effort is FULL else f" here, {FULL.iterations} in a whole run"
     return [
-        f"Mean and standard deviation of {of_what}; a fifth of the cells is for test in each. UNMF, bayes and "
+        f"Mean and standard deviation of {_folds(found)}; a fifth of the cells is for test in each. UNMF, bayes and "
         f"{ORACLE!r}, the paper's ORACLE, have the paper's k = {found.of.k}. RANDOM guesses uniformly in "
         f"[{low}, {high}], as in the paper, which prints no numbers for this figure.",
-        f"All that loops has the same number of iterations, {FULL.iterations} in a whole run; the paper does not tell "
-        "its own. No fit looks at test cells to stop: the number is the one with which UNMF has the figures of a "
-        "prototype that was written before. Where k is too large for the data, errors grow with further iterations.",
+        f"All that loops has the same number of iterations, {effort.iterations}{here}; the paper does not tell its "
+        "own. No fit looks at test cells to stop: the number of a whole run is the one with which UNMF has the figures "
+        "of a prototype that was written before. Where k is too large for the data, errors grow with further "
+        f"iterations. Samplers draw {effort.sweeps} sweeps, the first {effort.burn} of which do not count.",
         "λ zero, half or full: that share of w_1 + w_2 in Eq. 4; the paper has the first two. "
         f"{BEST_K!r} has the k, out of {', '.join(map(str, KS))}, that is best over {CHOOSING_FOLDS} folds of "
         f"the training cells. {COUPLED_BAYES!r} is the sampler of couplings, given the coupling.",
     ]
+
+
+def _folds(found: Measured) -> str:
+    """What was averaged over."""
+    folds = f"{len(found.errors[ROW_MEAN])} folds"
+    if found.of.draws == 1:
+        return folds
+    return f"{folds}, those of {'every draw' if found.effort.every_draw else 'one draw'} of the matrix"
 
 
 def said_table(found: Sequence[Measured], absent: Sequence[str]) -> Table:
@@ -57,7 +66,7 @@ def said_table(found: Sequence[Measured], absent: Sequence[str]) -> Table:
             ends = [one.at(name, one.grid[place]) for place in (0, -1)]
             oracle = one.at(ORACLE, one.grid[0])
             span = f"{one.grid[0]} and {one.grid[-1]}"
-            rows.append([one.of.title, name, span, *ends, *(end / oracle for end in ends), words])
+            rows.append([one.title, name, span, *ends, *(end / oracle for end in ends), words])
     footnotes = [f"The paper also says that {HALF.name!r} is stable even with few comparisons.", *absent]
     return Table("The paper's words and our numbers", columns, rows, footnotes, "said")
 
@@ -72,7 +81,7 @@ def calibration_table(found: Sequence[Measured]) -> Table:
     for one in found:
         for n_per, runs in one.calibrations.items():
             pairs = zip(runs.mean(axis=0), runs.std(axis=0, ddof=1), strict=True)
-            rows.append([one.of.title, n_per, *(float(value) for pair in pairs for value in pair)])
+            rows.append([one.title, n_per, *(float(value) for pair in pairs for value in pair)])
     footnote = (
         f"Coverage: the share of test cells inside their {LEVEL:.0%} intervals; width: the mean width of these. Risk: "
         "the mean disclosure risk of the asked cells; hits: the share of them whose answer is the one that was most "

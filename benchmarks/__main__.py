@@ -11,7 +11,7 @@ from pathlib import Path
 
 BENCHMARKS = (
     "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "scaling", "memory",
-    "rank_one", "startup",
+    "rank_one", "startup", "libraries",
 )  # fmt: skip
 
 

@@ -155,6 +155,21 @@ def test_values_are_told_where_unseen_cells_are_missing(stars, model):
     np.testing.assert_allclose(found, expected, atol=5.1e-5)
 
 
+def test_cells_of_the_fit_do_not_judge_values(stars):
+    """The same numbers with cells of the fit among those held out, and a note that these were left out."""
+    model = halfseen.OrdinalMF(2, l2=0.5, random_state=0).fit(stars / "train.csv")
+    _, alone = told_of_values(stars, model)
+    first = (stars / "train.csv").read_text().splitlines()[1]
+    with (stars / "test.csv").open("a") as file:
+        file.write(f"{first}\n")
+    result = run("evaluate", stars / "model.hs", "--test", stars / "test.csv")
+    _, note = result.stderr.splitlines()  # the other is of dan, who is not known
+    assert note == "note: Test cells should not be among those of training. Found 1 of 4 that are. They were left out."
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("Values of 3 cells")]
+    assert [float(number) for number in re.findall(r"\d+\.\d{4}", line)] == alone
+    assert "Log-likelihood of 3 cells" in result.stdout
+
+
 def test_values_of_words_count_levels(tmp_path):
     words = {"1": "bad", "2": "fair", "4": "good"}
     train = re.sub(r"\d", lambda found: words[found[0]], STARS)

@@ -15,6 +15,8 @@ from halfseen.cli.jsonout import JSON, tell_json
 from halfseen.cli.relevance import thresholds
 from halfseen.cli.streams import In
 from halfseen.cli.value_scores import counted_levels, value_scores
+from halfseen.data.labels import Places
+from halfseen.data.matching import matched
 from halfseen.errors import DataError, DataWarning
 
 
@@ -71,7 +73,8 @@ def command(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # what was said of unknown cells is not said again
-            values, likelihood = _of_values(fitted, held), _of_likelihood(fitted, held)
+            judges = _not_fitted(fitted, held)
+            values, likelihood = _of_values(fitted, judges), _of_likelihood(fitted, judges)
     except DataError as error:  # a level that training did not have: the ranking is good all the same
         values = likelihood = None
         click.echo(f"note: {in_options(str(error))}", err=True)
@@ -92,6 +95,14 @@ def _notes_if_all_goes_well() -> Iterator[None]:
         yield
     for one in caught:
         warnings.showwarning(one.message, one.category, one.filename, one.lineno)
+
+
+def _not_fitted(fitted: Any, held: Any) -> Any:
+    """The cells that the model was not fitted on, in its rows and columns; of the others the ranking has told."""
+    from halfseen.metrics.held_out import held_out
+
+    shape, labels = (len(fitted.W_), len(fitted.H_)), Places(fitted.row_labels_, fitted.column_labels_)
+    return held_out(matched(held, shape, labels, "test", duplicates="keep"), fitted.seen_)
 
 
 def _of_ranking(scores: Any, place: int, threshold: str | float) -> dict[str, Any]:

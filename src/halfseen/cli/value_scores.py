@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen.data import Observed
-from halfseen.data.labels import Places
-from halfseen.data.matching import matched
 
 
 class ValueScores(NamedTuple):
@@ -19,12 +17,10 @@ class ValueScores(NamedTuple):
     ranked_probability_score: float | None
 
 
-def value_scores(model: Any, test: Observed) -> ValueScores | None:
-    """The scores over the test cells in rows and columns of the model; None if there are none."""
+def value_scores(model: Any, cells: Observed) -> ValueScores | None:
+    """The scores over cells in the rows and columns of the model; None if there are none."""
     from halfseen.metrics import ranked_probability_score
 
-    shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    cells = matched(test, shape, labels, "test", duplicates="keep")
     cells = model._counted(cells) if hasattr(model, "levels_") else cells
     if cells.nnz == 0:
         return None

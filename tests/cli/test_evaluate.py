@@ -235,3 +235,14 @@ def test_bad_files_get_a_sentence(held_out, tmp_path):
 
 def test_the_help_has_examples():
     assert any("halfseen evaluate model.hs --test held_out.csv" in line for line in done("evaluate", "--help"))
+
+
+def test_words_are_not_told_as_numbers(tmp_path):
+    (tmp_path / "train.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,good\nbob,z,bad\n")
+    (tmp_path / "test.csv").write_text("user,item,rating\nbob,y,bad\n")
+    fit = ("--method", "ordnmf", "-k", 1, "--levels", "bad,good", "-o", tmp_path / "m.hs")
+    account, *_ = done("fit", tmp_path / "train.csv", *fit)
+    assert "4 cells seen (0.667 of all), levels 'bad' to 'good'." in account
+    ask = ("evaluate", tmp_path / "m.hs", "--test", tmp_path / "test.csv")
+    assert "1 cell seen (1 of all), levels 'bad' to 'bad'." in done(*ask)[0]
+    assert "Found none of 'good' or more among 1 cells; the highest has 'bad'." in refused(*ask, "--relevant", "good")

@@ -652,3 +652,9 @@ def test_a_seed_that_changes_nothing_is_remarked(ratings, tmp_path):
     fit = ("fit", ratings.path, "--method", "rank-one", "-o", tmp_path / "model.hs")
     assert remarked(*fit, "--seed", 3) == "note: --seed changes nothing: --method rank-one has no random start."
     done(*fit)
+
+
+def test_the_account_of_a_fit_that_is_cut_short_names_options(ratings, tmp_path):
+    lines = run("fit", ratings.path, "--max-iter", 1, "-o", tmp_path / "model.hs").stdout.splitlines()
+    (end,) = (line for line in lines if line.startswith("MAX_ITER"))
+    assert end.endswith("Stopped at --max-iter before the objective settled. Raise --max-iter, or --tol.")

@@ -16,10 +16,19 @@ def of_data(path: str, observed: Observed) -> str:
     """How much was read, and which columns were taken for what."""
     n, m = observed.shape
     share = observed.nnz / max(n * m, 1)
-    cells = f"{observed.nnz:,} cells seen ({share:.3g} of all)"
-    values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
+    cells = f"{count(observed.nnz, 'cell')} seen ({share:.3g} of all)"
+    values = f", {_ends(observed)}" if observed.nnz else ""
     columns = "" if observed.account is None else f" {in_options(str(observed.account))}"
     return f"Read {said(path)}: {n:,} x {m:,}, {cells}{values}.{columns}"
+
+
+def _ends(observed: Observed) -> str:
+    """The lowest and the highest value; levels that are words, by their names."""
+    low, high = observed.values.min(), observed.values.max()
+    if observed.level_names is None or not low:
+        return f"values {low:g} to {high:g}"
+    lowest, highest = (repr(observed.level_names[int(value) - 1]) for value in (low, high))
+    return f"levels {lowest} to {highest}"
 
 
 def of_model(model: Any) -> str:
@@ -29,7 +38,8 @@ def of_model(model: Any) -> str:
 
 def of_end(model: Any) -> str:
     seconds = f"{model.trace_['seconds'][-1]:.2f} s" if model.n_iter_ else "no time"
-    return f"{model.status_.name} after {count(model.n_iter_, 'iteration')} in {seconds}. {model.status_.value}"
+    told = in_options(model.status_.value)
+    return f"{model.status_.name} after {count(model.n_iter_, 'iteration')} in {seconds}. {told}"
 
 
 def of_objective(model: Any) -> str:

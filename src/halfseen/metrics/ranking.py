@@ -140,13 +140,14 @@ def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_
     if isinstance(seen, Observed):
         cells = matched(seen, scorer.shape, scorer.labels, "train", duplicates="keep")
         seen = Seen(cells.indptr, cells.indices, cells.shape[1])
-    asked = held_out(matched(scorer.read(test, "test"), scorer.shape, scorer.labels, "test", duplicates="max"), seen)
+    read = scorer.read(test, "test")
+    asked = held_out(matched(read, scorer.shape, scorer.labels, "test", duplicates="max"), seen)
     scores = np.full((4, thresholds.size, scorer.shape[0]), np.nan)
     for rows in _blocks(asked, thresholds.min(), scorer.rows_at_a_time):
         threads = scorer.n_jobs if n_jobs is None else n_jobs
         best = best_columns(scorer.scores_of(rows), k, seen.of(rows), n_jobs=threads)
         scores[:, :, rows] = metrics_of_rows(Held.in_(asked.select_rows(rows)), best.columns, k, thresholds)
-    _refuse_nothing_relevant(scores[0], thresholds, asked)
+    _refuse_nothing_relevant(scores[0], thresholds, asked, read.level_names)
     return RankingScores(*(scores if np.ndim(relevant) else scores[:, 0]))
 
 
@@ -167,12 +168,19 @@ def _blocks(test: Observed, lowest: float, height: int) -> Iterator[Array]:
     return (rows[top : top + height] for top in range(0, rows.size, height))
 
 
-def _refuse_nothing_relevant(ndcg: Array, thresholds: Array, test: Observed) -> None:
+def _refuse_nothing_relevant(ndcg: Array, thresholds: Array, test: Observed, names: Array | None) -> None:
     empty = np.isnan(ndcg).all(axis=1)
     if empty.any():
-        highest = f"the highest has {test.values.max():g}" if test.nnz else "there are none"
+        highest = f"the highest has {_said(test.values.max(), names)}" if test.nnz else "there are none"
         raise DataError(
             f"At least one row must have a test cell that is relevant and can be ranked. Found none of "
-            f"{thresholds[empty][0]:g} or more among {test.nnz} cells; {highest}. "
+            f"{_said(thresholds[empty][0], names)} or more among {test.nnz} cells; {highest}. "
             "Lower `relevant`, or check that test is of the rows and columns of the model."
         )
+
+
+def _said(value: float, names: Array | None) -> str:
+    """A value as users call it: by its name, where levels are words, which stand for 1, 2, ..."""
+    if names is None or value not in range(1, names.size + 1):
+        return f"{value:g}"
+    return repr(names[int(value) - 1])

@@ -97,3 +97,11 @@ def _opened(context, path):
     page.on("request", lambda request: request.url != address and page.troubles.append(f"asked: {request.url}"))
     page.goto(address)
     return page
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pages whose words alone are read: nothing is painted, which would take most of the time."""
+    nothing = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    canvas = "matplotlib.backends.backend_svg.FigureCanvasSVG.print_svg"
+    monkeypatch.setattr(canvas, lambda _, file, **__: file.write(nothing))

@@ -1,6 +1,5 @@
 """What the commands tell after their work, as values for programs: --json."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -37,21 +36,6 @@ def of_uncoupled(model: Any, collected: Any) -> dict[str, Any]:
         certain = {"certain_from": CERTAIN, "certain": (risk >= CERTAIN).sum()}
         told["disclosure"] = {"answers": risk.size, "mean_probability": risk.mean(), **certain}
     return told
-
-
-def of_quality(model: Any, train: Any, test: Any, k: int, relevant: float) -> list[dict[str, Any]]:
-    """The tables of scores that a report shows of cells held out: a caption, and lines by their heads."""
-    from halfseen.report.blocks import Table
-    from halfseen.report.known import Known
-    from halfseen.report.quality import how_good
-
-    section = how_good(Known.of(model, train, test), k, relevant)
-    tables = [block for block in ([] if section is None else section.blocks) if isinstance(block, Table)]
-    return [{"caption": one.caption, "lines": [_line(one.heads, row) for row in one.rows]} for one in tables]
-
-
-def _line(heads: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
-    return {head: getattr(value, "text", value) for head, value in zip(heads, row, strict=True)}
 
 
 def of_file(path: str | None) -> str | None:

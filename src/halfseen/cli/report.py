@@ -67,9 +67,8 @@ def command(
     made.save(output)
     read = [(path, cells) for path, cells in ((train, known), (test, held)) if path is not None and cells is not None]
     if as_json:
-        scores = facts.of_quality(fitted, known, held, length, threshold.value)
         data = [facts.of_data(path, cells) for path, cells in read]
-        tell_json({"data": data, "title": made.title, "scores": scores, "file": facts.of_file(output)})
+        tell_json({"data": data, "title": made.title, "scores": made.scores, "file": facts.of_file(output)})
         return
     accounts.tell(*(accounts.of_data(*one) for one in read), accounts.of_file(output), quiet=quiet)
 

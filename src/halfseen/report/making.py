@@ -15,7 +15,7 @@ from halfseen.data.drafts import moved_when_whole
 from halfseen.errors import DataError, HalfseenError
 from halfseen.plots.axes import shown
 from halfseen.plots.parts import n_components
-from halfseen.report.blocks import Section, counted
+from halfseen.report.blocks import Section, Table, counted
 from halfseen.report.examples import completions, recommendations
 from halfseen.report.fit import how_it_went
 from halfseen.report.known import Known
@@ -44,6 +44,8 @@ class Report:
     """The heading of the page."""
     html: str
     """The whole page."""
+    scores: tuple[dict[str, Any], ...] = ()
+    """The tables of scores on held-out cells: of each its "caption", and its "lines" as dicts by their heads."""
 
     def save(self, path: Any) -> None:
         """Write the page to a file at `path`, whole or not at all."""
@@ -136,4 +138,12 @@ def _made(known: Known, title: str | None, sections: list[Section]) -> Report:
     title = title or f"{kind} of {counted(n, 'row')} and {counted(m, 'column')}"
     told = [f"{counted(n_components(known.model), 'component')}.", known.model.status_.value]
     told += [section.headline for section in sections if section.headline]
-    return Report(title, rendered(title, " ".join(told), sections))
+    quality = [block for section in sections if section.name == "quality" for block in section.blocks]
+    scores = tuple(_as_dict(block) for block in quality if isinstance(block, Table))
+    return Report(title, rendered(title, " ".join(told), sections), scores)
+
+
+def _as_dict(table: Table) -> dict[str, Any]:
+    """A table as values; what sorts by a place of its own is its text."""
+    rows = ([getattr(value, "text", value) for value in row] for row in table.rows)
+    return {"caption": table.caption, "lines": [dict(zip(table.heads, row, strict=True)) for row in rows]}

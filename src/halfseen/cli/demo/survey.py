@@ -57,18 +57,24 @@ def part(folder: Path, seed: int, quiet: bool) -> Part:
                 [told(at) for at in surest(coupling)],
             )
         ],
-        [
-            Picture(
-                lambda ax: halfseen.plots.disclosure(model, ax=ax),
-                "How probable the best guess of each answer is, with the comparisons and without.",
-            ),
-            Picture(
-                lambda ax: halfseen.plots.coupling(model, "question 1", ax=ax),
-                "Who may have given which answer to the first question.",
-            ),
-        ],
+        _pictures(model),
         Whole(model, collected, None),
     )
+
+
+def _pictures(model: Any) -> list[Picture]:
+    from halfseen import plots
+
+    return [
+        Picture(
+            lambda ax: plots.disclosure(model, ax=ax),
+            "How probable the best guess of each answer is, with the comparisons and without.",
+        ),
+        Picture(
+            lambda ax: plots.coupling(model, "question 1", ax=ax),
+            "Who may have given which answer to the first question.",
+        ),
+    ]
 
 
 def surest(coupling: Any, count: int = 6) -> list[int]:

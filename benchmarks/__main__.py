@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 BENCHMARKS = (
-    "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "scaling", "memory",
+    "reading", "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "scaling", "memory",
     "rank_one", "startup", "libraries",
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import table
 from halfseen import Observed, PoissonFactorization, WeightedNMF
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets.synthetic import skewed_cells
 
 
 def run(n: int = 6_000, m: int = 3_700, nnz: int = 1_000_000, k: int = 100) -> list[str]:

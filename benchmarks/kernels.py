@@ -8,9 +8,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measuring import best_of, table
-from halfseen.data import Observed
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets.synthetic import skewed_cells
 from halfseen.engines import Side, open_engine
+from halfseen.observed import Observed
 
 
 def run(n: int = 20_000, m: int = 12_000, nnz: int = 4_500_000, k: int = 128) -> list[str]:

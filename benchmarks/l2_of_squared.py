@@ -12,9 +12,10 @@ import numpy as np
 
 import halfseen
 from benchmarks.measuring import table
-from halfseen.data import Observed, split_cells
-from halfseen.data.datasets import k_core, load_ratings
+from halfseen.datasets import k_core, load_ratings
 from halfseen.estimators.squared_factorization import L2_SHARE
+from halfseen.io import split_cells
+from halfseen.observed import Observed
 from halfseen.studies.ordnmf.sets import quantized
 
 #: No other study draws its test cells with this seed.

@@ -13,7 +13,7 @@ PROGRAM = """
 import resource, sys, time, warnings
 import numpy as np
 import halfseen
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets.synthetic import skewed_cells
 warnings.simplefilter("ignore")
 n, m, nnz = 138_000, 27_000, 20_000_000
 levels = np.random.default_rng(0).integers(1, 11, nnz).astype(sys.argv[2])

@@ -26,9 +26,9 @@ import numpy as np
 from benchmarks.contenders import SEED, THREADS, Contender, Setting, words
 from benchmarks.measuring import seconds_of, table
 from halfseen import Observed
-from halfseen.data import split_cells
-from halfseen.data.datasets import load_ratings
+from halfseen.datasets import load_ratings
 from halfseen.errors import DataError
+from halfseen.io import split_cells
 from halfseen.metrics import ranking_scores
 
 #: Splits into training and test cells, and one setting of so many is tried.

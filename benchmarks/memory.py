@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import peak_of, table
 from halfseen import PoissonFactorization, WeightedNMF
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets.synthetic import skewed_cells
 
 MODELS: tuple[tuple[str, Any, dict[str, Any]], ...] = (
     ("PoissonFactorization", PoissonFactorization, {"accelerate": False}),

@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import peak_of, table
 from halfseen import Observed, OrdNMF, SquaredOrdNMF
-from halfseen.data import split_cells
-from halfseen.data.datasets import load_ratings
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets import load_ratings
+from halfseen.datasets.synthetic import skewed_cells
 from halfseen.errors import DataError
+from halfseen.io import split_cells
 from halfseen.metrics import ndcg_at_k
 from tests.ordinal.oracle import ordnmf_cells
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import seconds_of, table
 from halfseen import OrdNMF, PoissonFactorization, RankSearch, WeightedNMF
-from halfseen.data.datasets import load_ratings
+from halfseen.datasets import load_ratings
 from halfseen.errors import DataError
 from tests.selection.data import counts, holed_counts, stars
 

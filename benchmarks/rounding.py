@@ -20,11 +20,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import Seconds, peak_of, seconds_of, table
 from halfseen import Observed, OrdinalMF, RoundMF
-from halfseen.data import split_cells
-from halfseen.data.datasets import load_ratings
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets import load_ratings
+from halfseen.datasets.synthetic import skewed_cells
 from halfseen.engines import Side
 from halfseen.errors import DataError, DataWarning
+from halfseen.io import split_cells
 
 K = 10
 EPOCHS = 20

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import table
 from halfseen import Observed, OrdNMF
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets.synthetic import skewed_cells
 
 CELLS = (250_000, 500_000, 1_000_000, 2_000_000, 4_000_000)
 RANKS = (16, 32, 64, 128, 256)

@@ -19,7 +19,7 @@ from benchmarks.measuring import peak_of, seconds_of, table
 from halfseen import Observed, Uncoupled, UncoupledNMF
 from halfseen.coupling.deviations import error_weights
 from halfseen.coupling.pseudo import pseudo_observations
-from halfseen.data.datasets import load_sushi_groups
+from halfseen.datasets import load_sushi_groups
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
 

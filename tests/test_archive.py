@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import halfseen
 from halfseen import PoissonFactorization, WeightedNMF, archive, load, observe
 from halfseen.archive import read_archive, write_archive
-from halfseen.data import Observed
 from halfseen.errors import ModelFileError
+from halfseen.observed import Observed
 
 HEADER = {"halfseen": "0.1.0", "estimator": "WeightedNMF"}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.data import observe
 from halfseen.fitting import run
+from halfseen.io import observe
 from halfseen.likelihoods import Gaussian, Poisson
 from halfseen.priors import GammaPrior
 from halfseen.result import Status

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from halfseen.data import observe
 from halfseen.folding import fold_in
+from halfseen.io import observe
 from halfseen.likelihoods import Poisson
 from halfseen.solvers import Gamma, Multiplicative, PointFactor
 from tests import oracle

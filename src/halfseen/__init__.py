@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from halfseen import data, errors, geometry, metrics, plots, rank
-    from halfseen.data import Observed, Uncoupled, datasets, observe
+    from halfseen import data, datasets, errors, geometry, metrics, plots, rank
+    from halfseen.data.uncoupled import Uncoupled
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
         WeightedNMF,
         load,
     )
+    from halfseen.io import observe
+    from halfseen.observed import Observed
     from halfseen.rank_one import rank_one_nmmf
     from halfseen.report import make_report
     from halfseen.result import Status
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "BernoulliPoisson": "estimators",
     "CompoundPoisson": "estimators",
-    "Observed": "data",
+    "Observed": "observed",
     "OrdNMF": "estimators",
     "OrdinalMF": "estimators",
     "PoissonFactorization": "estimators",
@@ -50,43 +52,15 @@ _ROOMS = {
     "Uncoupled": "data",
     "UncoupledNMF": "estimators",
     "WeightedNMF": "estimators",
-    "datasets": "data",
     "load": "estimators",
     "make_report": "report",
-    "observe": "data",
+    "observe": "io",
     "rank_one_nmmf": "rank_one",
 }
 
-__all__ = [
-    "BernoulliPoisson",
-    "CompoundPoisson",
-    "Observed",
-    "OrdNMF",
-    "OrdinalMF",
-    "PoissonFactorization",
-    "Quantizer",
-    "RankOneNMF",
-    "RankSearch",
-    "Recommendations",
-    "RoundMF",
-    "SquaredOrdNMF",
-    "SquaredPoisson",
-    "Status",
-    "Uncoupled",
-    "UncoupledNMF",
-    "WeightedNMF",
-    "data",
-    "datasets",
-    "errors",
-    "geometry",
-    "load",
-    "make_report",
-    "metrics",
-    "observe",
-    "plots",
-    "rank",
-    "rank_one_nmmf",
-]
+_MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")
+
+__all__ = sorted([*_ROOMS, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:

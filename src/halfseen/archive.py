@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data.drafts import moved_when_whole
 from halfseen.errors import ModelFileError
+from halfseen.io.write import atomic_write
 
 FORMAT = "halfseen-model"
 VERSION = 1
@@ -22,7 +22,7 @@ def write_archive(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Arr
     """Write the archive; `path` is never half a file."""
     path = Path(path)
     try:
-        with moved_when_whole(path) as draft:
+        with atomic_write(path) as draft:
             _write(draft, header, arrays)
     except OSError as error:
         raise ModelFileError(

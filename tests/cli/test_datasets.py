@@ -1,4 +1,4 @@
-"""halfseen datasets: the list, one set, its files, and fetching."""
+"""halfseen datasets: the list, one dataset, its files, fetching, and writing ratings as a table."""
 
 import json
 import re
@@ -6,151 +6,163 @@ import signal
 import threading
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import halfseen
-from halfseen.data.catalogue import SOURCES
-from halfseen.data.datasets import listing
+from halfseen.datasets import listing, registry
+from halfseen.datasets.catalogue import sources
 from tests.cli.program import done, misused, program, refused
 from tests.cli.program import halfseen as run
 from tests.cli.test_terminal import OnTerminal, listening, plain  # noqa: F401  (a fixture for Ctrl-C)
-from tests.data.test_fetching import ONE, TWO, folder, offered, published  # noqa: F401  (fixtures)
+from tests.datasets.server import ONE, TWO, folder, offered, published  # noqa: F401  (fixtures)
 
 
 @pytest.fixture
-def nothing_there(monkeypatch, tmp_path):
+def empty(monkeypatch, tmp_path):
+    """An empty data folder."""
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     return tmp_path
 
 
-# The list.
+# The list, and one dataset.
 
 
-def test_the_list_has_a_line_for_every_set(nothing_there):
+def test_the_list_has_a_line_for_every_dataset(empty):
     lines = done("datasets")
-    names = [line.split()[0] for line in lines[1 : lines.index("")]]
-    assert names == [entry.name for entry in listing()]
-    assert lines[-1] == (
-        f"Public data are kept in {nothing_there}. All of one: halfseen datasets NAME. "
-        "Fetch one: halfseen datasets NAME --fetch."
-    )
+    end = lines.index("")
+    assert [line.split()[0] for line in lines[1:end]] == [entry.name for entry in listing()]
+    assert str(empty) in lines[end + 1]
     (line,) = (line for line in lines if line.startswith("movielens-100k "))
-    assert line.split("  ")[-1] == "to fetch"
+    assert line.endswith(f"  {registry.NOT_FETCHED}")
     assert "943 x 1,682, 100,000 ratings" in line
+    assert json.loads("\n".join(done("datasets", "--json"))) == [entry._asdict() for entry in listing()]
 
 
-def test_the_list_for_programs(nothing_there):
-    told = json.loads("\n".join(done("datasets", "--json")))
-    assert told == [entry._asdict() for entry in listing()]
-
-
-def test_what_cannot_be_compared_is_not_told_as_right(nothing_there):
-    """No sha256 is known of smallnetflix; that of a file of MovieLens 1M is, and this is another."""
-    names = [file.path for source in ("smallnetflix", "movielens-1m") for file in SOURCES[source].files]
-    for name in names:
-        (nothing_there / name).parent.mkdir(exist_ok=True)
-        (nothing_there / name).write_text("anything")
+def test_what_has_no_checksum_is_not_called_verified(empty):
+    for name in ("smallnetflix", "movielens-1m"):
+        for file in sources()[name].files:
+            (empty / file.path).parent.mkdir(exist_ok=True)
+            (empty / file.path).write_text("anything")
     states = {entry["name"]: entry["state"] for entry in json.loads("\n".join(done("datasets", "--json")))}
-    assert states["smallnetflix"] == "there, not checked"
-    assert states["movielens-1m"] == "there, with other contents"
-    assert states["movielens-100k"] == "to fetch"
-    (line,) = (line for line in done("datasets") if line.startswith("smallnetflix "))
-    assert line.endswith("  there, not checked")
-    assert "state:     there, not checked" in done("datasets", "smallnetflix")
-    assert done("datasets", "smallnetflix", "--fetch")[0].endswith("smallnetflix_mm.train was there already.")
+    assert (states["smallnetflix"], states["movielens-1m"]) == (registry.UNVERIFIED, registry.MODIFIED)
+    assert f"state:     {registry.UNVERIFIED}" in done("datasets", "smallnetflix")
+    assert all(line.startswith("Already there:") for line in done("datasets", "smallnetflix", "--fetch"))
 
 
-def test_one_set_says_all_that_is_known_of_it(nothing_there):
-    told = "\n".join(done("datasets", "movielens-100k"))
-    source = SOURCES["movielens-100k"]
-    for said in (source.terms, source.citation, source.address, source.size, "movielens-100k/u.data", "to fetch"):
-        assert said in told
-    as_json = json.loads("\n".join(done("datasets", "movielens-100k", "--json")))
-    assert as_json["terms"] == source.terms
+def test_the_details_of_a_dataset(empty):
+    details = "\n".join(done("datasets", "movielens-100k"))
+    source = sources()["movielens-100k"]
+    for part in (source.terms, source.citation, source.address, source.size, "movielens-100k/u.data"):
+        assert part in details
+    assert json.loads("\n".join(done("datasets", "movielens-100k", "--json")))["terms"] == source.terms
 
 
-# Where it lies.
+# Paths.
 
 
-def test_the_path_of_what_is_there(nothing_there):
-    (nothing_there / "movielens-1m").mkdir()
-    (nothing_there / "movielens-1m" / "ratings.dat").write_text("1::2::3::4\n")
+def test_the_path_of_a_dataset(empty):
+    (empty / "movielens-1m").mkdir()
+    (empty / "movielens-1m" / "ratings.dat").write_text("1::2::3::4\n")
     result = run("datasets", "movielens-1m", "--path")
-    assert (result.exit_code, result.stdout) == (0, f"{nothing_there}/movielens-1m/ratings.dat\n")
-    assert result.stderr.startswith("note: ")  # the contents are others
+    assert (result.exit_code, result.stdout) == (0, f"{empty}/movielens-1m/ratings.dat\n")
+    assert result.stderr.startswith("note: ")  # the checksum differs
 
 
-def test_the_path_of_what_is_built_in_can_be_fitted(tmp_path):
+def test_the_built_in_ratings_can_be_fitted_by_their_path():
     (path,) = done("datasets", "movietweetings", "--path")
-    assert Path(path).is_file()
     assert halfseen.observe(path).shape == halfseen.datasets.load_movietweetings().shape
 
 
-def test_the_path_of_what_is_absent(nothing_there):
+def test_there_is_no_path(empty):
     sentence = refused("datasets", "movielens-100k", "--path")
-    assert "Get it by halfseen datasets movielens-100k --fetch, or from https://grouplens.org/" in sentence
+    assert "halfseen datasets movielens-100k --fetch" in sentence
     result = program("datasets", "movielens-100k", "--path")
     assert (result.returncode, result.stdout, result.stderr.strip()) == (2, "", sentence)
+    assert "halfseen.datasets.make_survey()" in refused("datasets", "survey", "--path")
 
 
-def test_what_is_generated_has_no_path():
-    assert refused("datasets", "survey", "--path").endswith("Call halfseen.datasets.make_survey() in Python.")
+# Ratings as a table.
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_built_in_ratings_are_written_with_titles(tmp_path, ending):
+    path = tmp_path / f"ratings.{ending}"
+    lines = done("datasets", "movietweetings", "-o", path)
+    assert str(path) in lines[-1]
+    frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+    assert frame.columns.tolist() == ["user", "item", "rating"]
+    assert (frame.dtypes["user"], frame.dtypes["rating"]) == (np.int64, np.int64)
+    again, ratings = halfseen.observe(path), halfseen.datasets.load_movietweetings()
+    assert again.row_labels.tolist() == ratings.row_labels.tolist()
+    assert set(again.column_labels) == set(ratings.column_labels)
+    titles = ratings.column_labels[ratings.indices]
+    assert frame["item"].tolist() == titles.tolist()
+    assert frame["rating"].tolist() == ratings.values.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:.*sha256:halfseen.errors.DataWarning")
+def test_public_ratings_are_written_with_their_ids(empty):
+    (empty / "movielens-latest-small").mkdir()
+    lines = "userId,movieId,rating,timestamp\n7,20,3.5,9\n7,3,5.0,9\n"
+    (empty / "movielens-latest-small" / "ratings.csv").write_text(lines)
+    result = run("datasets", "movielens-latest-small", "-o", "-", "-q")
+    assert (result.exit_code, result.stdout) == (0, "user,item,rating\n7,20,3.5\n7,3,5.0\n")
+    told = run("datasets", "movielens-latest-small", "-o", empty / "r.csv", "--json")
+    assert json.loads(told.stdout)["cells"] == 2
+    assert "twice" in refused("datasets", "movielens-latest-small", "-o", empty / "movielens-latest-small/ratings.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "part"),
+    [
+        ("wiki4he", "r.csv", "load_tabular"),
+        ("survey", "r.csv", "make_survey"),
+        ("movielens-100k", "r.csv", "--fetch"),
+        ("movietweetings", "r.xlsx", "r.xlsx"),
+        ("movietweetings", "nowhere/r.csv", "nowhere"),
+    ],
+)
+def test_what_cannot_be_written(empty, name, output, part):
+    assert part in refused("datasets", name, "-o", empty / output)
+    assert list(empty.iterdir()) == []
 
 
 # Fetching.
 
 
-def test_what_is_fetched_is_told_with_its_terms_once(offered, folder):  # noqa: F811
+def test_terms_are_shown_at_the_first_download(offered, folder):  # noqa: F811
     offered()
     result = run("datasets", "some-set", "--fetch")
     assert result.exit_code == 0
-    assert result.stdout.splitlines() == [f"{folder}/some/set/{name}.csv is there." for name in ("one", "two")]
+    assert result.stdout.splitlines() == [f"Saved {folder}/some/set/{name}.csv" for name in ("one", "two")]
     assert result.stderr.splitlines() == ["Terms of Some set: CC0.", "Please cite: Nobody (2000)."]
     assert (folder / "some/set/one.csv").read_bytes() == ONE
     again = run("datasets", "some-set", "--fetch")
     assert (again.exit_code, again.stderr) == (0, "")
-    assert all(line.endswith("was there already.") for line in again.stdout.splitlines())
+    assert all(line.startswith("Already there:") for line in again.stdout.splitlines())
 
 
-def test_quietly_and_for_programs(offered, folder):  # noqa: F811
+def test_quiet_and_json(offered, folder):  # noqa: F811
     offered()
     assert done("datasets", "some-set", "--fetch", "-q") == []
     paths = json.loads("\n".join(done("datasets", "some-set", "--fetch", "-q", "--json")))
     assert [Path(path).read_bytes() for path in paths] == [ONE, TWO]
 
 
-def test_a_refusal_is_one_line(offered, published, folder):  # noqa: F811
+def test_refusals_of_fetch(offered, published, empty):  # noqa: F811
     offered()
     published[0]["/both.zip"] = 404
-    assert "It answered 404 Not Found. Open https://example.org/page in a browser" in refused(
-        "datasets", "some-set", "--fetch"
-    )
-    assert not folder.exists()
+    sentence = refused("datasets", "some-set", "--fetch")
+    assert "404" in sentence
+    assert "https://example.org/page" in sentence
+    assert f"{empty}/tabular/big_mart/train.csv" in refused("datasets", "big_mart", "--fetch")
+    assert "built in" in refused("datasets", "movietweetings", "--fetch")
+    assert list(empty.iterdir()) == []
 
 
-def test_by_hand(nothing_there):
-    sentence = refused("datasets", "big_mart", "--fetch")
-    assert "https://www.kaggle.com/datasets/brijbhushannanda1979/bigmart-sales-data in a browser and save" in sentence
-    assert sentence.endswith(f"train.csv as {nothing_there}/tabular/big_mart/train.csv.")
-
-
-def test_an_interrupt(offered, folder, monkeypatch):  # noqa: F811
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    offered()
-    monkeypatch.setattr("halfseen.data.parcels.copied", interrupt)
-    monkeypatch.setattr("halfseen.data.fetching.copied", interrupt)
-    result = run("datasets", "some-set", "--fetch")
-    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "Interrupted; nothing was saved.\n")
-    assert not folder.exists()
-
-
-def test_what_is_built_in_is_not_fetched():
-    assert "it is built in" in refused("datasets", "movietweetings", "--fetch")
-
-
-# The real program, for which this machine is the network: what it asks of others goes through a proxy.
+# The real program; the server is its proxy, and so answers for every address.
 
 NETFLIX = "http://www.select.cs.cmu.edu/code/graphlab/datasets/smallnetflix_mm"
 RATINGS = b"1 1 5\n2 1 3\n"
@@ -158,30 +170,22 @@ RATINGS = b"1 1 5\n2 1 3\n"
 
 @pytest.fixture
 def network(published, folder, monkeypatch):  # noqa: F811
-    shelf, address = published
+    answers, address = published
     monkeypatch.setenv("http_proxy", address)
     monkeypatch.delenv("no_proxy", raising=False)
-    shelf |= {f"{NETFLIX}.train": RATINGS, f"{NETFLIX}.validate": RATINGS}
-    return shelf
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    answers |= {f"{NETFLIX}.train": RATINGS, f"{NETFLIX}.validate": RATINGS}
+    return answers
 
 
-def test_fetched_by_the_real_program(network, folder):  # noqa: F811
-    result = program("datasets", "smallnetflix", "--fetch")
-    assert result.returncode == 0, result.stderr
-    assert [(folder / "smallnetflix" / f"smallnetflix_mm.{part}").read_bytes() for part in ("train", "validate")] == [
-        RATINGS,
-        RATINGS,
-    ]
-    assert "Netflix prize: research use" in result.stderr
-    train, _ = halfseen.datasets.load_smallnetflix()
-    assert train.nnz == 2
-
-
-def test_on_a_terminal_a_bar_is_shown(network, folder):  # noqa: F811
+def test_the_real_program_downloads_with_a_progress_bar(network, folder):  # noqa: F811
     with OnTerminal("datasets", "smallnetflix", "--fetch") as running:
         assert running.ended() == 0
-    assert "smallnetflix" in plain(running.shown)
     assert f"{len(RATINGS)}/{len(RATINGS)} bytes" in plain(running.shown)
+    assert "Netflix prize: research use" in plain(running.shown)
+    for part in ("train", "validate"):
+        assert (folder / "smallnetflix" / f"smallnetflix_mm.{part}").read_bytes() == RATINGS
+    assert halfseen.datasets.load_smallnetflix()[0].nnz == 2
 
 
 def test_ctrl_c_in_a_download_leaves_nothing(network, folder):  # noqa: F811
@@ -200,13 +204,16 @@ def test_ctrl_c_in_a_download_leaves_nothing(network, folder):  # noqa: F811
     assert not folder.exists()
 
 
-# What cannot be understood.
+# Misuse.
 
 
-def test_an_unknown_set():
-    assert refused("datasets", "movielens-100").endswith("Found 'movielens-100'. Did you mean 'movielens-100k'?")
+def test_an_unknown_dataset():
+    assert refused("datasets", "movielens-100").endswith("Did you mean 'movielens-100k'?")
 
 
-def test_options_that_do_not_go_together():
-    assert misused("datasets", "movielens-100k", "--path", "--fetch") == "Say either --path or --fetch."
-    assert misused("datasets", "--fetch") == "Say of which data --fetch is, such as movielens-100k."
+def test_options_that_exclude_each_other():
+    for words in (("--path", "--fetch"), ("--path", "-o", "r.csv")):
+        sentence = misused("datasets", "movielens-100k", *words)
+        assert all(word in sentence for word in words if word.startswith("-"))
+    for words in (("--fetch",), ("-o", "r.csv")):
+        assert misused("datasets", *words).startswith(words[0])

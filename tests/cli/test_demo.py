@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import halfseen
-from halfseen.data import load_movietweetings, split_cells
-from halfseen.data.datasets import make_survey
+from halfseen.data import load_movietweetings
+from halfseen.datasets import make_survey
+from halfseen.io import split_cells
 from tests.cli.program import done, names_in, refused
 from tests.cli.program import halfseen as run
 

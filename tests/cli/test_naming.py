@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfseen.cli.naming import as_labels
+from halfseen.cli.models import as_labels
 from tests.cli.program import refused
 
 WHOLE = np.array([7, 10, -3])

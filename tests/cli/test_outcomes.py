@@ -85,7 +85,7 @@ def test_of_another_version_or_with_other_data_all_is_run(small, folder, monkeyp
     monkeypatch.setattr(small["a1gm/figure5"], "absent", lambda: ["sunspots"])
     done("reproduce", "a1gm", "--keep", "-q", "-o", folder)
     assert runs_of(small, "a1gm/table1", "a1gm/figure5") == [0, 1]
-    monkeypatch.setattr("halfseen.cli.outcomes.__version__", "99")
+    monkeypatch.setattr("halfseen.cli.results.__version__", "99")
     done("reproduce", "a1gm", "--keep", "-q", "-o", folder)
     assert runs_of(small, "a1gm/table1", "a1gm/figure5") == [1, 2]
 

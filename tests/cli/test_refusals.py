@@ -23,7 +23,7 @@ CASES = [
     ("fit folder -o out.hs", "must be a file"),
     ("fit binary.csv -o out.hs", "binary"),
     ("fit empty.csv -o out.hs", "line"),
-    ("fit cut.csv.gz -o out.hs", "gzip"),
+    ("fit cut.csv.gz -o out.hs", "damaged"),
     ("fit cut.parquet -o out.hs", "Parquet"),
     ("predict model.hs --cells nowhere.csv -o out.csv", "nowhere.csv"),
     ("recommend model.hs --history nowhere.csv -o out.csv", "nowhere.csv"),

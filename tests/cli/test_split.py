@@ -1,4 +1,4 @@
-"""halfseen split: a file in two, to learn from and to test by."""
+"""halfseen split: a file split into training and test cells."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ def lines_of(path):
 def test_a_model_learns_from_one_part_and_is_judged_by_the_other(ratings, tmp_path):
     train, held, model = tmp_path / "train.csv", tmp_path / "held.csv", tmp_path / "model.hs"
     told = done("split", ratings.path, "-o", train, "--held-out", held)
-    assert told[0] == f"Of {ratings.path}, 6 cells held out by seed 0."  # a fifth of 32
+    assert "6 cells held out by seed 0" in told[0]  # a fifth of 32
     head, *lines = lines_of(ratings.path)
     assert lines_of(train)[0] == lines_of(held)[0] == head
     assert sorted(lines_of(train)[1:] + lines_of(held)[1:]) == sorted(lines)
@@ -27,7 +27,9 @@ def test_a_model_learns_from_one_part_and_is_judged_by_the_other(ratings, tmp_pa
 def test_for_programs(ratings, tmp_path):
     outputs = {"train": str(tmp_path / "t.csv"), "held_out": str(tmp_path / "h.csv")}
     told = done("split", ratings.path, "--seed", 3, "--json", "-o", outputs["train"], "--held-out", outputs["held_out"])
-    assert json.loads("\n".join(told)) == {"seed": 3, "held_out": 6, "files": outputs}
+    found = json.loads("\n".join(told))
+    assert (found["seed"], found["held_out"], found["layout"]) == (3, 6, "long")
+    assert outputs.items() <= found["files"].items()
 
 
 def test_another_seed_holds_others_out(ratings, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from halfseen.cli.studies_page import heads
+from halfseen.cli.results import heads
 from halfseen.errors import DataError
 from halfseen.studies import NAMES, Column, Goal, Result, Table
 from tests.cli.program import done, names_in

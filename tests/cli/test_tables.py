@@ -2,7 +2,7 @@
 
 import pytest
 
-from halfseen.cli.tables import blocks, markdown
+from halfseen.cli.results import blocks, markdown
 from halfseen.studies import Column, Table
 
 COLUMNS = [Column("name"), Column("paper", "size"), Column("ours", "size", ".2f"), Column("ours", "a long heading"),

@@ -13,8 +13,8 @@ import pytest
 
 import halfseen
 from halfseen.cli import app
-from halfseen.data.catalogue import SOURCES
-from halfseen.data.datasets import listing
+from halfseen.datasets import listing
+from halfseen.datasets.catalogue import sources
 from tests.cli.program import PROGRAM, names_in, program
 
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this platform")
@@ -179,29 +179,29 @@ def test_the_help_says_all_of_every_command_in_the_width_of_the_terminal(width):
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_the_list_of_data_is_as_wide_as_the_terminal(width, tmp_path, monkeypatch):
-    """Each set keeps one line with its name, a title and its state; with more room there is more of it."""
+def test_the_list_of_datasets_is_as_wide_as_the_terminal(width, tmp_path, monkeypatch):
+    """One line per dataset with its name, title and state; wider terminals show more columns."""
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     head, *lines = plain(shown_at(width, "datasets")).splitlines()
     lines, closing = lines[: lines.index("")], " ".join(lines[lines.index("") + 1 :])
     assert max(map(len, (head, *lines))) <= width
-    heads = {60: "name what it is state", 80: "name what it is state", 120: "name kind what it is size state"}
-    assert " ".join(head.split()) == heads.get(width, "name kind what it is size terms state")
+    heads = {60: "name title state", 80: "name title state", 120: "name kind title size state"}
+    assert " ".join(head.split()) == heads.get(width, "name kind title size terms state")
+    start = head.index("title")
     for line, entry in zip(lines, listing(), strict=True):
         assert line.startswith(f"{entry.name} ")
         assert line.endswith(f"  {entry.state}")
-        start = head.index("what it is")
-        title, cut, _ = f"{line[start:]}  ".partition("  ")[0].partition(" ...")
+        title, cut, _ = f"{line[start:]}  ".partition("  ")[0].partition("\N{HORIZONTAL ELLIPSIS}")
         assert title
         assert entry.title.startswith(title) if cut else entry.title == title
-    assert closing.endswith("All of one: halfseen datasets NAME. Fetch one: halfseen datasets NAME --fetch.")
+    assert str(tmp_path) in closing
 
 
-def test_one_set_is_told_in_the_width_of_the_terminal(tmp_path, monkeypatch):
+def test_the_details_of_a_dataset_are_wrapped_to_the_terminal(tmp_path, monkeypatch):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     lines = plain(shown_at(60, "datasets", "movielens-1m")).splitlines()
-    assert max(map(len, lines)) <= 11 + len(SOURCES["movielens-1m"].address)  # an address stays whole
-    assert " ".join(" ".join(lines).split()).count(SOURCES["movielens-1m"].citation) == 1
+    assert max(map(len, lines)) <= 11 + len(sources()["movielens-1m"].address)  # an address stays whole
+    assert " ".join(" ".join(lines).split()).count(sources()["movielens-1m"].citation) == 1
 
 
 # Ctrl-C.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import halfseen as hs
-from tests.cli.program import check_refusal, misused, names_in, program, refused, refused_for_room
 from tests.cli.program import halfseen as run
+from tests.cli.program import misused, names_in, refused, refused_for_room
 
 QUESTIONS = ("rent", "food", "books", "travel", "gifts", "sport")
 PEOPLE = ("ann", "bob", "cid", "dora", "eve", "fay", "gus")
@@ -130,17 +130,6 @@ def test_the_table_is_what_the_model_says(few, tmp_path):
     assert {name: model.get_params()[name] for name in wanted} == wanted
 
 
-def test_wider_intervals_hold_narrower_ones(few, tmp_path):
-    ends = {}
-    for level in (0.3, 0.9):
-        filled(*few, *FAST, "--level", level, "-o", tmp_path / "out.csv")
-        table = records(tmp_path / "out.csv")
-        ends[level] = [np.array(column(table, name), float) for name in ("low", "high")]
-    assert (ends[0.9][0] <= ends[0.3][0]).all()
-    assert (ends[0.9][1] >= ends[0.3][1]).all()
-    assert (ends[0.9][1] - ends[0.9][0]).sum() > (ends[0.3][1] - ends[0.3][0]).sum()
-
-
 def test_only_those_asked(few, tmp_path):
     filled(*few, *FAST, "-o", tmp_path / "all.csv")
     filled(*few, *FAST, "--only-asked", "-o", tmp_path / "some.csv")
@@ -183,47 +172,17 @@ def test_methods_that_do_not_sample_tell_values_alone(few, tmp_path, method):
     np.testing.assert_allclose(np.array(column(table, "value"), float), (model.W_ @ model.H_.T).reshape(-1), atol=1e-9)
 
 
-def test_options_of_the_paper_reach_the_model(few, tmp_path):
-    words = ("--method", "unmf", "--loss", "kullback-leibler", "--balance", "half", "-k", 3, "--max-iter", 5)
-    filled(*few, *words, "--seed", 2, "--n-jobs", 1, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
-    parameters = hs.load(tmp_path / "model.hs").get_params()
-    wanted = {"loss": "kullback-leibler", "balance": "half", "n_components": 3, "max_iter": 5, "random_state": 2}
-    assert {name: parameters[name] for name in wanted} == wanted
-
-
-def test_options_of_the_sampler_reach_the_model(few, tmp_path):
-    words = (*FAST, "--trust", 3, "--scale", "question", "-k", 2)
-    filled(*few, *words, "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
-    parameters = hs.load(tmp_path / "model.hs").get_params()
-    wanted = {"trust": 3.0, "scale": "question", "n_sweeps": 60, "n_burn": 20, "n_components": 2, "max_iter": 500}
-    assert {name: parameters[name] for name in wanted} == wanted
-
-
-def test_parquet_in_and_out(few, tmp_path):
-    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    filled(*few, *FAST, "-o", tmp_path / "out.csv")
-    words = []
-    for what in ("asked", "answers", "comparisons"):
-        header, *lines = records(tmp_path / f"{what}.csv")
-        columns = dict(zip(header, map(list, zip(*lines, strict=True)), strict=True))
-        if what == "answers":
-            columns["score"] = list(map(float, columns["score"]))
-        parquet.write_table(pyarrow.table(columns), tmp_path / f"{what}.parquet")
-        words += [f"--{what}", tmp_path / f"{what}.parquet"]
-    filled(*words, *FAST, "-o", tmp_path / "out.parquet")
-    table = records(tmp_path / "out.csv")
-    found = parquet.read_table(tmp_path / "out.parquet").to_pydict()
-    assert list(found) == LONG_HEADER
-    assert found["question"] == column(table, "question")
-    np.testing.assert_array_equal(found["value"], np.array(column(table, "value"), float))
-
-
-def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(few, tmp_path):
-    for name, jobs, seed in (("one.csv", 1, 5), ("two.csv", 2, 5), ("other.csv", 1, 6)):
-        filled(*few, *FAST, "--seed", seed, "--n-jobs", jobs, "-o", tmp_path / name)
-    one, two, other = ((tmp_path / name).read_bytes() for name in ("one.csv", "two.csv", "other.csv"))
-    assert one == two
-    assert one != other
+@pytest.mark.parametrize(
+    ("words", "parameters"),
+    [
+        ("unmf --loss kullback-leibler --balance half", {"loss": "kullback-leibler", "balance": "half"}),
+        ("bayes -k 3 --max-iter 5 --n-jobs 1", {"n_components": 3, "max_iter": 5, "n_jobs": 1}),
+        ("gibbs --sweeps 60 --burn 20 --trust 3 --scale question", {"n_burn": 20, "trust": 3.0, "scale": "question"}),
+    ],
+)
+def test_options_reach_the_model(few, tmp_path, words, parameters):
+    filled(*few, "--method", *words.split(), "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    assert parameters.items() <= hs.load(tmp_path / "model.hs").get_params().items()
 
 
 # The lists.
@@ -232,46 +191,24 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(few, tmp_path):
 @pytest.mark.parametrize(
     ("headers", "words", "told"),
     [
-        ({}, (), ("'item'", "'user'", "'item'", "'score'", "'item'", "'higher'", "'lower'")),
-        (
-            {"asked": "q,person", "answers": "q,answer", "comparisons": "q,winner,loser"},
-            (),
-            ("'q'", "'person'", "'q'", "'answer'", "'q'", "'winner'", "'loser'"),
-        ),
+        ({}, (), "'item' 'user' 'item' 'score' 'item' 'higher' 'lower'"),
         (
             {"asked": "A,B", "answers": "A,C", "comparisons": "A,D,E"},
             ("--question", "A", "--respondent", "B", "--value", "C", "--higher", "D", "--lower", "E"),
-            ("'A'", "'B'", "'A'", "'C'", "'A'", "'D'", "'E'"),
+            "'A' 'B' 'A' 'C' 'A' 'D' 'E'",
         ),
-        ({"asked": "", "answers": "", "comparisons": ""}, (), ("1", "2", "1", "2", "1", "2", "3")),
-        (
-            {"asked": "", "answers": "", "comparisons": ""},
-            ("--question", 0, "--respondent", 1, "--value", 1, "--higher", 1, "--lower", 2),
-            ("1", "2", "1", "2", "1", "2", "3"),
-        ),
+        ({"asked": "", "answers": "", "comparisons": ""}, ("--question", 0, "--higher", 1), "1 2 1 2 1 2 3"),
     ],
 )
 def test_what_was_recognised_is_told(tmp_path, headers, words, told):
     lists = write_lists(tmp_path, **headers)
     lines = filled(*lists, *SURE, *words, "-o", tmp_path / "out.csv")
     roles = ("question", "respondent", "question", "value", "question", "higher", "lower")
-    said = [f"{role} from column {column}" for role, column in zip(roles, told, strict=True)]
-    paths = lists[1::2]
-    assert lines[0] == f"Read {paths[0]}: {', '.join(said[:2])}."
-    assert lines[1] == f"Read {paths[1]}: {', '.join(said[2:4])}."
-    assert lines[2] == f"Read {paths[2]}: {', '.join(said[4:])}."
+    said = [f"{role} from column {column}" for role, column in zip(roles, told.split(), strict=True)]
+    for line, path, parts in zip(lines, lists[1::2], (said[:2], said[2:4], said[4:]), strict=False):
+        assert line == f"Read {path}: {', '.join(parts)}."
     answers = column(records(tmp_path / "out.csv"), "likeliest answer")
     assert answers == [str(x) if x == x else "" for x in TRUTH.reshape(-1)]
-
-
-def test_columns_the_other_way_round_by_name(tmp_path):
-    """Without the names the comparisons would say the opposite."""
-    lists = write_lists(tmp_path, comparisons="item,first,second")
-    words = ("--higher", "second", "--lower", "first")
-    filled(*lists, *SURE, *words, "--wide", "--only-asked", "-o", tmp_path / "out.csv")
-    found = np.array([[float(x or "nan") for x in record[1:]] for record in records(tmp_path / "out.csv")[1:]])
-    for row, true in zip(found, TRUTH, strict=True):
-        assert np.argsort(row[row == row]).tolist() == np.argsort(-true[true == true]).tolist()
 
 
 def test_the_account(few, tmp_path):
@@ -308,17 +245,14 @@ def test_quiet_says_nothing(lists, tmp_path):
     assert len(records(tmp_path / "out.csv")) == 1 + TRUTH.size
 
 
-def test_without_comparisons_it_is_said_and_every_guess_is_as_good(tmp_path):
-    lists = write_lists(tmp_path)[:4]
-    result = run("uncouple", *lists, "-o", tmp_path / "out.csv")
+def test_without_comparisons_it_is_said(tmp_path):
+    result = run("uncouple", *write_lists(tmp_path)[:4], "-o", tmp_path / "out.csv")
     assert result.exit_code == 0
     assert result.stderr.startswith("note: Comparisons should tell whose an answer may be. Found none. ")
     assert "Nothing was drawn" in result.stderr
-    table = records(tmp_path / "out.csv")
-    means = np.repeat(np.nanmean(TRUTH, axis=1), len(PEOPLE))
-    np.testing.assert_allclose(np.array(column(table, "value"), float), means, atol=1e-9)
-    chances = [f"{1 / row.sum():.9f}" for row in ASKED for asked in row if asked]  # all answers differ
-    assert [f"{float(field):.9f}" for field in column(table, "probability") if field] == chances
+    chances = [1 / row.sum() for row in ASKED for asked in row if asked]  # all answers differ
+    found = [float(field) for field in column(records(tmp_path / "out.csv"), "probability") if field]
+    np.testing.assert_allclose(found, chances)
 
 
 def test_faults_are_told_or_refused(lists, tmp_path):
@@ -342,19 +276,9 @@ def test_faults_are_told_or_refused(lists, tmp_path):
     ("words", "sentence"),
     [
         (["--question", "quest"], r"The column named as --question quest must be in the list asked. Found only: item,"),
-        (["--burn", "400"], r"--burn must be below --sweeps, .* Found --burn 400 and --sweeps 400\."),
-        (["--trust", "0"], r"trust must be a finite number above 0"),
-        (["-k", "0"], r"-k must be a whole number of at least 1"),
-        (["--asked", "nothing.csv"], r"The file nothing.csv must exist"),
         (["--answers", "asked.csv"], r"Answers must be numbers. Found 'ann' on line 2 of asked.csv"),
-        (["--asked", "comparisons.csv"], r"Name the columns: --question \.\.\., --respondent \.\.\.;"),
-        (["--method", "decode", "--loss", "cubic"], r"loss must be one of .* Found 'cubic'"),
-        (["-o", "out.xlsx"], r"Found 'out.xlsx'"),
-        (["-o", "nowhere/out.csv"], r"does not exist"),
-        (["-o", "."], r"folder"),
         (["--model", "nowhere/model.hs"], r"does not exist"),
         (["--model", "out.csv"], r"must be different files. Found 'out.csv' twice"),
-        (["-o", "asked.csv"], r"must be different files. Found 'asked.csv' twice"),
     ],
 )
 def test_what_is_wrong_is_said_on_one_line_and_nothing_is_touched(tmp_path, monkeypatch, words, sentence):
@@ -371,13 +295,9 @@ def test_what_is_wrong_is_said_on_one_line_and_nothing_is_touched(tmp_path, monk
     ("words", "sentence"),
     [
         (["--method", "unmf", "--trust", 3], "--trust belongs to --method gibbs; unmf has no such option."),
-        (["--method", "bayes", "--level", 0.5], "--level belongs to --method gibbs; bayes has no such option."),
         (["--balance", "half"], "--balance belongs to --method unmf and bayes; gibbs has no such option."),
-        (["--method", "bayes", "--loss", 1], "--loss belongs to --method unmf and decode; bayes has no such option."),
         (["--level", 1], "--level must be above 0 and below 1, not 1."),
-        (["--method", "gibs"], "Invalid value for '--method'"),
         (["--sweep", 3], "No such option '--sweep'. Did you mean '--sweeps'?"),
-        (["--factors", 3], "No such option '--factors'. Did you mean '--n-components'?"),
     ],
 )
 def test_options_that_are_not_there(lists, tmp_path, words, sentence):
@@ -385,13 +305,8 @@ def test_options_that_are_not_there(lists, tmp_path, words, sentence):
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_the_lists_must_be_named(lists, tmp_path):
-    assert misused("uncouple", *lists[2:], "-o", tmp_path / "out.csv") == "Missing option '--asked'."
-    assert misused("uncouple", *lists) == "Missing option '-o' / '--output'."
-
-
 def test_a_table_that_nobody_could_read_is_refused_before_the_fit(lists, tmp_path, monkeypatch):
-    monkeypatch.setattr("halfseen.cli.uncoupled_tables.MOST_CELLS", TRUTH.size - 1)
+    monkeypatch.setattr("halfseen.cli.uncouple.MOST_CELLS", TRUTH.size - 1)
     monkeypatch.setattr(hs.UncoupledNMF, "fit", lambda *_: pytest.fail("The refusal came only after the work."))
     sentence = refused("uncouple", *lists, "-o", tmp_path / "out.csv")
     assert f"at most {TRUTH.size - 1} cells. Found {TRUTH.size} of 6 questions and 7 respondents." in sentence
@@ -403,34 +318,6 @@ def test_a_full_disk_leaves_what_was_there(lists, tmp_path, full_disk):
     refused_for_room(full_disk, "uncouple", *lists, "--method", "decode", "-k", 1, "-o", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == "before\n"
     assert names_in(tmp_path) == ["answers.csv", "asked.csv", "comparisons.csv", "out.csv"]
-
-
-def test_the_real_program(lists, tmp_path):
-    ended = program("uncouple", *lists, *FAST, "-o", tmp_path / "out.csv")
-    assert (ended.returncode, ended.stdout) == (0, "")
-    assert f"Saved {tmp_path / 'out.csv'} (" in ended.stderr.splitlines()[-1]
-    assert len(records(tmp_path / "out.csv")) == 1 + TRUTH.size
-    ended = program("uncouple", *lists, "--burn", 1000, "-o", tmp_path / "out.csv")
-    check_refusal(ended.returncode, ended.stdout, ended.stderr)
-
-
-def test_ctrl_c_keeps_what_was_drawn(few, tmp_path, monkeypatch):
-    """The chain is interrupted in its 30th sweep, as by the keyboard."""
-    from halfseen.coupling.sampling.chain import Chain
-
-    sweep, swept = Chain.sweep, []
-
-    def interrupted(self, moves):
-        swept.append(moves)
-        if sum(move > 0 for move in swept) == 30:
-            raise KeyboardInterrupt
-        sweep(self, moves)
-
-    monkeypatch.setattr(Chain, "sweep", interrupted)
-    result = run("uncouple", *few, *FAST, "-o", tmp_path / "out.csv")
-    assert result.exit_code == 130
-    assert result.stderr == f"Interrupted after 29 sweeps; what they tell is in {tmp_path / 'out.csv'}.\n"
-    assert len(records(tmp_path / "out.csv")) == 1 + TRUTH.size
 
 
 def test_ctrl_c_before_anything_was_drawn(lists, tmp_path, monkeypatch):
@@ -454,40 +341,25 @@ def model(request, lists, tmp_path):
 
 
 def test_predict_knows_questions_and_respondents_by_their_headers(model, tmp_path):
-    _, path = model
-    cells = [(i, j) for i, j in ((0, 1), (3, 2), (5, 1)) if ASKED[i, j]]
-    assert cells
+    """In files of either order, the command's own table among them, and in single cells."""
+    turned, path = model
+    cells = np.argwhere(ASKED)[[4, 9]]
     lines = [f"{PEOPLE[j]},{QUESTIONS[i]}" for i, j in cells]
     (tmp_path / "cells.csv").write_text("\n".join(["user,item", *lines]) + "\n")
-    result = run("predict", path, "--cells", tmp_path / "cells.csv", "-o", tmp_path / "predicted.csv")
-    assert result.exit_code == 0
-    found = records(tmp_path / "predicted.csv")
-    assert found[0] == ["user", "item", "prediction"]
-    assert [record[:2] for record in found[1:]] == [[PEOPLE[j], QUESTIONS[i]] for i, j in cells]
-    np.testing.assert_allclose([float(record[2]) for record in found[1:]], [TRUTH[cell] for cell in cells])
-
-
-def test_predict_takes_its_own_table_and_single_cells(model, tmp_path):
-    turned, path = model
+    run("predict", path, "--cells", tmp_path / "cells.csv", "-o", tmp_path / "predicted.csv")
+    found = np.array(column(records(tmp_path / "predicted.csv"), "prediction"), float)
+    np.testing.assert_allclose(found, TRUTH[tuple(cells.T)])
     run("predict", path, "--cells", tmp_path / "out.csv", "-o", tmp_path / "again.csv")
-    table = records(tmp_path / "again.csv")
-    np.testing.assert_allclose(
-        np.array(column(table, "prediction"), float), np.array(column(table, "value"), float), atol=1e-9
-    )
-    i, j = np.argwhere(ASKED)[4]
-    row, col = (QUESTIONS[i], PEOPLE[j]) if turned == "rows" else (PEOPLE[j], QUESTIONS[i])
-    result = run("predict", path, "--row", row, "--col", col)
-    assert result.stdout == f"{row}\t{col}\t{TRUTH[i, j]:.6g}\n"
+    values, again = (np.array(column(records(tmp_path / "again.csv"), name), float) for name in ("value", "prediction"))
+    np.testing.assert_allclose(again, values, atol=1e-9)
+    names = (QUESTIONS[cells[0, 0]], PEOPLE[cells[0, 1]])
+    row, col = names if turned == "rows" else names[::-1]
+    assert run("predict", path, "--row", row, "--col", col).stdout == f"{row}\t{col}\t{found[0]:.6g}\n"
 
 
 def test_the_other_commands_say_what_it_cannot(model, tmp_path):
     _, path = model
-    expected = (
-        f"halfseen: MODEL must be one that recommends. Found a UncoupledNMF in {str(path)!r}. Use halfseen predict for "
-        "its values."
-    )
-    assert refused("recommend", path, "--user", "ann") == expected
-    assert refused("evaluate", path, "--test", tmp_path / "out.csv") == expected
-    assert refused("predict", path, "--row", "rent", "--col", "ann", "--level") == (
-        "halfseen: --level must be of a model of ordered levels. Found a UncoupledNMF. Leave --level out."
-    )
+    for words in (("recommend", path, "--user", "ann"), ("evaluate", path, "--test", tmp_path / "out.csv")):
+        sentence = refused(*words)
+        assert f"Found a UncoupledNMF in {str(path)!r}. Use halfseen predict" in sentence
+    assert "Found a UncoupledNMF." in refused("predict", path, "--row", "rent", "--col", "ann", "--level")

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from halfseen.data import Observed
+from halfseen.observed import Observed
 
 CALM = settings(deadline=None, max_examples=50)
 

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import PoissonFactorization, Status, WeightedNMF, observe
-from halfseen.data import Observed
 from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.observed import Observed
 from halfseen.solvers import Multiplicative
 from tests.estimators.models import fitted, long_frame, seen_matrix
 
@@ -164,7 +164,7 @@ def test_zeros_are_refused_where_they_can_not_be():
 @pytest.mark.parametrize("unseen", ["missing", "zero"])
 def test_a_matrix_of_which_nothing_is_seen_is_refused(kind, unseen):
     for data in (np.full((3, 2), np.nan), sparse.csr_array((3, 2))):
-        with pytest.raises(DataError, match=r"At least one .* must be seen. Found none in 3 rows and 2 columns"):
+        with pytest.raises(DataError, match=r"At least one .* must be observed. Found none in 3 rows and 2 columns"):
             kind(unseen=unseen).fit(data)
 
 

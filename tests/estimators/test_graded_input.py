@@ -91,7 +91,7 @@ def test_texts_survive_a_file(kind, tmp_path):
 def test_texts_without_an_order_are_refused(kind):
     texts = np.array([["bad", "good"], ["good", "bad"]], dtype=object)
     assert_refused(
-        DataError, "texts whose order is told", "Found 'bad' at row 0, column 0", "levels", lambda: fitted(kind, texts)
+        DataError, "texts whose order is given", "Found 'bad' at row 0, column 0", "levels", lambda: fitted(kind, texts)
     )
 
 
@@ -224,7 +224,7 @@ def test_unseen_cells_can_not_be_zeros(kind, data):
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (np.full((3, 3), np.nan), "At least one cell must be seen"),
+        (np.full((3, 3), np.nan), "At least one cell must be observed"),
         (np.empty((0, 3)), "0 sample"),
         (np.array([[1.0, np.inf], [2.0, 3.0]]), "Values must be finite. Found inf at row 0, column 1"),
         (np.array([[1.0, np.nan], [np.nan, np.nan]]), "two levels or more"),

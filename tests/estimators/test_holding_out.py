@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import OrdinalMF, RoundMF, Status, observe
-from halfseen.data import Observed
 from halfseen.errors import DataError
 from halfseen.estimators.holding_out import Patience, held_out
+from halfseen.observed import Observed
 from halfseen.solvers import Newton
 from tests.estimators.test_watching import Recorder
 from tests.graded import oracle

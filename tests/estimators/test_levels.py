@@ -175,7 +175,7 @@ def test_texts_without_an_order_are_refused(form, tmp_path):
     with pytest.raises(DataError) as caught:
         OrdNMF(2).fit(data)
     assert str(caught.value).startswith(
-        f"Values must be numbers, or texts whose order is told. Found {frame.rating[0]!r} {place}. "
+        f"Values must be numbers, or texts whose order is given. Found {frame.rating[0]!r} {place}. "
         "List the texts from the lowest to the highest in levels."
     )
     with pytest.raises(DataError, match=rf"^Values must be numbers\. Found '{frame.rating[0]}' "):
@@ -270,7 +270,7 @@ def test_levels_that_are_not_finite_or_not_there():
     Y[3, 4] = np.nan
     known = OrdNMF(2, **ASK).fit(np.where(np.isnan(Y), 0.0, Y))
     assert_array_equal(OrdNMF(2, **ASK).fit(Y).W_, known.W_)
-    nothing = "At least one non-zero value must be seen. Found none in 3 rows and 2 columns. "
+    nothing = "At least one non-zero value must be observed. Found none in 3 rows and 2 columns. "
     for empty in (np.zeros((3, 2)), np.full((3, 2), np.nan)):
         assert refusal(empty) == f"{nothing}Check that the right file and columns were read."
 

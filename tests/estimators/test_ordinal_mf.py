@@ -6,28 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from halfseen import OrdinalMF
 from halfseen.errors import DataError, ParameterError
 from halfseen.likelihoods import LINKS, OwnThresholds
-from tests.estimators.test_round_mf import ONE_LEVEL
 from tests.graded import oracle
 from tests.graded.data import ratings
 from tests.laws.cases import THRESHOLDS
 
 X, FULL = ratings()
 both_sides = pytest.mark.parametrize("side", ["rows", "columns"])
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
-@parametrize_with_checks(
-    [OrdinalMF(max_iter=20), OrdinalMF(link="cauchit", own_thresholds="rows", max_iter=20)],
-    expected_failed_checks=lambda _: ONE_LEVEL,
-)
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 def fitted(data=X, n_components=3, **wishes):

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import halfseen
 from halfseen import Observed, OrdNMF, Status, observe
@@ -32,12 +31,6 @@ def start(n, m, k=4, seed=1):
 
 def with_holes(Y, share=0.3, seed=2):
     return np.where(np.random.default_rng(seed).random(Y.shape) < share, np.nan, Y)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([OrdNMF(max_iter=30)])
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 def assert_like(model, record):

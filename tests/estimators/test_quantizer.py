@@ -10,7 +10,6 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from halfseen import PoissonFactorization, observe
 from halfseen.errors import DataError, ParameterError
@@ -20,11 +19,6 @@ from tests.data.strategies import CALM
 PLAYS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
 COUNTS = np.array([[0.0, 1, 4], [5, np.nan, 9], [499, 500, 352_698]])
 LEVELS = np.array([[0.0, 1, 2], [3, np.nan, 3], [8, 9, 9]])
-
-
-@parametrize_with_checks([Quantizer(), Quantizer(PLAYS), Quantizer(n_levels=1)])
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 def long_frame(library=pd):

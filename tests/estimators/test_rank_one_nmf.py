@@ -652,7 +652,7 @@ def test_what_can_not_be_is_refused_with_its_place(order, method):
         words = f"Found {value:g} at row 3, column 1"
         refused(lambda X=X: RankOneNMF(method).fit(np.asarray(X, order=order)), words)
         refused(lambda X=X: RankOneNMF(method).fit(stored(X)), words)
-    refused(lambda: RankOneNMF(method).fit(np.full((3, 4), NAN, order=order)), "At least one cell must be seen")
+    refused(lambda: RankOneNMF(method).fit(np.full((3, 4), NAN, order=order)), "At least one cell must be observed")
     refused(lambda: RankOneNMF(method).fit(np.empty((0, 4))), "0 sample")
     refused(lambda: RankOneNMF(method).fit(np.empty((4, 0))), "0 feature")
     refused(

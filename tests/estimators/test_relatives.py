@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import halfseen
 from halfseen import BernoulliPoisson, CompoundPoisson, OrdNMF, PoissonFactorization
@@ -18,12 +17,6 @@ def counts(n=30, m=20, seed=0):
     Y = rng.poisson(rng.gamma(1.0, 4.0, (n, m))) * (rng.random((n, m)) < 0.4)
     Y[4], Y[:, 7] = 0, 0
     return Y
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([BernoulliPoisson(max_iter=30), CompoundPoisson(max_iter=30)])
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 def assert_like(model, record):

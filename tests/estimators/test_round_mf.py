@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from halfseen import OrdinalMF, RoundMF, load, observe
 from tests.graded import oracle
@@ -18,21 +17,7 @@ MODELS = {
     **{loss: RoundMF(3, loss=loss) for loss in LOSSES},
     **{link: OrdinalMF(3, link=link) for link in oracle.NOISES},
 }
-#: Checks whose sparse data store nothing but ones: where unseen cells are missing, that is one level.
-ONE_LEVEL = dict.fromkeys(
-    ["check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix"], "one level only"
-)
 every_model = pytest.mark.parametrize("name", MODELS)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
-@parametrize_with_checks(
-    [RoundMF(max_iter=20), RoundMF(loss="round", biases=False, max_iter=20)],
-    expected_failed_checks=lambda _: ONE_LEVEL,
-)
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 def fitted(name, data=X, **wishes):

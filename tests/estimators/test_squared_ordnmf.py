@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import halfseen
 from halfseen import Observed, SquaredOrdNMF, SquaredPoisson, metrics
@@ -11,12 +10,6 @@ from halfseen.errors import ParameterError
 from halfseen.estimators import squared_factorization
 from tests.estimators.test_ordnmf import U1, levels_matrix
 from tests.ordinal import oracle, squared
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([SquaredOrdNMF(max_iter=30), SquaredPoisson(max_iter=30)])
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("level_weight", ["levels", None])

@@ -165,10 +165,11 @@ def test_parameters_set_after_the_fit_do_not_lose_the_model(tmp_path):
     assert_array_equal(again.predict([0, 1], [2, 3]), model.predict([0, 1], [2, 3]))
 
 
-def test_ids_of_another_kind_get_a_hint_and_no_silly_guess():
+def test_integers_are_found_by_their_spelling_and_nothing_else():
     frame = long_frame().assign(user=lambda frame: frame["user"].map({"ann": 1, "bob": 2, "cid": 3, "dan": 4}))
-    with pytest.raises(DataError, match=r"Found '1' \(1 unknown in all\)\. The ids are of type int64, not text"):
-        fitted(frame).recommend(["1"])
+    assert_array_equal(fitted(frame).recommend(["1"]).ids, fitted(frame).recommend([1]).ids)
+    with pytest.raises(DataError, match=r"Found '01' \(1 unknown in all\)\. The ids are of type int64, not text"):
+        fitted(frame).recommend(["01"])
     with pytest.raises(DataError, match=r"Found 11 \(1 unknown in all\)\. For a new row"):
         fitted(frame).recommend([11])
 

@@ -4,8 +4,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from halfseen.data import observe
 from halfseen.engines import Side, open_engine
+from halfseen.io import observe
 from halfseen.likelihoods import (
     LINKS,
     BetaDivergence,

@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 
-from halfseen.data import Observed, observe
-from halfseen.data.synthetic import skewed_cells
+from halfseen.datasets.synthetic import skewed_cells
 from halfseen.engines import ENGINES, Descent, Pulled, Side, cpu, open_engine
+from halfseen.io import observe
+from halfseen.observed import Observed
 from tests.graded import oracle as graded
 from tests.laws.cases import half_seen, signed_start, start
 

@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 
-from halfseen.data import observe
 from halfseen.errors import DataError
+from halfseen.io import observe
 from halfseen.likelihoods import GammaNoise, Gaussian, Poisson
 from tests import oracle
 from tests.laws.cases import DIVERGENCES, LIKELIHOODS, beta_of, half_seen, names, weights_for

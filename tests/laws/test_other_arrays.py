@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from halfseen.data import observe, planted
+from halfseen.data import planted
 from halfseen.engines import Engine, Side, open_engine
 from halfseen.fitting import run
 from halfseen.folding import fold_in
+from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.priors import Penalty
 from halfseen.solvers import Gamma, Multiplicative, Newton, Ridge, Stochastic, Task

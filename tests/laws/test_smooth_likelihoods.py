@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.data import observe
 from halfseen.errors import DataError
+from halfseen.io import observe
 from tests.graded import oracle
 from tests.laws.cases import SMOOTHS, THRESHOLDS
 

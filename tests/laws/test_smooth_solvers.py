@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from halfseen.data import observe
 from halfseen.engines import Side, cpu
 from halfseen.errors import ParameterError
+from halfseen.io import observe
 from halfseen.likelihoods import Poisson
 from halfseen.solvers import Momentum, Newton, Ridge, Stochastic, stochastic
 from tests import oracle

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, sparse, special, stats
 
-from halfseen.data import observe
 from halfseen.engines import Side, cpu
 from halfseen.errors import ParameterError
+from halfseen.io import observe
 from halfseen.likelihoods import CompoundPoisson, GammaNoise, Ordinal, Poisson
 from halfseen.priors import GammaPrior, Penalty
 from halfseen.solvers import Gamma, InverseGaussian, Multiplicative

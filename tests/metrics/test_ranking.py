@@ -13,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import ndcg_score
 
 from halfseen import PoissonFactorization, RankOneNMF, WeightedNMF, observe
-from halfseen.data import Observed
-from halfseen.data.splits import split_cells
 from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.io import split_cells
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, ranking_scores, recall_at_k, scorers
+from halfseen.observed import Observed
 from tests.data.strategies import CALM
 from tests.estimators.models import fitted, long_frame
 from tests.metrics import oracle

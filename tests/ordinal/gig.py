@@ -20,6 +20,15 @@ from . import noises
 POINTS = 4001
 #: Where E[1 / w] counts as endless, and the entry as one that says nothing: as 1 / sqrt(smallest number).
 NOTHING = 6.7e153
+THRESHOLDS = np.array([0.6, 1.5, 4.0])
+
+
+def cells(alpha, n=7, m=6):
+    """Levels, weights that are 0 at a third of them, and a start."""
+    Y, *_ = noises.simulate(n, m, 2, THRESHOLDS, 3, "gamma", alpha)
+    random = np.random.default_rng(4)
+    C = (random.random(Y.shape) >= 0.3) * random.choice([1.0, 2.0, 0.5], Y.shape)
+    return Y, C, random.gamma(1.0, 1.0, (n, 3)), random.gamma(1.0, 1.0, (m, 3))
 
 
 @dataclass

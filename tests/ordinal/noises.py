@@ -17,7 +17,6 @@ logarithm. For alpha = 1 they are e^{-x theta_v} - e^{-x theta_{v-1}} (Eq. 25) a
 import numpy as np
 from scipy import special
 
-NOISES = ("inverse-gamma", "exponential", "gamma")
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
@@ -40,12 +39,6 @@ def pull_push(x, thresholds, noise="inverse-gamma", alpha=1.0):
     mean, x = _log_mass_and_mean(alpha, *intervals(x, thresholds, noise))[1], np.asarray(x, float)[..., None]
     level, spread = np.broadcast_to(alpha / x, mean.shape), mean / x
     return (level, spread) if noise == "inverse-gamma" else (spread, level)
-
-
-def slopes(x, thresholds, noise="inverse-gamma", alpha=1.0):
-    """d log P(y = v | x) / dx, v = 0..V, along a new last axis."""
-    pull, push = pull_push(x, thresholds, noise, alpha)
-    return pull - push
 
 
 def intervals(x, thresholds, noise):
@@ -84,11 +77,6 @@ def _log_weights(top, side):
         return np.log(WEIGHTS.reshape(-1, *[1] * top.ndim) / 2) + np.log(np.abs(side - top))
 
 
-def expected_level(x, thresholds, noise="inverse-gamma", alpha=1.0):
-    """E[y | x] = V - sum_{v < V} P(y <= v | x) (Eq. 27)."""
-    return len(thresholds) - cumulative(x, thresholds, noise, alpha)[..., :-1].sum(-1)
-
-
 def log_likelihood_of_seen(y, x, thresholds, noise="inverse-gamma", alpha=1.0):
     """sum log P(y | y > 0, x) (Eq. 39)."""
     logs = log_probabilities(x, thresholds, noise, alpha)
@@ -114,34 +102,3 @@ def simulate(n, m, K, thresholds, seed, noise="inverse-gamma", alpha=1.0):
     random = np.random.default_rng(seed)
     W, H = random.gamma(1.0, 1.0, (n, K)), random.gamma(1.0, 1.0, (m, K))
     return draw_levels(W @ H.T, thresholds, random, noise, alpha), W, H
-
-
-# --- maximum likelihood for any of the noises, by EM: it never falls -----------------------------------------------
-
-
-def log_likelihood(Y, C, W, H, thresholds, noise, alpha=1.0):
-    logs = log_probabilities(W @ H.T, thresholds, noise, alpha)
-    return (C * np.take_along_axis(logs, Y[..., None], -1)[..., 0]).sum()
-
-
-def half_step(Y, C, F, G, thresholds, noise, alpha=1.0):
-    """F (P / Q)^g. Given x e, the log-likelihood of x is that of a gamma variable: with e = g it is Itakura-Saito's,
-    whose monotone exponent is 1 / 2; with e = 1 / g it is alpha log x less something linear, exponent 1.
-    """
-    x = F @ G.T
-    pull, push = (
-        C * np.take_along_axis(part, Y[..., None], -1)[..., 0] for part in pull_push(x, thresholds, noise, alpha)
-    )
-    return F * ((pull @ G) / (push @ G)) ** (1.0 if noise == "inverse-gamma" else 0.5)
-
-
-def exponential_thresholds(Y, C, W, H, thresholds):
-    """Exponential noise: the widths d_l = b_l - b_{l-1} = sum 1[y = l] E[n] / sum 1[y >= l] 1 / x, l = 0..V-1.
-
-    P(y > v) = e^{-b_v / x}, so the levels from above, with 1 / x for x and widths for decrements, obey Eq. 25: this is
-    Eq. 35 seen in that mirror, E[n] = z / (1 - e^{-z}), z = d_y / x.
-    """
-    rate, widths = C / (W @ H.T), np.diff(thresholds, prepend=0.0)
-    z = widths[:, None, None] / (W @ H.T)
-    counts = C * z / -np.expm1(-z)
-    return np.cumsum([counts[v][v == Y].sum() / rate[v <= Y].sum() for v in range(len(widths))])

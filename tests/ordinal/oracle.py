@@ -70,7 +70,6 @@ class Ordinal(NamedTuple):
 
     decrements: np.ndarray
     learned: bool = True
-    single: bool = False  # E[n] := 1, the approximation of section 4.2
 
     theta = property(lambda self: np.cumsum(self.decrements[::-1])[::-1])  # Eq. 36, v = 0..V-1
     thresholds = property(lambda self: 1 / self.theta)
@@ -81,12 +80,12 @@ class Ordinal(NamedTuple):
 
     def counts(self, Y, x):
         """E[n] under q(n) = ZTP(x~ D_y) (Table 1)."""
-        return np.where(Y > 0, 1.0 if self.single else mean_count(self._z(Y, x)), 0.0)
+        return np.where(Y > 0, mean_count(self._z(Y, x)), 0.0)
 
     def evidence(self, Y, x):
         """log sum_{n, c} exp E[log p(y, n, c | x) + T_y x]: Eq. 29 summed over n >= 1 and the c that add up to n."""
         z = np.where(Y > 0, self._z(Y, x), 1.0)
-        return np.where(Y > 0, np.log(z) if self.single else log_expm1(z), 0.0)
+        return np.where(Y > 0, log_expm1(z), 0.0)
 
     def refit(self, Y, C, counts, x):
         """D_l = sum 1[y = l] E[n] / sum 1[y <= l] E[lambda] (Eq. 35)."""
@@ -97,22 +96,6 @@ class Ordinal(NamedTuple):
 
     def _z(self, Y, x):
         return self.decrements[np.maximum(Y - 1, 0)] * x
-
-
-class Poisson(NamedTuple):
-    """y ~ Poisson(x): the counts are the data."""
-
-    def push(self, Y):
-        return np.ones(Y.shape)
-
-    def counts(self, Y, x):
-        return Y.astype(float)
-
-    def evidence(self, Y, x):
-        return special.xlogy(Y, x) - special.gammaln(Y + 1)
-
-    def refit(self, Y, C, counts, x):
-        return self
 
 
 class CompoundPoisson(NamedTuple):
@@ -177,17 +160,6 @@ def bepof(Y, W0, H0, iterations, shape=SHAPE, unseen="zero"):
     return cavi(np.minimum(Y, 1), C, Ordinal(np.ones(1), learned=False), W0, H0, iterations, shape)
 
 
-def pf_binary(Y, W0, H0, iterations, shape=SHAPE, unseen="zero"):
-    """Bernoulli-Poisson with E[n] := 1 (section 4.2)."""
-    Y, C = grid(Y, unseen)
-    return cavi(np.minimum(Y, 1), C, Ordinal(np.ones(1), learned=False, single=True), W0, H0, iterations, shape)
-
-
-def pf(Y, W0, H0, iterations, shape=SHAPE, unseen="zero"):
-    """Poisson factorization of the counts as they are."""
-    return cavi(*grid(Y, unseen), Poisson(), W0, H0, iterations, shape)
-
-
 def dcpf(Y, W0, H0, iterations, shape=SHAPE, unseen="zero", p=None, start=0.5):
     """Compound Poisson, logarithmic elements. A given `p` stays as it is; learned, it begins at `start`."""
     family = CompoundPoisson(-np.log1p(-(start if p is None else p)), learned=p is None)
@@ -238,7 +210,7 @@ def cavi(Y, C, family, W0, H0, iterations, a, fixed=None):
 
 def fold_in(Y, record, W0, iterations, shape=SHAPE, unseen="zero"):
     """New rows: coordinate ascent with q(H) and the likelihood of a record held. A list of Records."""
-    family = record.family if isinstance(record.family, Poisson) else record.family._replace(learned=False)
+    family = record.family._replace(learned=False)
     return cavi(*grid(Y, unseen), family, W0, None, iterations, shape, fixed=record.h)
 
 
@@ -341,16 +313,6 @@ def _cell_decrements(levels, counts, x, whole, top):
     at_level = np.bincount(levels, x, minlength=top + 1)[1:]
     above = np.cumsum(at_level[::-1])[::-1] - at_level
     return numerators / (whole - above)
-
-
-def until_settled(records, tol=1e-5):
-    """The records up to the first whose ELBO rose by less than tol, relatively (section 5.1)."""
-    kept = [next(records)]
-    for record in records:
-        kept.append(record)
-        if record.elbo - kept[-2].elbo < tol * abs(kept[-2].elbo):
-            break
-    return kept
 
 
 def falls(records):

@@ -1,47 +1,34 @@
-"""Level probabilities against draws of the generative model, scipy's distributions, closed forms, differences."""
+"""The oracles of noises, of the squared model and of gamma noise's posteriors against scipy and finite differences."""
 
 import numpy as np
 import pytest
-from scipy import stats
+from numpy.testing import assert_allclose
+from scipy import optimize, stats
 
-from . import noises
+from . import gig, noises, squared
 
 THRESHOLDS = np.array([0.4, 1.0, 2.5, 7.0])
-CASES = [("inverse-gamma", 1.0), ("inverse-gamma", 0.5), ("inverse-gamma", 3.0)]
-CASES += [("exponential", 1.0), ("gamma", 0.4), ("gamma", 5.0)]
+CASES = [("inverse-gamma", 1.0), ("inverse-gamma", 0.5), ("exponential", 1.0), ("gamma", 0.4), ("gamma", 5.0)]
 every_noise = pytest.mark.parametrize(("noise", "alpha"), CASES)
+every_alpha = pytest.mark.parametrize("alpha", [1.0, 0.4, 3.0])
 
 
-def laws(noise, alpha):
-    """The noise's distribution as scipy has it."""
-    return stats.invgamma(alpha) if noise == "inverse-gamma" else stats.gamma(alpha)
-
-
-@every_noise
-@pytest.mark.parametrize("x", [0.3, 2.0])
-def test_levels_drawn_from_the_model(noise, alpha, x):
-    """x times scipy's noise, cut at the thresholds by hand."""
-    draws = 100_000
-    latent = x * laws(noise, alpha).rvs(draws, random_state=0)
-    found = np.histogram(latent, [0, *THRESHOLDS, np.inf])[0] / draws
-    expected = np.exp(noises.log_probabilities(x, THRESHOLDS, noise, alpha))
-    assert np.all(np.abs(found - expected) < 4.5 * np.sqrt(expected * (1 - expected) / draws))
-    ours = noises.draw_levels(np.full(draws, x), THRESHOLDS, np.random.default_rng(0), noise, alpha)
-    ours = np.bincount(ours, minlength=5) / draws
-    assert np.all(np.abs(ours - expected) < 4.5 * np.sqrt(expected * (1 - expected) / draws))
+def shares(x, noise, alpha):
+    """P(y = v | x) as scipy has it."""
+    law = stats.invgamma(alpha) if noise == "inverse-gamma" else stats.gamma(alpha)
+    return np.diff(law.cdf(np.append(THRESHOLDS, np.inf) / np.asarray(x)[..., None]), prepend=0.0)
 
 
 @every_noise
-def test_probabilities_are_those_of_scipy_and_add_up(noise, alpha):
+def test_probabilities_are_those_of_scipy(noise, alpha):
     x = np.array([[0.05, 0.3], [2.0, 9.0]])
-    below = laws(noise, alpha).cdf(THRESHOLDS / x[..., None])
-    np.testing.assert_allclose(noises.cumulative(x, THRESHOLDS, noise, alpha)[..., :-1], below, rtol=1e-12, atol=1e-300)
-    np.testing.assert_array_equal(noises.cumulative(x, THRESHOLDS, noise, alpha)[..., -1], 1)
-    p = np.exp(noises.log_probabilities(x, THRESHOLDS, noise, alpha))
-    np.testing.assert_allclose(np.cumsum(p, -1)[..., :-1], below, rtol=1e-11, atol=1e-14)
-    np.testing.assert_allclose(p.sum(-1), 1, rtol=1e-12)
-    levels = (np.arange(5) * p).sum(-1)
-    np.testing.assert_allclose(noises.expected_level(x, THRESHOLDS, noise, alpha), levels, rtol=1e-11)
+    expected = shares(x, noise, alpha)
+    assert_allclose(noises.cumulative(x, THRESHOLDS, noise, alpha), np.cumsum(expected, -1), rtol=1e-12, atol=1e-300)
+    found = np.exp(noises.log_probabilities(x, THRESHOLDS, noise, alpha))
+    assert_allclose(np.cumsum(found, -1), np.cumsum(expected, -1), rtol=1e-11, atol=1e-14)
+    y = np.array([[1, 2], [4, 3]])
+    seen = np.log(np.take_along_axis(expected, y[..., None], -1)[..., 0] / expected[..., 1:].sum(-1)).sum()  # Eq. 39
+    assert noises.log_likelihood_of_seen(y, x, THRESHOLDS, noise, alpha) == pytest.approx(seen, rel=1e-9)
 
 
 @pytest.mark.parametrize("x", [1e-8, 1e-3, 0.5, 30.0, 1e4, 1e6])
@@ -49,95 +36,125 @@ def test_closed_forms_where_the_shape_is_one_at_all_sizes(x):
     """Logarithms hold where the probabilities themselves are 0; near 1 they are right to 1e-13."""
     theta, b = np.append(1 / THRESHOLDS, 0.0), np.insert(THRESHOLDS, 0, 0.0)
     inverse = np.append(-x * theta[0], -x * theta[1:] + np.log(-np.expm1(-x * -np.diff(theta))))  # Eq. 26
-    np.testing.assert_allclose(noises.log_probabilities(x, THRESHOLDS), inverse, rtol=1e-11, atol=1e-13)
+    assert_allclose(noises.log_probabilities(x, THRESHOLDS), inverse, rtol=1e-11, atol=1e-13)
     exponential = np.append(-b[:-1] / x + np.log(-np.expm1(-np.diff(b) / x)), -b[-1] / x)
-    found = noises.log_probabilities(x, THRESHOLDS, "exponential")
-    np.testing.assert_allclose(found, exponential, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("x", [0.05, 0.5, 3.0, 30.0])
-def test_slopes_where_the_shape_is_one(x):
-    """Two splits of one slope: the EM one, and that of the latent Poisson counts."""
-    D = -np.diff(1 / THRESHOLDS, append=0.0)
-    theta = 1 / THRESHOLDS
-    poisson = np.append(-theta[0], D / -np.expm1(-D * x) - theta)
-    np.testing.assert_allclose(noises.slopes(x, THRESHOLDS), poisson, rtol=1e-9)
-    b = np.insert(THRESHOLDS, 0, 0.0)
-    widths = np.diff(b)
-    exponential = np.append(b[:-1] - widths / np.expm1(widths / x), b[-1]) / x**2
-    np.testing.assert_allclose(noises.slopes(x, THRESHOLDS, "exponential"), exponential, rtol=1e-9, atol=1e-13)
+    assert_allclose(noises.log_probabilities(x, THRESHOLDS, "exponential"), exponential, rtol=1e-11, atol=1e-13)
 
 
 @every_noise
-def test_slopes_by_finite_differences(noise, alpha):
+def test_pull_less_push_is_the_slope(noise, alpha):
     x = np.array([0.1, 0.7, 4.0, 60.0])
     step = 1e-5 * x
     up, down = (noises.log_probabilities(at, THRESHOLDS, noise, alpha) for at in (x + step, x - step))
-    found = noises.slopes(x, THRESHOLDS, noise, alpha)
-    np.testing.assert_allclose(found, (up - down) / (2 * step[:, None]), rtol=1e-6, atol=1e-8)
-    assert all(np.all(part > 0) for part in noises.pull_push(x, THRESHOLDS, noise, alpha))
-
-
-def test_exponential_noise_is_inverse_gamma_noise_seen_in_a_mirror():
-    """P(y > v) = e^{-b_v / x}: the levels from above, at 1 / x, with 1 / b from above."""
-    x = np.array([0.2, 1.0, 5.0])
-    mirrored = noises.log_probabilities(1 / x, 1 / THRESHOLDS[::-1])[:, ::-1]
-    np.testing.assert_allclose(noises.log_probabilities(x, THRESHOLDS, "exponential"), mirrored, rtol=1e-11, atol=1e-14)
-
-
-def test_the_likelihood_of_seen_levels():
-    x, y = np.array([0.5, 3.0, 8.0]), np.array([1, 4, 2])
-    p = np.diff(stats.invgamma(1).cdf(np.append(THRESHOLDS, np.inf) / x[:, None]), prepend=0.0, axis=1)
-    expected = np.log(p[np.arange(3), y] / (1 - p[:, 0])).sum()
-    assert noises.log_likelihood_of_seen(y, x, THRESHOLDS) == pytest.approx(expected, rel=1e-11)
+    pull, push = noises.pull_push(x, THRESHOLDS, noise, alpha)
+    assert_allclose(pull - push, (up - down) / (2 * step[:, None]), rtol=1e-6, atol=1e-8)
+    assert min(pull.min(), push.min()) > 0
 
 
 @every_noise
-def test_the_log_likelihood_is_concave_in_the_logarithms_of_rate_and_thresholds(noise, alpha):
-    """Because log g has a log-concave density: midpoints of random pairs are never lower."""
-    random = np.random.default_rng(0)
-    for _ in range(50):
-        one, other = (np.append(random.normal(), np.sort(random.normal(size=3))) for _ in range(2))
-        ends = [noises.log_probabilities(np.exp(at[0]), np.exp(at[1:]), noise, alpha) for at in (one, other)]
-        middle = np.exp((one + other) / 2)
-        between = noises.log_probabilities(middle[0], middle[1:], noise, alpha)
-        assert np.all(between >= (ends[0] + ends[1]) / 2 - 1e-10)
+def test_simulated_levels_have_these_shares(noise, alpha):
+    Y, W, H = noises.simulate(100, 200, 3, THRESHOLDS, 0, noise, alpha)
+    p = shares(W @ H.T, noise, alpha).reshape(-1, 5)
+    assert np.all(np.abs(np.bincount(Y.ravel()) - p.sum(0)) < 4.5 * np.sqrt((p * (1 - p)).sum(0)))
 
 
-@every_noise
-@pytest.mark.parametrize("holes", [0.0, 0.4])
-def test_em_never_falls(noise, alpha, holes):
-    Y, *_ = noises.simulate(9, 8, 2, THRESHOLDS, 1, noise, alpha)
-    random = np.random.default_rng(2)
-    C = (random.random(Y.shape) >= holes).astype(float)
-    W, H = random.gamma(1.0, 1.0, (9, 3)), random.gamma(1.0, 1.0, (8, 3))
-    values, b = [], np.array([0.2, 1.0, 3.0, 5.0])
-    for _ in range(6):
-        W = noises.half_step(Y, C, W, H, b, noise, alpha)
-        values.append(noises.log_likelihood(Y, C, W, H, b, noise, alpha))
-        H = noises.half_step(Y.T, C.T, H, W, b, noise, alpha)
-        values.append(noises.log_likelihood(Y, C, W, H, b, noise, alpha))
-        if noise == "exponential":
-            b = noises.exponential_thresholds(Y, C, W, H, b)
-            values.append(noises.log_likelihood(Y, C, W, H, b, noise, alpha))
+def case(seed=0, K=3, missing=0.0, shape=(8, 7)):
+    random = np.random.default_rng(seed)
+    Y = random.integers(0, 4, shape) * (random.random(shape) < 0.7)
+    Y.flat[:4] = np.arange(4)
+    S = squared.level_weights(Y) * (random.random(shape) >= missing)
+    return Y, S, *squared.start(Y, K, random)
+
+
+def test_the_squared_start_and_objective_cell_by_cell():
+    Y, _, W, H, _ = case(K=50, shape=(300, 200))
+    assert ((W @ H.T) ** 2).mean() == pytest.approx(np.mean(Y > 0), rel=0.1)
+    Y, S, W, H, D = case()
+    assert D.sum() == pytest.approx(1, rel=1e-14)
+    assert_allclose(S, np.where(Y > 0, Y / Y[Y > 0].mean(), 1))
+    logs = noises.log_probabilities((W @ H.T) ** 2, 1 / np.cumsum(D[::-1])[::-1])
+    expected = (S * gig.at(logs, Y)).sum() - 0.7 / 2 * ((W**2).sum() + (H**2).sum())
+    assert squared.objective(Y, S, W, H, D, 0.7) == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_squared_pull_less_push_is_the_gradient(missing):
+    """From one step with a tiny exponent g: log(new / old) = g log(P / Q); Q from the formula over seen cells."""
+    Y, S, W, H, D = case(1, missing=missing)
+    l2, g = 0.7, 1e-3
+    ratio = np.exp(np.log(squared.half_step(Y, S, W, H, D, l2, g) / W) / g)
+    theta = np.append(np.cumsum(D[::-1])[::-1], 0.0)
+    push = np.where(Y > 0, theta[np.maximum(Y - 1, 0)], 1.0)
+    Q = 2 * W @ (H.T @ H) + ((2 * (S * push - 1) * (W @ H.T)) @ H) + l2 * W
+    for at in np.ndindex(W.shape):
+        move = np.zeros(W.shape)
+        move[at] = 1e-6 * W[at]
+        up, down = (squared.objective(Y, S, W + sign * move, H, D, l2) for sign in (1, -1))
+        assert (ratio[at] - 1) * Q[at] == pytest.approx((up - down) / (2 * move[at]), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.5, 5.0])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_the_square_root_step_never_falls_and_a_longer_one_may(l2, missing):
+    Y, S, W, H, D = case(6, 1, missing)
+    values = [value for *_, value in squared.squared_ordnmf(Y, S, W, H, D, l2, 40)]
     assert np.diff(values).min() > -1e-10
-    assert values[-1] > values[0] + 5
+    assert values[-1] > squared.objective(Y, S, W, H, D, l2) + 1
+    if l2 == 0.0:
+        longer = [value for *_, value in squared.squared_ordnmf(Y, S, W, H, D, l2, 60, exponent=1.1)]
+        assert np.diff(longer).min() < -1e-6
 
 
-def test_exponential_thresholds_are_found():
-    """With x known, to the accuracy that 15,000 cells allow."""
-    Y, W, H = noises.simulate(150, 100, 3, THRESHOLDS, 3, "exponential")
-    b = np.array([0.2, 0.5, 3.0, 5.0])
-    for _ in range(100):
-        b = noises.exponential_thresholds(Y, np.ones(Y.shape), W, H, b)
-    np.testing.assert_allclose(b, THRESHOLDS, rtol=0.05)
+def test_pinned_decrements_are_the_best_on_the_simplex():
+    Y, S, W, H, D = case(3)
+    rate = (W @ H.T) ** 2
+    z = D[np.maximum(Y - 1, 0)] * rate
+    n = S * np.where(Y > 0, z / -np.expm1(-z), 0.0)
+    N, R = (np.array([(a * on(Y, v)).sum() for v in (1, 2, 3)]) for a, on in ((n, np.equal), (S * rate, np.less_equal)))
+
+    def cost(logits):
+        logs = logits - np.logaddexp.reduce(logits)
+        return -(N @ logs - R @ np.exp(logs))
+
+    best = np.exp(optimize.minimize(cost, np.zeros(3), method="BFGS", options={"gtol": 1e-8}).x)
+    assert_allclose(squared.pinned_decrements(Y, S, W, H, D), best / best.sum(), rtol=1e-5)
+    without = squared.pinned_decrements(np.where(Y == 2, 3, Y), S, W, H, D)
+    assert without[1] == 0  # a level without cells gets no room
+    assert without.sum() == pytest.approx(1, rel=1e-12)
 
 
-def test_the_simulator():
-    Y, W, H = noises.simulate(100, 200, 3, [1, 5, 10, 20, 50], 0)
-    assert Y.shape == (100, 200)
-    assert W.shape == (100, 3)
-    assert H.shape == (200, 3)
-    p = np.diff(stats.invgamma(1).cdf(np.array([0, 1, 5, 10, 20, 50, np.inf]) / (W @ H.T)[..., None]))
-    spread = np.sqrt((p * (1 - p)).sum((0, 1)))
-    assert np.all(np.abs(np.bincount(Y.ravel()) - p.sum((0, 1))) < 4.5 * spread)
+@pytest.mark.parametrize("shape", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("z", [0.05, 1.0, 30.0])
+def test_moments_are_those_of_scipy(shape, z):
+    rate = np.array([[0.7]])
+    inverse_rate = (z / 2) ** 2 / rate
+    found = gig.Posterior(shape, rate, inverse_rate)
+    law = stats.geninvgauss(shape, z, scale=np.sqrt(inverse_rate / rate).item())
+    assert found.mean == pytest.approx(law.mean(), rel=1e-9)
+    assert found.mean_inverse == pytest.approx(law.expect(lambda w: 1 / w), rel=1e-7)
+    assert found.mean_log == pytest.approx(law.expect(np.log), rel=1e-7, abs=1e-7)
+    assert found.entropy == pytest.approx(-law.expect(law.logpdf), rel=1e-6)
+
+
+@every_alpha
+def test_derivatives_by_thresholds(alpha):
+    Y, C, W, H = gig.cells(alpha)
+    x, here, steps = W @ H.T, np.log(gig.THRESHOLDS), 1e-4 * np.eye(3)
+
+    def value(log_b):
+        return (C * gig.at(noises.log_probabilities(x, np.exp(log_b), "gamma", alpha), Y)).sum()
+
+    def slopes(at):
+        return np.array([(value(at + d) - value(at - d)) / 2e-4 for d in steps])
+
+    slope, bend = gig.slope_and_bend(Y, C, x, gig.THRESHOLDS, alpha)
+    assert_allclose(slope, slopes(here), rtol=1e-6, atol=1e-6)
+    assert_allclose(-bend, [(slopes(here + e) - slopes(here - e)) / 2e-4 for e in steps], rtol=1e-4, atol=1e-4)
+    assert np.linalg.eigvalsh(bend).min() > 0
+
+
+@every_alpha
+def test_the_bound_never_falls(alpha):
+    bounds = [record.elbo for record in gig.ordnmf(*gig.cells(alpha), [0.3, 1.0, 5.0], 25, alpha)]
+    assert np.diff(bounds).min() > -1e-9
+    assert bounds[-1] > bounds[0] + 1

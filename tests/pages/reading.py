@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import NamedTuple
 
 from halfseen.cli.app import COMMANDS
-from halfseen.data.datasets import listing
+from halfseen.datasets import listing
 from halfseen.studies import chosen
 
 ROOT = Path(__file__).parents[2]

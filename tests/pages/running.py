@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen.data import write_table
+from halfseen.io import write_table
 from tests.cli.program import PROGRAM, halfseen
 from tests.pages.claims import claim_in, has_nan, holds
 from tests.pages.reading import blocks_of, commands_in, faults_of_command, lines_of_shell

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from halfseen import observe
-from halfseen.data import Observed
 from halfseen.engines.threads import Threads
+from halfseen.observed import Observed
 from halfseen.rank_one import DenseTable, ListedTable, exposure, tables
 from halfseen.rank_one.exposure import Exposure
 from halfseen.rank_one.marginals import along_axes, unfolded

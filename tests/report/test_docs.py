@@ -6,7 +6,8 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from halfseen.data import load_movietweetings, split_cells, write_table
+from halfseen.data import load_movietweetings
+from halfseen.io import split_cells, write_table
 from tests.cli.program import halfseen
 from tests.report.models import quiet
 from tests.report.reading import Page

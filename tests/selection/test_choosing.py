@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from halfseen.selection.choosing import Results, chosen, standard_errors
+from halfseen.selection.rank_search import Results, choose_rank, distances_to_best
 
 # Folds differ by far more than ranks do: 5 folds, 4 ranks, the third the best.
 FOLDS = np.array([0.1, 0.5, 0.9, 0.3, 0.7])
@@ -15,7 +15,7 @@ SCORES = np.array([FOLDS - 0.1 + NEAR, FOLDS - 0.0005 - NEAR, FOLDS, FOLDS - 0.0
 
 
 def test_the_standard_error_is_that_of_the_distance_to_the_best():
-    errors = standard_errors(SCORES)
+    errors = distances_to_best(SCORES)[1]
     assert errors[2] == 0
     assert errors[3] == pytest.approx(0, abs=1e-15)
     for rank in (0, 1):
@@ -23,19 +23,19 @@ def test_the_standard_error_is_that_of_the_distance_to_the_best():
 
 
 def test_the_smallest_rank_within_one_standard_error_is_taken():
-    assert chosen(SCORES, "best") == 2
-    assert chosen(SCORES, "one-standard-error") == 1
+    assert choose_rank(SCORES, "best") == 2
+    assert choose_rank(SCORES, "one-standard-error") == 1
 
 
 def test_the_spread_of_the_folds_themselves_does_not_count():
     """By the usual rule, one standard error of the best mean, even the first rank would pass."""
     assert SCORES[0].mean() > SCORES[2].mean() - stats.sem(SCORES[2])
-    assert chosen(SCORES[[0, 2]], "one-standard-error") == 1
+    assert choose_rank(SCORES[[0, 2]], "one-standard-error") == 1
 
 
 def test_of_equal_ranks_the_smallest_is_taken():
     for rule in ("best", "one-standard-error"):
-        assert chosen(np.tile(FOLDS, (3, 1)), rule) == 0
+        assert choose_rank(np.tile(FOLDS, (3, 1)), rule) == 0
 
 
 def test_the_rule_agrees_with_a_search_by_hand():
@@ -47,7 +47,7 @@ def test_the_rule_agrees_with_a_search_by_hand():
             rank for rank in range(6)
             if rank == best or (scores[best] - scores[rank]).mean() <= stats.sem(scores[best] - scores[rank])
         )  # fmt: skip
-        assert chosen(scores, "one-standard-error") == by_hand
+        assert choose_rank(scores, "one-standard-error") == by_hand
 
 
 def test_results_are_a_dict_that_prints_as_a_table():

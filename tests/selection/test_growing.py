@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen import OrdinalMF, OrdNMF, PoissonFactorization, RoundMF, SquaredOrdNMF, WeightedNMF, observe
-from halfseen.selection.growing import APART, grown
+from halfseen.selection.warm_start import JITTER, warm_start
 from tests.selection.data import counts, stars, table
 
 
@@ -19,7 +19,7 @@ def mean_x(W, H):
 def test_new_components_of_weighted_nmf_are_random_and_make_up_half_of_x():
     observed = observe(table(2, 0))
     model = fitted(WeightedNMF(2, accelerate=True), observed)
-    W, H = grown(model, 5, observed, np.random.RandomState(0))
+    W, H = warm_start(model, 5, observed, np.random.RandomState(0))
     assert (W.shape, H.shape) == ((60, 5), (40, 5))
     np.testing.assert_allclose(W[:, :2] @ H[:, :2].T, 0.5 * model.W_ @ model.H_.T, rtol=1e-12)
     assert mean_x(W[:, 2:], H[:, 2:]) == pytest.approx(0.5 * mean_x(model.W_, model.H_), rel=0.2)
@@ -31,12 +31,12 @@ def test_new_components_of_a_posterior_are_copies_of_the_largest_ones():
     observed = counts(3, 0)
     model = fitted(PoissonFactorization(3), observed)
     largest = int(np.argmax(model.W_.mean(axis=0) * model.H_.mean(axis=0)))
-    W, H = grown(model, 4, observed, np.random.RandomState(0))
+    W, H = warm_start(model, 4, observed, np.random.RandomState(0))
     copies = [largest, largest + 1]
     for new, old in ((W, model.W_), (H, model.H_)):
         np.testing.assert_array_equal(np.delete(new, copies, axis=1), np.delete(old, largest, axis=1))
         ratio = new[:, copies] * np.sqrt(2) / old[:, [largest]]
-        assert np.all((ratio >= APART[0]) & (ratio <= APART[1]))
+        assert np.all((ratio >= JITTER[0]) & (ratio <= JITTER[1]))
         assert np.unique(ratio).size == ratio.size
     assert mean_x(W, H) == pytest.approx(mean_x(model.W_, model.H_), rel=0.1)
 
@@ -48,7 +48,7 @@ def test_many_copies_are_shared_out_by_size():
     random = np.random.RandomState(0)
     model.W_, model.H_ = random.uniform(1, 2, model.W_.shape), random.uniform(1, 2, model.H_.shape)
     model.W_ *= [5.0, 2.0, 1.0] / (model.W_.mean(axis=0) * model.H_.mean(axis=0))
-    W, H = grown(model, 8, observed, random)
+    W, H = warm_start(model, 8, observed, random)
     np.testing.assert_allclose(W.mean(axis=0) * H.mean(axis=0), np.ones(8), rtol=0.1)
 
 
@@ -57,7 +57,7 @@ def test_factors_of_ordered_levels_are_of_the_scale_of_the_thresholds_that_a_fit
     """Levels have probabilities by x / thresholds alone: this ratio is what a start must keep."""
     observed = stars(2, 0, n=40, m=30)
     model = fitted(OrdNMF(2, noise=noise), observed)
-    W, H = grown(model, 3, observed, np.random.RandomState(0))
+    W, H = warm_start(model, 3, observed, np.random.RandomState(0))
     start = OrdNMF(3, noise=noise)
     _, likelihood = start._begun(observed)
     scale = likelihood.thresholds[0] if noise == "exponential" else 1 / likelihood.theta[0]
@@ -69,7 +69,7 @@ def test_factors_of_ordered_levels_are_of_the_scale_of_the_thresholds_that_a_fit
 def test_models_that_gain_nothing_start_from_scratch(kind):
     observed = stars(2, 0, n=40, m=30)
     observed = observed if kind is SquaredOrdNMF else observe(np.where(observed.to_dense() > 0, 2.0, 1.0))
-    assert grown(fitted(kind(2), observed), 3, observed, np.random.RandomState(0)) is None
+    assert warm_start(fitted(kind(2), observed), 3, observed, np.random.RandomState(0)) is None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_warm_start_ends_as_high_as_one_from_scratch_in_fewer_iterations(model
     for seed in range(3):
         small = type(model)(2, random_state=seed, n_jobs=1, max_iter=2000).fit(observed)
         for k in (3, 4, 5):
-            start = grown(small, k, observed, np.random.RandomState(seed))
+            start = warm_start(small, k, observed, np.random.RandomState(seed))
             one, other = (
                 type(model)(k, random_state=seed, n_jobs=1, max_iter=2000, init=init).fit(observed)
                 for init in (start, "random")

@@ -8,9 +8,9 @@ from sklearn.metrics import mean_absolute_error, ndcg_score, root_mean_squared_e
 
 import halfseen
 from halfseen import OrdinalMF, OrdNMF, PoissonFactorization, RoundMF, WeightedNMF, observe
-from halfseen.data import split_cells
 from halfseen.errors import DataError, ParameterError
-from halfseen.selection.judging import default_metric, judge_of
+from halfseen.io import split_cells
+from halfseen.selection.scoring import default_metric, get_scorer
 from tests.selection.data import counts, table
 
 
@@ -33,7 +33,7 @@ def x_at(model, test):
 @pytest.mark.parametrize(("metric", "error"), [("rmse", root_mean_squared_error), ("mae", mean_absolute_error)])
 def test_errors_of_values_are_scikit_learns(metric, error, tabular):
     model, train, test = tabular
-    assert judge_of(metric, 1, model)(model, train, test) == pytest.approx(-error(test.values, x_at(model, test)))
+    assert get_scorer(metric, 1, model)(model, train, test) == pytest.approx(-error(test.values, x_at(model, test)))
 
 
 def test_errors_of_levels_are_those_of_the_expected_level():
@@ -41,7 +41,7 @@ def test_errors_of_levels_are_those_of_the_expected_level():
     train, test = split_cells(X, random_state=0)
     model = OrdinalMF(2, random_state=0).fit(train)
     expected = model.predict_proba(test.row_of_cell(), test.indices) @ model.levels_
-    found = judge_of("rmse", 1, model)(model, train, test)
+    found = get_scorer("rmse", 1, model)(model, train, test)
     assert found == pytest.approx(-root_mean_squared_error(test.values, expected))
 
 
@@ -50,7 +50,7 @@ def test_errors_need_levels_that_are_numbers():
     cells = observe(lines, levels=["bad", "good"])
     model = RoundMF(1, levels=["bad", "good"], random_state=0).fit(cells)
     with pytest.raises(DataError, match=r"rmse and mae need levels that are numbers\. Found 'good'\. Use"):
-        judge_of("rmse", 1, model)(model, cells, cells)
+        get_scorer("rmse", 1, model)(model, cells, cells)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
@@ -59,7 +59,7 @@ def test_the_divergence_is_the_loss_on_held_out_cells(loss, tabular):
     model = WeightedNMF(2, loss=loss, random_state=0, max_iter=2000).fit(train)
     y, x = test.values, x_at(model, test)
     by_hand = {"frobenius": 0.5 * (y - x) ** 2, "kullback-leibler": kl_div(y, x)}[loss]
-    assert judge_of("divergence", 1, model)(model, train, test) == pytest.approx(-by_hand.mean(), rel=1e-9)
+    assert get_scorer("divergence", 1, model)(model, train, test) == pytest.approx(-by_hand.mean(), rel=1e-9)
 
 
 def test_weights_count(tabular):
@@ -67,14 +67,14 @@ def test_weights_count(tabular):
     weights = np.random.default_rng(0).uniform(0.5, 2, test.nnz)
     heavy = halfseen.Observed.from_cells(test.row_of_cell(), test.indices, test.values, test.shape, weights=weights)
     error = root_mean_squared_error(test.values, x_at(model, test), sample_weight=weights)
-    assert judge_of("rmse", 1, model)(model, train, heavy) == pytest.approx(-error)
+    assert get_scorer("rmse", 1, model)(model, train, heavy) == pytest.approx(-error)
 
 
 def test_the_log_likelihood_of_counts_is_given_that_they_are_above_zero(clicks):
     model, train, test = clicks
     x = x_at(model, test)
     by_hand = stats.poisson.logpmf(test.values, x) - np.log1p(-np.exp(-x))
-    assert judge_of("log-likelihood", 1, model)(model, train, test) == pytest.approx(by_hand.mean(), rel=1e-9)
+    assert get_scorer("log-likelihood", 1, model)(model, train, test) == pytest.approx(by_hand.mean(), rel=1e-9)
 
 
 def test_ranking_is_scikit_learns(clicks):
@@ -82,19 +82,19 @@ def test_ranking_is_scikit_learns(clicks):
     x, seen, relevant = model.W_ @ model.H_.T, train.to_dense() > 0, test.to_dense() >= 2
     rows = [row for row in range(len(x)) if relevant[row].any()]
     gains = [ndcg_score([relevant[row][~seen[row]]], [x[row][~seen[row]]], k=7) for row in rows]
-    assert judge_of("ndcg@7", 2, model)(model, train, test) == pytest.approx(np.mean(gains))
+    assert get_scorer("ndcg@7", 2, model)(model, train, test) == pytest.approx(np.mean(gains))
     best = [set(np.flatnonzero(~seen[row])[np.argsort(-x[row][~seen[row]])[:7]]) for row in rows]
     hits = [len(found & set(np.flatnonzero(relevant[row]))) for row, found in zip(rows, best, strict=True)]
-    assert judge_of("precision@7", 2, model)(model, train, test) == pytest.approx(np.mean(hits) / 7)
+    assert get_scorer("precision@7", 2, model)(model, train, test) == pytest.approx(np.mean(hits) / 7)
     recalls = [hit / relevant[row].sum() for row, hit in zip(rows, hits, strict=True)]
-    assert judge_of("recall@7", 2, model)(model, train, test) == pytest.approx(np.mean(recalls))
+    assert get_scorer("recall@7", 2, model)(model, train, test) == pytest.approx(np.mean(recalls))
 
 
 def test_a_function_is_taken_as_it_is(tabular):
     model, train, test = tabular
-    assert judge_of(lambda *what: what == (model, train, test), 1, model)(model, train, test) == 1.0
+    assert get_scorer(lambda *what: what == (model, train, test), 1, model)(model, train, test) == 1.0
     with pytest.raises(ParameterError, match=r"metric must give a number, larger for .* Found a list"):
-        judge_of(lambda *_: [1.0], 1, model)(model, train, test)
+        get_scorer(lambda *_: [1.0], 1, model)(model, train, test)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_every_model_has_a_metric_by_default(estimator, metric):
 )
 def test_an_unknown_metric_is_answered_with_a_hint(metric, hint):
     with pytest.raises(ParameterError, match=r"metric must be 'ndcg@K', .* or a function of") as error:
-        judge_of(metric, 1, OrdNMF())
+        get_scorer(metric, 1, OrdNMF())
     assert str(error.value).endswith(f"Found {metric!r}. {hint}")
 
 
 def test_a_metric_that_the_model_does_not_have_is_refused():
     with pytest.raises(ParameterError, match=r'Found "log-likelihood" for WeightedNMF, .* Use "divergence"'):
-        judge_of("log-likelihood", 1, WeightedNMF())
+        get_scorer("log-likelihood", 1, WeightedNMF())

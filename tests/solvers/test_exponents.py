@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.data import observe
 from halfseen.engines import Side
+from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.priors import GammaPrior, Penalty
 from halfseen.solvers import Gamma, Multiplicative

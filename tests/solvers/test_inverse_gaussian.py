@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from halfseen.data import observe
 from halfseen.errors import ParameterError
+from halfseen.io import observe
 from halfseen.likelihoods import GammaNoise, Poisson
 from halfseen.priors import GammaPrior
 from halfseen.solvers import InverseGaussian
 from tests.laws.cases import states
 from tests.ordinal import gig, noises
-from tests.ordinal.test_gig import cells
+from tests.ordinal.gig import cells
 
 START = np.array([0.3, 1.0, 5.0])
 every_noise = pytest.mark.parametrize("alpha", [1.0, 0.4, 3.0])

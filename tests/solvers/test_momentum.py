@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.data import observe
+from halfseen.io import observe
 from halfseen.likelihoods import CompoundPoisson, Gaussian, Ordinal, Poisson, Squared
 from halfseen.priors import Penalty
 from halfseen.solvers import Gamma, Momentum, Multiplicative

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge as SklearnRidge
 
-from halfseen.data import observe
 from halfseen.engines import Side
 from halfseen.fitting import run
 from halfseen.folding import fold_in
+from halfseen.io import observe
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, Round
 from halfseen.result import Status
 from halfseen.solvers import Newton, PointFactor, Ridge

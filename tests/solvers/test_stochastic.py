@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.data import observe
 from halfseen.engines import Side
 from halfseen.fitting import run
+from halfseen.io import observe
 from halfseen.solvers import Newton, Ridge, Stochastic, stochastic
 from tests import oracle
 from tests.graded import oracle as graded

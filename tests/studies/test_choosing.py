@@ -47,8 +47,8 @@ def test_studies_are_imported_only_when_they_are_asked_for():
         "import sys, halfseen.studies as s; s.chosen('all')\n"
         "print([name for name in sys.modules if name.startswith('halfseen.studies.a1gm') or 'matplotlib' in name])\n"
         "s.study('a1gm/figure5')\n"
-        "names = ('halfseen.studies.a1gm.figure5', 'halfseen.studies.a1gm.table1', 'numba', 'matplotlib')\n"
+        "names = ('halfseen.studies.a1gm.figures', 'halfseen.studies.a1gm.tables', 'numba', 'matplotlib')\n"
         "print([name for name in names if name in sys.modules])"
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert answer.stdout.splitlines() == ["[]", "['halfseen.studies.a1gm.figure5']"]
+    assert answer.stdout.splitlines() == ["[]", "['halfseen.studies.a1gm.figures']"]

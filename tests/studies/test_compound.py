@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom, poisson
 
-from halfseen.data import Observed
-from halfseen.studies.ordnmf.compound import log_likelihood_of_levels, survival
+from halfseen.observed import Observed
+from halfseen.studies.ordnmf.methods import log_likelihood_of_levels, survival
 
 
 def compounded(x, p, most=400):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from halfseen.data import split_cells
 from halfseen.errors import DataError
+from halfseen.io import split_cells
 from halfseen.studies import study
 from halfseen.studies.ordnmf import sets
-from halfseen.studies.ordnmf.figure4 import PANELS, Histogram, distance
+from halfseen.studies.ordnmf.figures import PANELS, Histogram, distance
 from tests.studies.ordinal_data import write_movielens_20m, write_taste_profile
 
 STUDY = study("ordnmf/figure4")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfseen.studies import study
-from halfseen.studies.a1gm.figure5 import METHODS, PATTERNS, SHARE, SMALL_SIZES, with_holes
+from halfseen.studies.a1gm.figures import METHODS, PATTERNS, SHARE, SMALL_SIZES, with_holes
 
 STUDY = study("a1gm/figure5")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from halfseen.studies import study
-from halfseen.studies.grr.figure2_2 import FAMILIES, SMALL_SIZE, relative_errors
-from halfseen.studies.grr.matrices import IDENTITY
-from halfseen.studies.grr.printed import LINEAR, ROUND, SIGMOID
+from halfseen.studies.grr.figures import FAMILIES, SMALL_SIZE, relative_errors
+from halfseen.studies.grr.methods import LINEAR, ROUND, SIGMOID
+from halfseen.studies.grr.sets import IDENTITY
 from tests.studies.data import needs_data_of
 
 

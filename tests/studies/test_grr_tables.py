@@ -5,25 +5,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from halfseen.data import observe
-from halfseen.data.datasets import load_split
+from halfseen.datasets import load_split
+from halfseen.io import observe
 from halfseen.studies import study
-from halfseen.studies.grr import completion, table4_4
-from halfseen.studies.grr.matrices import BAND, RANDOM, UPPER_TRIANGLE, band_width
-from halfseen.studies.grr.printed import (
-    LINEAR,
-    PROPORTIONS,
-    ROUND,
-    ROUND_FIXED,
-    SIGMOID,
-    SIGMOID_FIXED,
-    TABLE4_1,
-    TABLE4_2,
-    TABLE4_3,
-    TABLE4_4,
-)
+from halfseen.studies.grr import tables
+from halfseen.studies.grr.methods import LINEAR, ROUND, ROUND_FIXED, SIGMOID, SIGMOID_FIXED, probabilities
 from halfseen.studies.grr.protocol import Method, accuracy, chosen, rmse, squared_errors, words
-from halfseen.studies.grr.rating_methods import probabilities
+from halfseen.studies.grr.sets import BAND, RANDOM, UPPER_TRIANGLE, band_width
+from halfseen.studies.grr.tables import PROPORTIONS, TABLE4_1, TABLE4_2, TABLE4_3, TABLE4_4
 from tests.studies.data import needs_data_of
 
 PRINTED = {"table4.1": TABLE4_1, "table4.2": TABLE4_2, "table4.3": TABLE4_3}
@@ -85,7 +74,7 @@ def test_the_other_matrices():
 @pytest.mark.parametrize("proportion", PROPORTIONS)
 def test_cells_are_parted_as_in_section_4_2(proportion):
     levels = RANDOM.levels(50, 3)
-    train, test = (part.to_dense() for part in completion.parted(levels, proportion, 7))
+    train, test = (part.to_dense() for part in tables.parted(levels, proportion, 7))
     assert (~np.isnan(test)).sum() == 500  # "held-out 20% entries"
     assert (~np.isnan(train)).sum() == round(2500 * proportion)
     assert not (~np.isnan(train) & ~np.isnan(test)).any()
@@ -197,7 +186,7 @@ def test_table_4_4():
 @needs_data_of("grr/table4.4")
 def test_a_quick_table_4_4_does_not_pass_for_the_published_splits(monkeypatch):
     """It has one split of a part, drawn at random, and other numbers of components than the thesis."""
-    monkeypatch.setattr(table4_4, "load_split", lambda name: pytest.fail("a published split is read after all"))
+    monkeypatch.setattr(tables, "load_split", lambda name: pytest.fail("a published split is read after all"))
     result = study("grr/table4.4").run(quick=True)
     (table,) = result.tables
     names = [column.full_name for column in table.columns]
@@ -212,15 +201,15 @@ def test_a_quick_table_4_4_does_not_pass_for_the_published_splits(monkeypatch):
 def test_a_whole_table_4_4_names_its_splits():
     """Scores of five splits by two starts, invented: columns of u1 hold the first, the others the mean of all."""
     scores = np.arange(30.0).reshape(5, 2, 3)
-    found = {ROUND: table4_4.Measured([{"l2": 3.0}] * 5, scores)}
-    table = table4_4._table(found, quick=False)
+    found = {ROUND: tables.Measured([{"l2": 3.0}] * 5, scores)}
+    table = tables._table(found, quick=False)
     row = dict(zip([column.full_name for column in table.columns], table.rows[-1], strict=True))
     assert (row["k paper"], row["k ours"], row["u1 RMSE paper"]) == ("10", "10", "1.007")
     assert [row["u1 RMSE ours"], row["within 0.5 u1"], row["RPS u1"]] == [1.5, 2.5, 3.5]
     assert row["u1 RMSE S.D."] == pytest.approx(np.std([0, 3], ddof=1))
     assert [row[f"u1 to u5 {what} mean"] for what in ("RMSE", "within 0.5", "RPS")] == [13.5, 14.5, 15.5]
     assert row["setting for u1"] == "l2 3"
-    assert "all splits 13.5" in table4_4._summary(found, quick=False)
+    assert "all splits 13.5" in tables._summary(found, quick=False)
 
 
 @pytest.mark.parametrize("loss", ["multi-sigmoid", "round", "linear"])

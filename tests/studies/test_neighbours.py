@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from halfseen.data import Observed, observe
+from halfseen.io import observe
+from halfseen.observed import Observed
 from halfseen.studies.ordnmf import neighbours
 
 

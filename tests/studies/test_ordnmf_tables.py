@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from halfseen.data.datasets import as_in_ordnmf, load_ratings
+from halfseen.datasets import as_in_ordnmf, load_ratings
 from halfseen.errors import DataError
 from halfseen.studies import study
-from halfseen.studies.ordnmf import ranking_table, sets
+from halfseen.studies.ordnmf import sets, tables
 from halfseen.studies.ordnmf.methods import FULL, of_table2, of_table3
-from halfseen.studies.ordnmf.printed import TABLE2, TABLE2_THRESHOLDS, TABLE3, TABLE3_THRESHOLDS, Printed
 from halfseen.studies.ordnmf.protocol import Measured
-from halfseen.studies.ordnmf.table2 import Table2
+from halfseen.studies.ordnmf.tables import TABLE2, TABLE2_THRESHOLDS, TABLE3, TABLE3_THRESHOLDS, Printed, Table2
 from tests.studies.ordinal_data import write_movielens_20m, write_taste_profile
 
 NEIGHBOURS = ["SquaredOrdNMF", "EASE", "ALS (implicit)", "HPF (hpfrec)", "popularity"]
@@ -67,7 +66,7 @@ def test_every_printed_row_has_a_method_with_the_paper_s_grid(methods, printed):
 
 def test_classes_are_the_paper_s():
     """ "the class labeled 6 corresponds to a listening counts between 21 and 50"; thresholds s begin classes."""
-    from halfseen.data import observe
+    from halfseen.io import observe
 
     counts = np.array([[1.0, 2, 3, 5, 6, 10, 11, 20, 21, 50, 51, 100, 101, 200, 201, 500, 501, 352698]])
     classes = sets.quantized(observe(counts)).values.tolist()
@@ -200,8 +199,8 @@ def printed(*ndcg):
 
 def test_models_turned_round_are_told():
     a, b = printed("0.4", "0.3", "0.2"), printed("0.3", "0.3", "0.3")
-    assert ranking_table.turned_round([a, b], [np.array([0.5, 0.1, 0.1]), np.array([0.4, 0.2, 0.2])]) == []
-    assert ranking_table.turned_round([a, b], [np.array([0.3, 0.1, 0.3]), np.array([0.4, 0.2, 0.2])]) == [0, 2]
+    assert tables.turned_round([a, b], [np.array([0.5, 0.1, 0.1]), np.array([0.4, 0.2, 0.2])]) == []
+    assert tables.turned_round([a, b], [np.array([0.3, 0.1, 0.3]), np.array([0.4, 0.2, 0.2])]) == [0, 2]
 
 
 def test_footnotes_and_summary_say_who_stands_where():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from halfseen.data import Observed, planted
+from halfseen.data import planted
+from halfseen.observed import Observed
+from halfseen.studies.base import words
 from halfseen.studies.ordnmf.methods import binary
-from halfseen.studies.ordnmf.protocol import Method, chosen, measured, ndcg, part, words
+from halfseen.studies.ordnmf.protocol import Method, chosen, measured, ndcg, part
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halfseen.data import Observed, observe
-from halfseen.data.datasets import load_tabular
+from halfseen.datasets import load_tabular
 from halfseen.errors import DataError
+from halfseen.io import observe
+from halfseen.observed import Observed
 from halfseen.studies import study
-from halfseen.studies.a1gm import table1
+from halfseen.studies.a1gm import tables
 from halfseen.studies.a1gm.kl_wnmf import divergence, kl_wnmf, with_weights
 from halfseen.studies.a1gm.printed import PRINTED, REASONS
-from halfseen.studies.a1gm.table1 import Measured, differences, measure
+from halfseen.studies.a1gm.tables import Measured, differences, measure
 from tests.studies.data import needs_data_of
 
 STUDY = study("a1gm/table1")
@@ -74,7 +75,7 @@ def test_errors_are_relative_to_kl_wnmf():
 
 
 def test_times_are_relative_to_kl_wnmf(monkeypatch):
-    monkeypatch.setattr(table1, "median_seconds", lambda works, **_: [8.0, 2.0, 1.0][: len(works)])
+    monkeypatch.setattr(tables, "median_seconds", lambda works, **_: [8.0, 2.0, 1.0][: len(works)])
     ours = measure(with_some_holes(), seed=0)
     assert (ours.a1gm_time, ours.exact_time) == (0.25, 0.125)
 
@@ -116,13 +117,13 @@ def loaded(monkeypatch):
             raise loaded[name]
         return loaded[name]
 
-    monkeypatch.setattr(table1, "load_tabular", load)
+    monkeypatch.setattr(tables, "load_tabular", load)
     return loaded
 
 
 def test_the_paper_s_numbers_stand_beside_ours(loaded):
     (table,) = STUDY.run(quick=True).tables
-    for name, row in zip(table1.SMALL, table.rows, strict=True):
+    for name, row in zip(tables.SMALL, table.rows, strict=True):
         printed = PRINTED[name]
         assert row[0] == name.replace("_", " ")
         assert row[1] == "{} x {}".format(*printed.size)
@@ -148,7 +149,7 @@ def test_the_seed_is_that_of_kl_wnmf(loaded):
 def test_an_absent_table_is_said_to_be_absent_and_the_others_are_done(loaded):
     loaded["lung_cancer"] = DataError("The file must exist. Found none. Get it.")
     (table,) = STUDY.run(quick=True).tables
-    row = table.rows[table1.SMALL.index("lung_cancer")]
+    row = table.rows[tables.SMALL.index("lung_cancer")]
     assert row[0] == "lung cancer"
     assert row[3] == PRINTED["lung_cancer"].holes
     assert [row[place] for place in (2, 4, 6, 8, 9, 11, 12)] == [None] * 7
@@ -176,7 +177,7 @@ def test_what_is_absent_is_known_without_reading_it(monkeypatch, tmp_path):
 def whole():
     """The whole study, its times not taken."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table1, "median_seconds", lambda works, **_: [1.0] * len(works))
+        patch.setattr(tables, "median_seconds", lambda works, **_: [1.0] * len(works))
         return STUDY.run()
 
 
@@ -239,11 +240,11 @@ def test_the_footnotes_on_other_data_hold(whole):
 
 
 def test_an_exact_solution_that_were_worse_would_be_said():
-    summary = table1._summary({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
+    summary = tables._summary({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
     assert "above 1.0000 in 1 of 2 tables (largest 1.0002)" in summary
 
 
 @pytest.mark.parametrize(("quick", "told"), [(True, "of one run each"), (False, "medians")])
 def test_run_times_are_called_what_they_are(quick, told):
-    table = table1._table(("auto_mpg",), {"auto_mpg": SAME}, REASONS, quick)
+    table = tables._table(("auto_mpg",), {"auto_mpg": SAME}, REASONS, quick)
     assert table.footnotes[-1].startswith(f"Relative run time: {told}, divided by that of KL-WNMF")

@@ -5,18 +5,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halfseen.data import Observed, observe
-from halfseen.data.synthetic import unmf_synthetic
+from halfseen.datasets import unmf_synthetic
 from halfseen.engines.threads import Threads
-from halfseen.studies.unmf import baselines
-from halfseen.studies.unmf.baselines import BASELINES, KS, RANDOM, ROW_MEAN, best_k, coupled_nmf, row_means
-from halfseen.studies.unmf.calibration import calibrated
-from halfseen.studies.unmf.coupled_bayes import coupled_bayes, known_chain
-from halfseen.studies.unmf.goals import EARLIER, LARGEST, goals_table, judgements
-from halfseen.studies.unmf.measuring import NAMES, Measured
-from halfseen.studies.unmf.methods import GIBBS, HALF, METHODS, WHOLE, ZERO
-from halfseen.studies.unmf.protocol import FULL, GRID, QUICK, Fold, folds
-from halfseen.studies.unmf.sets import MOVIELENS, SETS, SUSHI, SYNTHETIC
+from halfseen.io import observe
+from halfseen.observed import Observed
+from halfseen.studies.unmf import methods
+from halfseen.studies.unmf.figures import goals_table
+from halfseen.studies.unmf.measuring import EARLIER, LARGEST, Measured, calibrated, judgements
+from halfseen.studies.unmf.methods import (
+    BASELINES,
+    GIBBS,
+    HALF,
+    KS,
+    METHODS,
+    NAMES,
+    RANDOM,
+    ROW_MEAN,
+    WHOLE,
+    ZERO,
+    best_k,
+    coupled_bayes,
+    coupled_nmf,
+    known_chain,
+    row_means,
+)
+from halfseen.studies.unmf.protocol import FULL, GRID, MOVIELENS, QUICK, SETS, SUSHI, SYNTHETIC, Fold, folds
 from tests.studies.data import needs_data_of
 
 
@@ -195,7 +208,7 @@ def test_k_is_the_one_with_the_lowest_error_over_folds_of_the_training_cells(fol
         given.append((k, fitted.to_dense(), places))
         return train[places] + off[k] * (-1) ** np.arange(places[0].size)
 
-    monkeypatch.setattr(baselines, "coupled_nmf", known)
+    monkeypatch.setattr(methods, "coupled_nmf", known)
     assert best_k(fold.train, KS, QUICK, 0) == 3
     judged = {k: np.zeros(train.shape, int) for k in KS}
     for k, fitted, places in given:

@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from halfseen.data.synthetic import unmf_synthetic
+from halfseen.datasets import unmf_synthetic
 from halfseen.studies import chosen, study
-from halfseen.studies.unmf.baselines import ORACLE, RANDOM, ROW_MEAN
-from halfseen.studies.unmf.curves import CURVES, LINES
-from halfseen.studies.unmf.measuring import NAMES
-from halfseen.studies.unmf.methods import GIBBS, HALF, METHODS, ZERO
-from halfseen.studies.unmf.protocol import QUICK, folds
-from halfseen.studies.unmf.sets import SYNTHETIC
+from halfseen.studies.unmf.figures import CURVES, LINES
+from halfseen.studies.unmf.methods import GIBBS, HALF, METHODS, NAMES, ORACLE, RANDOM, ROW_MEAN, ZERO
+from halfseen.studies.unmf.protocol import QUICK, SYNTHETIC, folds
 from tests.studies.data import needs_data_of
 
 LAST = QUICK.grid[-1]

@@ -1,4 +1,4 @@
-"""The library's sentences, their advice in terms of this program."""
+"""Messages of the library, their advice in terms of the command line."""
 
 import re
 
@@ -6,7 +6,7 @@ import click
 
 _QUOTED = r"""["']([^"']*)["']"""
 
-#: What the library advises in Python, and how this program says it; before names of parameters become options.
+#: Advice in Python, and the same for the command line; applied before names of parameters become options.
 _ADVICE = {
     r'observe\(X, duplicates="(\w+)"\), or (.*)\.$': r"--duplicates \1, or \2.",
     rf"columns=\({_QUOTED}, {_QUOTED}, {_QUOTED}\)": r"--columns \1,\2,\3",
@@ -22,7 +22,12 @@ _ADVICE = {
     r'must be None, "ordered", or different texts': "must be different texts, or rising numbers,",
     rf"levels=\[{_QUOTED}, {_QUOTED}, {_QUOTED}\]": r"--levels \1,\2,\3",
     r"out of levels": "out of --levels",
-    r"(marks between thousands are not read)\.": r"\1. When imputing, --skip NAME leaves a column as it is.",
+    rf"\b(decimal|thousands|separator|comment)={_QUOTED}": r"--\1 '\2'",
+    rf"\b(encoding|time|by)={_QUOTED}": r"--\1 \2",
+    rf"na_values=\[{_QUOTED}\]": r"--na \1",
+    r"Pass decimal and thousands to say": "Pass --decimal and --thousands to say",
+    r"(is no amount|If so), skip it\.": r"\1, leave it as it is: --skip NAME.",
+    r"Use fit and predict for these": "Use halfseen fit and halfseen predict for these",
     r"Raise max_iter, lower tol, or set accelerate=True": "Raise --max-iter, or lower --tol",
     r"Raise max_iter, or tol": "Raise --max-iter, or --tol",
     r"or by tol while": "or by --tol while",
@@ -30,7 +35,6 @@ _ADVICE = {
     r"(add it to) levels": r"\1 --levels when fitting",
     r"Make levels of counts with Quantizer": "Make a few levels of the counts",
     r"skip the column\.$": "leave the column as it is: --skip NAME.",
-    r"set them to NaN if they are unknown": "leave them empty if they are unknown, or --skip the column when imputing",
     r"Replace it by NaN if": "Leave it empty if",
     rf"\b(question|respondent|value|higher|lower)=(?:{_QUOTED}|(\.\.\.))": r"--\1 \2\3",
     r'faults="(\w+)"': r"--faults \1",
@@ -47,8 +51,8 @@ _ADVICE = {
     r"Use None for all processors, 1": "Leave it out for all processors, or use 1",
 }
 
-#: Where a parameter is named: first of all, in backticks, with a value, or after words that lists of a user's own names
-#: do not have.
+#: Where a parameter is named: at the beginning, in backticks, with a value, or after words that lists of a user's own
+#: names do not have.
 _NAMED = re.compile(
     r"^(?P<first>[a-z]\w*)(?= must )|`(?P<quoted>\w+)`|(?<![\w\"'])(?P<valued>[a-z]+(?:_[a-z]+)+)=|"
     r"(?P<before>\b(?:Raise|at|below|and) )(?P<after>[a-z]+(?:_[a-z]+)+)\b(?!=)"
@@ -56,57 +60,42 @@ _NAMED = re.compile(
 
 
 def in_options(sentence: str) -> str:
-    """The library's sentence, its advice in terms of this program and of the options of the command that runs."""
-    name, command = _running()
-    options = _options_of(command)
+    """A message of the library, its advice in terms of the options of the command that runs."""
+    # the command that runs, or has just failed, and its name
+    name, command, ctx = None, None, click.get_current_context(silent=True)
+    if ctx is not None and isinstance(ctx.command, click.Group):
+        name = ctx.invoked_subcommand
+        command = ctx.command.get_command(ctx, name) if name else None
+    elif ctx is not None:
+        name, command = ctx.info_name, ctx.command
+    # its options, by the library's names of parameters
+    params = [] if command is None else [param for param in command.params if isinstance(param, click.Option)]
+    options = {
+        text.lstrip("-").replace("-", "_"): param.opts[0]
+        for param in params
+        for text in (param.name or "", *param.opts)
+    }
+    renamed = {"random_state": "seed", "n_sweeps": "sweeps", "n_burn": "burn"}
+    options |= {parameter: options[option] for parameter, option in renamed.items() if option in options}
+
     for python, option in _ADVICE.items():
         sentence = re.sub(python, option, sentence, flags=re.IGNORECASE)
-    sentence = _by_history(sentence, "history" in options)
-    sentence = _by_method(sentence, name == "fit")
+    history = ", or pass its history, --history FILE" if "history" in options else ""
+    sentence = sentence.replace(", or pass its history (a dict from columns to values)", history)
+    empty = f"leave them empty if they are unknown{', or --skip the column' if 'skip' in options else ''}"
+    sentence = sentence.replace("set them to NaN if they are unknown", empty)
+    # estimators by the names of their methods
+    from halfseen.cli.fit import METHODS
 
-    def called(found: re.Match[str]) -> str:
+    methods = {estimator: method for method, estimator in METHODS.items()}
+    fit = "--method" if name == "fit" else "halfseen fit --method"
+    advised = rf"\b(use|or|fit) ({'|'.join(methods)})\b"
+    sentence = re.sub(advised, lambda found: f"{found[1]} {fit} {methods[found[2]]}", sentence)
+
+    def option_of(found: re.Match[str]) -> str:
         parameter = found["first"] or found["quoted"] or found["valued"] or found["after"]
         if parameter not in options:
             return found[0]
         return f"{found['before'] or ''}{options[parameter]}{' ' if found['valued'] else ''}"
 
-    return _NAMED.sub(called, sentence)
-
-
-def _running() -> tuple[str | None, click.Command | None]:
-    """The command that runs, or has just failed, and its name."""
-    ctx = click.get_current_context(silent=True)
-    if ctx is None:
-        return None, None
-    if not isinstance(ctx.command, click.Group):
-        return ctx.info_name, ctx.command
-    name = ctx.invoked_subcommand
-    return name, ctx.command.get_command(ctx, name) if name else None
-
-
-def _options_of(command: click.Command | None) -> dict[str, str]:
-    """What the library calls things, and which options of a command are for these."""
-    options = [] if command is None else [one for one in command.params if isinstance(one, click.Option)]
-    called = {_plain(name): one.opts[0] for one in options for name in (one.name or "", *one.opts)}
-    further = {"random_state": "seed", "n_sweeps": "sweeps", "n_burn": "burn"}
-    return called | {python: called[name] for python, name in further.items() if name in called}
-
-
-def _plain(option: str) -> str:
-    return option.lstrip("-").replace("-", "_")
-
-
-def _by_history(sentence: str, can: bool) -> str:
-    """Of new rows: their history can be given to a command that has an option for it."""
-    instead = ", or pass its history, --history FILE" if can else ""
-    return sentence.replace(", or pass its history (a dict from columns to values)", instead)
-
-
-def _by_method(sentence: str, is_fit: bool) -> str:
-    """Estimators that are advised, by the names of their methods."""
-    from halfseen.cli.fit import METHODS
-
-    method_of = {estimator: method for method, estimator in METHODS.items()}
-    fit = "--method" if is_fit else "halfseen fit --method"
-    advised = rf"\b(use|or|fit) ({'|'.join(method_of)})\b"
-    return re.sub(advised, lambda found: f"{found[1]} {fit} {method_of[found[2]]}", sentence)
+    return _NAMED.sub(option_of, sentence)

@@ -1,4 +1,4 @@
-"""The program `halfseen`: its commands, and how it says that something is wrong."""
+"""The program `halfseen`: its commands, and its messages when something is wrong."""
 
 import errno
 import sys
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -15,7 +15,7 @@ from halfseen.checks import did_you_mean
 from halfseen.cli.advice import in_options
 from halfseen.errors import HalfseenError
 
-#: What the help says of each command, in its order.
+#: The commands in the order of the help, with their summaries there.
 SUMMARIES = {
     "fit": "Fit a model to ratings, counts, levels or a table with holes.",
     "predict": "Predict values of cells by a model.",
@@ -23,10 +23,10 @@ SUMMARIES = {
     "evaluate": "See how well a model ranks and predicts cells held out.",
     "impute": "Fill the holes of a table.",
     "uncouple": "Find out who answered what, from lists without names.",
-    "split": "Part a file in two, to learn from and to test by.",
+    "split": "Split a file into training and test cells.",
     "report": "Make a page about a model, to look at in a browser.",
-    "reproduce": "Make the tables and figures of the papers anew.",
-    "datasets": "List the data that are known by name, and fetch them.",
+    "reproduce": "Reproduce the tables and figures of the papers.",
+    "datasets": "List datasets by name, fetch them, or write one to a file.",
     "doctor": "See whether this installation is whole and computes right.",
     "demo": "Try it all on data that are built in, and make a report.",
     "completion": "Print what a shell needs to complete words by the tab key.",
@@ -36,28 +36,23 @@ COMMANDS = tuple(SUMMARIES)
 
 
 class Command(click.Command):
-    """A command that knows what other libraries call its options."""
+    """A command that suggests an option for a misspelled one, also by the names of other libraries."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            meant = self._meant(error.option_name)
-            if meant is None:
+            options = {name.lstrip("-").replace("-", "_"): name for param in self.params for name in param.opts}
+            options["random_state"] = "--seed"
+            near = did_you_mean(error.option_name.lstrip("-").replace("-", "_"), options)
+            if not near:
                 raise
-            raise click.UsageError(
-                f"No such option {error.option_name!r}. Did you mean {meant!r}?", error.ctx
-            ) from None
-
-    def _meant(self, option: str) -> str | None:
-        options = {name.lstrip("-").replace("-", "_"): name for param in self.params for name in param.opts}
-        options["random_state"] = "--seed"
-        meant = did_you_mean(option.lstrip("-").replace("-", "_"), options)
-        return options[meant] if meant else None
+            hint = f"Did you mean {options[near]!r}?"
+            raise click.UsageError(f"No such option {error.option_name!r}. {hint}", error.ctx) from None
 
 
 class Misuse(click.UsageError):
-    """A command line that can't be understood, told in one line."""
+    """A usage error, printed in one line."""
 
     def show(self, file: Any = None) -> None:
         command = "halfseen" if self.ctx is None else self.ctx.command_path
@@ -66,35 +61,39 @@ class Misuse(click.UsageError):
         click.echo(f"halfseen: {sentence}{end} Try '{command} --help'.", err=True)
 
 
-#: How systems say that something has become too large for a disk.
+#: Errors of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG)
 _LESS = "Ask for fewer components, -k, or give fewer rows and columns."
 
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """End with one line and exit code 2 for what is wrong; the help for who types nothing stays as it is."""
+    """End with one line and exit code 2 if something is wrong; the help of a command without arguments stays."""
+    code = 2
     try:
         yield
+        return
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
         raise Misuse(error.format_message(), error.ctx) from None
     except HalfseenError as error:
-        _end(f"halfseen: {in_options(' '.join(str(error).split()))}", 2)
+        sentence = f"halfseen: {in_options(' '.join(str(error).split()))}"
     except MemoryError as error:
         asked = str(error).partition(" for an array")[0]
-        _end(f"halfseen: The work must find room in memory. Found too little{asked and f': {asked}'}. {_LESS}", 2)
+        sentence = f"halfseen: The work must find room in memory. Found too little{asked and f': {asked}'}. {_LESS}"
     except KeyboardInterrupt:
-        _end("Interrupted; nothing was saved.", 130)
+        sentence, code = "Interrupted; nothing was saved.", 130
     except OSError as error:
-        if error.errno not in _FULL:  # files are looked after where they are written: this is the output
+        if error.errno not in _FULL:  # errors of files are handled where these are written: this is standard output
             raise
-        _end(f"halfseen: The output must find room. Found none: {error.strerror}. Send it elsewhere.", 2)
+        sentence = f"halfseen: The output must find room. Found none: {error.strerror}. Send it elsewhere."
+    click.echo(sentence, err=True)
+    sys.exit(code)
 
 
 class Program(click.Group):
-    """The group of all commands; a `HalfseenError` or a misuse becomes one line and exit code 2."""
+    """The group of all commands; a `HalfseenError` or a usage error becomes one line and exit code 2."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         with _in_one_line():
@@ -123,16 +122,8 @@ class Program(click.Group):
             return super().invoke(ctx)
 
 
-def _end(sentence: str, code: int) -> NoReturn:
-    click.echo(sentence, err=True)
-    sys.exit(code)
-
-
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning as one line, without the place in the code where it arose.
-
-    What is not for users, such as NumPy's of a number too large, is left out: the account says what came of it.
-    """
+    """Print a warning for users in one line; others, such as NumPy's of an overflow, are left out."""
     if isinstance(message, UserWarning):
         click.echo(f"note: {in_options(str(message))}", err=True)
 

@@ -1,4 +1,4 @@
-"""-k auto: the number of components by held-out cells, and an account of what was tried."""
+"""-k auto: the number of components chosen by held-out cells."""
 
 import sys
 from collections.abc import Iterator
@@ -7,22 +7,19 @@ from typing import Any, NamedTuple
 
 import click
 
-from halfseen.cli import accounts
-from halfseen.data import Observed
-
-AUTO = "auto"
+from halfseen.cli.summaries import count
+from halfseen.observed import Observed
 
 
 class Components(click.ParamType):
-    """A whole number; "auto"; or "auto:5,10,20", a list of numbers to choose from. The latter two become lists, the
-    empty one for the usual numbers."""
+    """A whole number; "auto", as an empty list; or "auto:5,10,20", as a list of the numbers to choose from."""
 
     name = "number or auto"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | list[int]:
         word, colon, listed = str(value).partition(":")
         try:
-            if word != AUTO:
+            if word != "auto":
                 return int(value)
             return [int(one) for one in listed.split(",")] if colon else []
         except ValueError:
@@ -30,45 +27,45 @@ class Components(click.ParamType):
 
 
 class Choice(NamedTuple):
-    """A search that has chosen, and how long it took."""
+    """A fitted search, or None if the number was given, and the seconds it took."""
 
-    search: Any
-    seconds: float
+    search: Any = None
+    seconds: float = 0.0
 
-    def told(self) -> Iterator[str]:
-        """All that was tried, in words."""
+    def lines(self) -> Iterator[str]:
+        """The scores of all numbers tried, as text."""
         search = self.search
+        if search is None:
+            return
         ranks, means = search.results_["n_components"], search.results_["mean"]
-        tried = accounts.count(ranks.size, "number")
-        yield f"Tried {tried} of components on {search.n_folds} folds by {search.metric_}:"
+        yield f"Tried {count(ranks.size, 'number')} of components on {search.n_folds} folds by {search.metric_}:"
         yield str(search.results_)
         yield (
-            f"Chose {accounts.count(search.best_n_components_, 'component')}, the fewest within one standard error of "
-            f"the best, in {self.seconds:.2f} s."
+            f"Chose {count(search.best_n_components_, 'component')}, the fewest within one standard error of the best, "
+            f"in {self.seconds:.2f} s."
         )
         if ranks.size > 1 and means.argmax() == ranks.size - 1:
             larger = ",".join(str(factor * ranks[-1]) for factor in (1, 2, 4))
             yield f"The most components did best, so more may do better: try -k auto:{larger}."
 
     def facts(self) -> dict[str, Any]:
-        """The same for programs."""
-        found = self.search.results_
-        columns = [found[name].tolist() for name in ("n_components", "mean", "standard_error", "seconds")]
+        """The same for --json."""
+        search = self.search
+        if search is None:
+            return {}
+        columns = [search.results_[name].tolist() for name in ("n_components", "mean", "standard_error", "seconds")]
         names = ("n_components", "mean_score", "standard_error_of_distance", "seconds")
         tried = [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
-        return {
-            "metric": self.search.metric_,
-            "folds": self.search.n_folds,
-            "tried": tried,
-            "chosen": self.search.best_n_components_,
-            "seconds": self.seconds,
-        }
+        facts = {"metric": search.metric_, "folds": search.n_folds, "tried": tried}
+        return {"choice": {**facts, "chosen": search.best_n_components_, "seconds": self.seconds}}
 
 
-def choose(model: Any, observed: Observed, ranks: list[int], n_jobs: int | None, quiet: bool) -> Choice:
-    """Set the model's n_components to the best of `ranks`."""
+def choose(model: Any, observed: Observed, ranks: int | list[int] | None, n_jobs: int | None, quiet: bool) -> Choice:
+    """Set the model's n_components to the best of a list; without a list, leave the model as it is."""
     import halfseen
 
+    if not isinstance(ranks, list):
+        return Choice()
     search = halfseen.RankSearch(
         model, ranks or None, refit=False, random_state=model.random_state, n_jobs=n_jobs, verbose=0 if quiet else 1
     )

@@ -1,4 +1,4 @@
-"""halfseen completion: what a shell needs to complete the words of this program."""
+"""halfseen completion: the script for completion in a shell."""
 
 import click
 from click.shell_completion import get_completion_class

@@ -3,23 +3,19 @@
 import os
 import platform
 import sys
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import click
 
 from halfseen.cli.app import Command
-from halfseen.cli.jsonout import JSON, tell_json
+from halfseen.cli.streams import JSON, print_json
 
-NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "click", "rich")
+NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "pyarrow", "click", "rich")
+#: Optional packages, and the extra of halfseen that brings each.
 OPTIONAL = {
-    "pandas": "frames",
-    "polars": "frames",
-    "pyarrow": "frames (and Parquet files)",
-    "matplotlib": "report",
+    "pandas": "frames", "polars": "frames", "pooch": "datasets", "openpyxl": "excel", "matplotlib": "report",
     "jinja2": "report",
-}
+}  # fmt: skip
 
 
 @click.command(cls=Command)
@@ -32,43 +28,30 @@ def command(as_json: bool) -> None:
     halfseen doctor --json
     """
     this = f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
-    packages = _packages()
-    checks = [_checked("Threads", _threads), _checked("Kernel cache", _cache), _checked("Numbers", _numbers)]
+    packages: dict[str, str | None] = {name: version(name) for name in NEEDED}
+    for name in OPTIONAL:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    checks = []
+    for what, check in (("Threads", _threads), ("Kernel cache", _cache), ("Numbers", _numbers)):
+        try:
+            checks.append({"what": what, "ok": True, "told": check()})
+        except Exception as error:  # whatever is wrong with an installation
+            checks.append({"what": what, "ok": False, "told": f"{type(error).__name__}: {error}"})
     healthy = all(one["ok"] for one in checks)
     if as_json:
-        tell_json({"healthy": healthy, "program": this, "packages": packages, "checks": checks})
+        print_json({"healthy": healthy, "program": this, "packages": packages, "checks": checks})
     else:
         click.echo(this)
         for name, found in packages.items():
-            click.echo(
-                f"ok    {name} {found}" if found else f"-     {name} is not installed; it comes with {_extra(name)}"
-            )
+            absent = "" if found else f"-     {name} is not installed; it comes with halfseen[{OPTIONAL[name]}]"
+            click.echo(absent or f"ok    {name} {found}")
         for one in checks:
             click.echo(f"{'ok  ' if one['ok'] else 'FAIL'}  {one['what']}: {one['told']}")
         click.echo("All is well." if healthy else "Something is wrong: see the lines marked FAIL.")
     sys.exit(0 if healthy else 1)
-
-
-def _checked(what: str, check: Callable[[], str]) -> dict[str, Any]:
-    try:
-        return {"what": what, "ok": True, "told": check()}
-    except Exception as error:  # whatever is wrong with an installation is what is looked for
-        return {"what": what, "ok": False, "told": f"{type(error).__name__}: {error}"}
-
-
-def _packages() -> dict[str, str | None]:
-    """The version of each package; None for an optional one that is not there."""
-    found: dict[str, str | None] = {name: version(name) for name in NEEDED}
-    for name in OPTIONAL:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
-
-
-def _extra(name: str) -> str:
-    return f"halfseen[{OPTIONAL[name].split()[0]}]"
 
 
 def _threads() -> str:
@@ -79,7 +62,7 @@ def _threads() -> str:
 
 
 def _cache() -> str:
-    """Kernels are compiled once and kept on disk; without a place for that every process compiles anew."""
+    """Whether compiled kernels can be kept on disk; else every process compiles them again."""
     from halfseen.engines.cpu import kernel_folder
 
     path = kernel_folder()
@@ -103,10 +86,6 @@ def _numbers() -> str:
     W = W * ((seen * X / (W @ H.T)) @ H) / (seen @ H)
     H = H * ((seen * X / (W @ H.T)).T @ W) / (seen.T @ W)
     error = np.max([np.abs(model.W_ - W).max(), np.abs(model.H_ - H).max()])  # NaN if one of them is
-    _refuse(not error <= 1e-12, lambda: f"a fit differs from plain NumPy by {error:.3g}")
+    if not error <= 1e-12:
+        raise ArithmeticError(f"a fit differs from plain NumPy by {error:.3g}")
     return f"a fit equals plain NumPy to {error:.1g}"
-
-
-def _refuse(wrong: bool, sentence: Callable[[], str]) -> None:
-    if wrong:
-        raise ArithmeticError(sentence())

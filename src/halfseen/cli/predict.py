@@ -4,17 +4,13 @@ from typing import Any
 
 import click
 
-from halfseen.cli import accounts, options
+from halfseen.cli import options
 from halfseen.cli.app import Command
-from halfseen.cli.jsonout import JSON, check_one_way, tell_json
-from halfseen.cli.naming import as_labels
-from halfseen.cli.pairs import Asked, asked_in
-from halfseen.cli.streams import In
-from halfseen.cli.value_scores import counted_levels
-from halfseen.data import write_table
-from halfseen.data.decimals import mark_of
-from halfseen.data.tables import Table
+from halfseen.cli.models import as_labels, counted_levels, read_pairs
+from halfseen.cli.streams import JSON, In, check_one_way, check_table, print_json, print_lines
+from halfseen.cli.summaries import describe_file
 from halfseen.errors import ParameterError
+from halfseen.io import write_table
 
 
 @click.command(cls=Command)
@@ -24,22 +20,12 @@ from halfseen.errors import ParameterError
 @click.option("--cells", type=In(), default=None, help="A file of pairs row, column instead; - reads them.")
 @click.option("--level", is_flag=True, help="For models of levels: the level, in its own words, instead of the mean.")
 @options.COLUMNS
-@options.HEADER
+@options.TEXT
 @options.OUTPUT
 @JSON
 @options.QUIET
-def command(
-    model: str,
-    rows: tuple[str, ...],
-    cols: tuple[str, ...],
-    cells: str | None,
-    level: bool,
-    columns: Any,
-    header: bool | None,
-    output: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, level: bool, columns: Any,
+            output: str | None, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Predict cells of MODEL. A file of pairs comes back with its lines as they were and a column more.
 
     \b
@@ -54,40 +40,39 @@ def command(
         raise click.UsageError("Say which cells: a --col for each --row, or --cells FILE.")
     check_one_way(as_json, output)
     if output is not None:
-        accounts.check_table(output)
+        check_table(output)
     fitted = halfseen.load(model)
-    asked = _listed(rows, cols) if cells is None else asked_in(cells, fitted, columns, header)
-    table = asked.table
-    u = as_labels(table.column(asked.row), fitted.row_labels_)
-    i = as_labels(table.column(asked.column), fitted.column_labels_)
-    said = _levels(fitted, u, i) if level else fitted.predict(u, i)
-    if as_json:
-        lines = zip(u, i, said, strict=True)
-        tell_json([{"row": row, "column": column, "prediction": value} for row, column, value in lines])
-    elif output is None:
-        for row, column, value in zip(u, i, said, strict=True):
-            click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
+    pairs = None if cells is None else read_pairs(cells, fitted, columns, options.reader(reading))
+    ids = (rows, cols) if pairs is None else (pairs.table.texts(pairs.row), pairs.table.texts(pairs.column))
+    u, i = (
+        as_labels((one.strip() if isinstance(one, str) else one for one in side), labels)
+        for side, labels in zip(ids, (fitted.row_labels_, fitted.column_labels_), strict=True)
+    )
+    if not level:
+        predicted = fitted.predict(u, i)
+    elif hasattr(fitted, "predict_level"):  # None: the cell is predicted to be unseen
+        predicted = ["" if one is None else one for one in fitted.predict_level(u, i).tolist()]
     else:
-        names = [*table.names, _new_name(table.names)] if table.has_header else None
-        write_table(output, names, [*table.cells, said], delimiter=table.delimiter, decimal=mark_of(table.cells))
-        accounts.tell(accounts.of_file(output), quiet=quiet)
-    counting = "" if level else counted_levels(fitted)
-    told = counting and f"Predictions are means, {counting}; --level tells the level itself."
-    accounts.tell(asked.doubt, told, quiet=quiet, err=True)
-
-
-def _levels(fitted: Any, u: list[Any], i: list[Any]) -> Any:
-    """Levels as the model calls them; nothing where words are the levels and none is there."""
-    if not hasattr(fitted, "predict_level"):
         raise ParameterError(
             f"--level must be of a model of ordered levels. Found a {type(fitted).__name__}. Leave --level out."
         )
-    return ["" if level is None else level for level in fitted.predict_level(u, i).tolist()]
-
-
-def _new_name(names: list[str], name: str = "prediction") -> str:
-    return name if name not in names else _new_name(names, f"{name}_")
-
-
-def _listed(rows: tuple[str, ...], cols: tuple[str, ...]) -> Asked:
-    return Asked(Table(["row", "column"], [list(rows), list(cols)], True), "row", "column")
+    lines = zip(u, i, predicted, strict=True)
+    if as_json:
+        print_json([{"row": row, "column": column, "prediction": value} for row, column, value in lines])
+    elif output is None:
+        for row, column, value in lines:
+            click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
+    else:
+        if pairs is None:
+            write_table(output, ["row", "column", "prediction"], [rows, cols, predicted])
+        else:
+            table, new = pairs.table, "prediction"
+            while new in table.names:
+                new += "_"
+            names = [*map(str, table.names), new] if table.has_header else None
+            columns, decimal = [*table.cells, predicted], table.find_decimal()
+            write_table(output, names, columns, delimiter=table.delimiter, decimal=decimal)
+        print_lines(describe_file(output), quiet=quiet)
+    counting = "" if level else counted_levels(fitted)
+    note = counting and f"Predictions are means, {counting}; --level tells the level itself."
+    print_lines("" if pairs is None else pairs.note, note, quiet=quiet, err=True)

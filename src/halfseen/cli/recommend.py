@@ -4,11 +4,11 @@ from typing import Any
 
 import click
 
-from halfseen.cli import accounts, options
+from halfseen.cli import options
 from halfseen.cli.app import Command
-from halfseen.cli.jsonout import JSON, check_one_way, tell_json
-from halfseen.cli.naming import as_labels
-from halfseen.cli.streams import In
+from halfseen.cli.models import as_labels, load_recommender
+from halfseen.cli.streams import JSON, In, check_apart, check_one_way, check_table, print_json, print_lines
+from halfseen.cli.summaries import describe_data, describe_file
 
 
 @click.command(cls=Command)
@@ -30,54 +30,42 @@ def command(model: str, users: tuple[str, ...], history: str | None, n: int, inc
     halfseen recommend model.hs --history new.csv -o recommended.csv
     halfseen recommend model.hs --user bob --json
     """
-    import halfseen
-    from halfseen.data import write_table
+    from halfseen.io import write_table
 
     if bool(users) == bool(history):
         raise click.UsageError("Say for whom: either --user (once or more), or --history FILE.")
     check_one_way(as_json, output)
     if output is not None:
-        accounts.check_table(output)
-        accounts.check_apart([output], [model, history])
-    fitted = halfseen.load(model)
-    accounts.check_ranks(fitted, model)
-    asked, rows = _rows(fitted, users, history)
-    if history is not None:
-        accounts.tell(accounts.of_data(history, rows), quiet=quiet, err=output is None)
+        check_table(output)
+        check_apart([output], [model, history])
+    fitted = load_recommender(model)
+    rows: Any
+    if history is None:
+        rows = names = as_labels(users, fitted.row_labels_)
+    else:
+        from halfseen.estimators.features import observe_rows
+
+        rows = observe_rows(fitted, history)
+        names = list(range(rows.shape[0]) if rows.row_labels is None else rows.row_labels.tolist())
+        print_lines(describe_data(history, rows), quiet=quiet, err=output is None)
     excluded = as_labels(exclude, fitted.column_labels_)
     ids, scores = fitted.recommend(rows, n=n, exclude_seen=not include_seen, exclude=excluded)
     lines = [
         (user, rank + 1, ids[place][rank], scores[place][rank])
-        for place, user in enumerate(asked)
+        for place, user in enumerate(names)
         for rank in range(ids.shape[1])
-        if scores[place][rank] == scores[place][rank]
+        if scores[place][rank] == scores[place][rank]  # NaN where nothing is left
     ]
-    names = ["row", "rank", "column", "score"]
+    heads = ["row", "rank", "column", "score"]
     if as_json:
-        tell_json([dict(zip(names, line, strict=True)) for line in lines])
+        print_json([dict(zip(heads, line, strict=True)) for line in lines])
     elif output is not None:
-        write_table(output, names, list(zip(*lines, strict=True)) or [[]] * 4)
-        accounts.tell(accounts.of_file(output), quiet=quiet)
+        write_table(output, heads, list(zip(*lines, strict=True)) or [[]] * 4)
+        print_lines(describe_file(output), quiet=quiet)
     else:
-        _show(lines)
-
-
-def _rows(fitted: Any, users: tuple[str, ...], history: str | None) -> tuple[list[Any], Any]:
-    """The names under which the answers are shown, and the rows to recommend for."""
-    if history is None:
-        labels = as_labels(users, fitted.row_labels_)
-        return labels, labels
-    from halfseen.estimators.features import observe_rows
-
-    observed = observe_rows(fitted, history)
-    names = range(observed.shape[0]) if observed.row_labels is None else observed.row_labels.tolist()
-    return list(names), observed
-
-
-def _show(lines: list[tuple[Any, int, Any, float]]) -> None:
-    for row, rank, column, score in lines:
-        if rank == 1:
-            click.echo(f"{row}:")
-        click.echo(f"  {rank:>3}  {score:<10.4g}  {column}")
-    if not lines:
-        click.echo("Nothing is left to recommend: everything was seen or excluded.")
+        for row, rank, column, score in lines:
+            if rank == 1:
+                click.echo(f"{row}:")
+            click.echo(f"  {rank:>3}  {score:<10.4g}  {column}")
+        if not lines:
+            click.echo("Nothing is left to recommend: everything was seen or excluded.")

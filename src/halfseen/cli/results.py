@@ -1,32 +1,95 @@
-"""What came of a study: shown, and written to a folder."""
+"""Results of studies: shown as tables, written to a folder, kept as JSON, and all together on one page."""
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+import platform
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-from halfseen.cli import tables
-from halfseen.cli.app import in_options
-from halfseen.data import write_table
-from halfseen.data.drafts import moved_when_whole
+from halfseen import __version__
+from halfseen.cli.advice import in_options
+from halfseen.cli.streams import as_json, written
 from halfseen.errors import DataError
-from halfseen.studies import Result, Study
+from halfseen.io import write_table
+from halfseen.studies import Column, Goal, Result, Study, Table
 
+NOT_RUN = "not run"
+GAP = "  "
 #: What a loader advises where data are absent.
 _TO_FETCH = "halfseen.datasets.fetch("
+TITLE = "The papers, reproduced"
+SUBTITLE = "Every table and figure of the papers, made anew: theirs beside ours. What is grey is printed in the paper."
+
+
+class Block(NamedTuple):
+    """Some columns of a table as aligned lines."""
+
+    header: list[str]
+    rows: list[str]
+
+
+def blocks(table: Table, width: int | None = None) -> Iterator[Block]:
+    """The table in blocks of at most `width` characters where possible, each beginning with the first column.
+
+    The columns of a group stay together: words to the left, numbers to the right, under the name of the group."""
+    columns = zip(table.columns, zip(*table.texts(), strict=True), strict=True)
+    strips = []  # for each group, or column without one: the group, the names, the rows, as lines of equal length
+    for _, found in groupby(columns, key=lambda column: column[0].group or column[0].name):
+        group, aligned = list(found), []
+        for column, cells in group:
+            size = max(map(len, (column.name, *cells)))
+            align = str.ljust if is_words(cells) else str.rjust
+            aligned.append([align(text, size) for text in (column.name, *cells)])
+        lines = [GAP.join(parts) for parts in zip(*aligned, strict=True)]
+        name = group[0][0].group
+        size = max(len(lines[0]), len(name))
+        heading = f"{name} ".ljust(size, "-")[:size] if name else " " * size
+        strips.append([heading, *(line.rjust(size) for line in lines)])
+
+    def block(strips: Sequence[Sequence[str]]) -> Block:
+        lines = [GAP.join(parts).rstrip() for parts in zip(*strips, strict=True)]
+        return Block([line for line in lines[:2] if line], lines[2:])
+
+    first, *strips = strips
+    chosen = [first]
+    for strip in strips:
+        if width is not None and len(chosen) > 1 and len(GAP.join(one[0] for one in (*chosen, strip))) > width:
+            yield block(chosen)
+            chosen = [first]
+        chosen.append(strip)
+    yield block(chosen)
+
+
+def is_words(cells: Iterable[str]) -> bool:
+    """Whether a column holds words, not numbers."""
+    return any(cell[:1].isalpha() for cell in cells)
+
+
+def markdown(table: Table) -> Iterator[str]:
+    """The table between its title and its footnotes."""
+    marks = ["---" if is_words(cells) else "---:" for cells in zip(*table.texts(), strict=True)]
+    yield from (f"**{table.title}**", "")
+    yield from (f"| {' | '.join(row)} |" for row in ([one.full_name for one in table.columns], marks, *table.texts()))
+    yield from ("", *(f"- {footnote}" for footnote in table.footnotes))
 
 
 def advising(result: Result) -> Result:
-    """The result, with what loaders advise in footnotes in terms of this program; other texts stay as they are."""
-    told = [[in_options(note) if _TO_FETCH in note else note for note in table.footnotes] for table in result.tables]
-    advised = [replace(table, footnotes=notes) for table, notes in zip(result.tables, told, strict=True)]
-    return replace(result, tables=advised)
+    """The result, with the advice of loaders in footnotes in terms of the command line."""
+    tables = [
+        replace(table, footnotes=[in_options(note) if _TO_FETCH in note else note for note in table.footnotes])
+        for table in result.tables
+    ]
+    return replace(result, tables=tables)
 
 
 def show(study: Study, result: Result) -> None:
@@ -40,12 +103,15 @@ def show(study: Study, result: Result) -> None:
     console.print(Text(study.paper, style="dim"))
     for table in result.tables:
         console.print(Text(f"\n{table.title}", style="bold"))
-        for header, rows in tables.blocks(table, width):
+        for header, rows in blocks(table, width):
             console.print(Text("\n".join(["", *header]), style="cyan"))
             console.print(Text("\n".join(rows)))
         for place, footnote in enumerate(table.footnotes):
             console.print(Text(footnote if place else f"\n{footnote}", style="dim"))
     console.print(Text(f"\n{result.summary}\n"))
+
+
+# Outcomes and their files.
 
 
 class Drawn(NamedTuple):
@@ -55,37 +121,79 @@ class Drawn(NamedTuple):
     path: Path
 
 
-def write(folder: Path, study: Study, result: Result) -> tuple[list[Path], list[Drawn]]:
-    """Write the tables as CSV, all of it as Markdown, and the pictures if there is matplotlib.
+@dataclass(frozen=True)
+class Outcome:
+    """A result after so many seconds, with pictures in files; or the reason why there is none."""
 
-    What comes back: the files of tables and text, and the pictures."""
+    study: Study
+    result: Result | None = None
+    seconds: float = 0.0
+    pictures: Sequence[Drawn] = ()
+    reason: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """pass, short of some goals, not run; a dash without goals."""
+        return NOT_RUN if self.result is None else self.result.verdict or "-"
+
+    @property
+    def time(self) -> str:
+        return "-" if self.result is None else f"{self.seconds:.1f} s"
+
+    @property
+    def anchor(self) -> str:
+        return self.study.name.replace("/", "-").replace(".", "-")
+
+
+class Terms(NamedTuple):
+    """What a study was run with."""
+
+    quick: bool
+    seed: int
+
+    def of(self, study: Study) -> dict[str, Any]:
+        """These, with the version and the data that were absent."""
+        return {"quick": self.quick, "seed": self.seed, "halfseen": __version__, "absent": study.absent()}
+
+
+def facts(outcome: Outcome, terms: Terms) -> dict[str, Any]:
+    """An outcome for --json, and to be kept."""
+    study, result = outcome.study, outcome.result
+    known = {"study": study.name, "title": study.title, "paper": study.paper, "terms": terms.of(study)}
+    if result is None:
+        return known | {"verdict": NOT_RUN, "reason": outcome.reason}
+    return known | {
+        "seconds": outcome.seconds,
+        "verdict": result.verdict,
+        "summary": result.summary,
+        "goals": [goal._asdict() for goal in result.goals],
+        "tables": [asdict(table) for table in result.tables],
+        "pictures": [{"title": title, "file": path.name} for title, path in outcome.pictures],
+    }
+
+
+def write(folder: Path, study: Study, result: Result, seconds: float, terms: Terms) -> tuple[Outcome, list[Path]]:
+    """Write the tables as CSV, all of it as Markdown, the pictures if there is matplotlib, and last the JSON.
+
+    Returns the outcome and the paths written."""
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise DataError(
             f"The output folder must be made. {str(folder)!r} can't: {error.strerror}. Name another."
         ) from None
-    paths = [path_of(folder, study, table.name, "csv") for table in result.tables]
-    for path, table in zip(paths, result.tables, strict=True):
-        columns = list(zip(*table.rows, strict=True))
-        write_table(path, [column.full_name for column in table.columns], columns)
-    drawn = _draw(folder, study, result)
-    page = path_of(folder, study, "", "md")
-    with written(page) as draft:
-        draft.write_text("\n".join([*_page(study, result, drawn), ""]), encoding="utf-8")
-    return [*paths, page], drawn
-
-
-def _page(study: Study, result: Result, drawn: Sequence[Drawn]) -> Iterator[str]:
-    """A page of Markdown with the tables and, where they were drawn, the pictures."""
-    yield f"# {study.name}"
-    yield f"\n{study.title}. {study.paper}."
-    yield f"\n{result.summary}"
+    paths = []
     for table in result.tables:
-        yield ""
-        yield from tables.markdown(table)
-    for title, path in drawn:
-        yield f"\n![{title}]({path.name})"
+        paths.append(_path(folder, study, "csv", table.name))
+        write_table(paths[-1], [one.full_name for one in table.columns], list(zip(*table.rows, strict=True)))
+    outcome = Outcome(study, result, seconds, _draw(folder, study, result))
+    head = f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}"
+    lines = [head, *_tables_and_pictures(outcome)]
+    paths += [_path(folder, study, "md"), *(path for _, path in outcome.pictures), _path(folder, study, "json")]
+    for path, text in ((_path(folder, study, "md"), "\n".join(lines)), (paths[-1], as_json(facts(outcome, terms)))):
+        with written(path) as draft:
+            draft.write_text(f"{text}\n", encoding="utf-8")
+    return outcome, paths
 
 
 def _draw(folder: Path, study: Study, result: Result) -> list[Drawn]:
@@ -95,36 +203,119 @@ def _draw(folder: Path, study: Study, result: Result) -> list[Drawn]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        click.echo(
-            "note: Figures need matplotlib. It is not installed. Get it: pip install matplotlib; all numbers are here.",
-            err=True,
-        )
+        remedy = "Get it: pip install matplotlib; all numbers are here."
+        click.echo(f"note: Figures need matplotlib. It is not installed. {remedy}", err=True)
         return []
     drawn = []
     for picture in result.pictures:
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
         picture.draw(figure)
-        path = path_of(folder, study, picture.name, "png")
+        path = _path(folder, study, "png", picture.name)
         with written(path) as draft:
             figure.savefig(draft, format="png", dpi=150)
         drawn.append(Drawn(picture.title, path))
     return drawn
 
 
-def path_of(folder: Path, study: Study, name: str, ending: str) -> Path:
-    """The file of a study, or of one of its tables and pictures by name."""
-    stem = "-".join([*study.name.split("/"), *([name] if name else [])])
-    return folder / f"{stem}.{ending}"
+def _tables_and_pictures(outcome: Outcome) -> Iterator[str]:
+    """Tables in Markdown, and links to the pictures."""
+    for table in outcome.result.tables if outcome.result else ():
+        yield from ("", *markdown(table))
+    for title, path in outcome.pictures:
+        yield f"\n![{title}]({path.name})"
 
 
-@contextmanager
-def written(path: Path) -> Iterator[Path]:
-    """A draft to write to, which becomes the file when it is whole."""
+def kept(folder: Path, study: Study, terms: Terms) -> Outcome | None:
+    """The outcome that an earlier run on the same terms has written, if it is complete."""
     try:
-        with moved_when_whole(path) as draft:
-            yield draft
-    except OSError as error:
-        raise DataError(
-            f"The output folder must be writable, with room enough. Could not write {str(path)!r}: "
-            f"{error.strerror or error}. Choose another place."
-        ) from None
+        known = json.loads(_path(folder, study, "json").read_text(encoding="utf-8"))
+        if known["terms"] != terms.of(study):
+            return None
+        tables = [
+            Table(**{**table, "columns": [Column(**column) for column in table["columns"]]})
+            for table in known["tables"]
+        ]
+        pictures = [Drawn(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
+        result = Result(known["summary"], tables, goals=[Goal(**goal) for goal in known["goals"]])
+        seconds = float(known["seconds"])
+    except (OSError, ValueError, KeyError, TypeError):  # absent, truncated, or something else
+        return None
+    return Outcome(study, result, seconds, pictures) if all(picture.path.is_file() for picture in pictures) else None
+
+
+def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
+    """The file of a study, or of one of its tables and pictures by name."""
+    return folder / f"{'-'.join([*study.name.split('/'), *([name] if name else [])])}.{ending}"
+
+
+# The page of all studies: HTML in one file, and the same as Markdown.
+
+
+def write_page(folder: Path, outcomes: Sequence[Outcome], terms: Terms) -> Iterator[str]:
+    """Write studies.md, and studies.html if there is jinja2; the paths written."""
+    done = [one for one in outcomes if one.result is not None]
+    judged = [one.verdict for one in done if one.verdict != "-"]
+    overview = {
+        "Studies": f"{len(outcomes)}, of which {len(done)} ran",
+        "Goals reached": f"{judged.count('pass')} of {len(judged)} studies that have goals here",
+        "Run": f"{'a small part of each (--quick)' if terms.quick else 'whole'}, seed {terms.seed}",
+        "Time": f"{sum(one.seconds for one in done):,.0f} s",
+        "Machine": f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}",
+        "Version": f"halfseen {__version__}",
+    }
+    papers = [(paper, list(group)) for paper, group in groupby(outcomes, key=lambda one: one.study.paper)]
+    path = folder / "studies.md"
+    with written(path) as draft:
+        draft.write_text("\n".join([*_page_lines(overview, papers), ""]), encoding="utf-8")
+    yield str(path)
+    if find_spec("jinja2") is None:
+        click.echo("note: The page needs jinja2. It is not installed. Install it: pip install jinja2.", err=True)
+        return
+    from halfseen.report.rendering import page_of
+
+    names = [group[0].study.name.partition("/")[0] for _, group in papers]
+    filters: dict[str, Callable[[Any], Any]] = {
+        "heads": heads,
+        "is_words": lambda table: [is_words(cells) for cells in zip(*table.texts(), strict=True)],
+        "image": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
+    }
+    page = page_of(
+        "halfseen.cli", "studies.html", filters, title=TITLE, subtitle=SUBTITLE, kind="studies",
+        anchors=[(f"paper-{place}", name) for place, name in enumerate(names, 1)],
+        facts=list(overview.items()), papers=papers, outcomes=outcomes,
+    )  # fmt: skip
+    path = folder / "studies.html"
+    with written(path) as draft:
+        draft.write_text(page, encoding="utf-8", newline="\n")
+    yield str(path)
+
+
+def heads(table: Table) -> tuple[list[tuple[str, int, int]], list[int]]:
+    """A header of two rows: names of groups, with how many columns and rows they span, and the columns below them."""
+    above, below = [], []
+    for _, columns in groupby(enumerate(table.columns), key=lambda column: column[1].group or column[0]):
+        places = [place for place, _ in columns]
+        first = table.columns[places[0]]
+        above.append((first.group, len(places), 1) if first.group else (first.name, 1, 2))
+        below += places if first.group else []
+    return above, below
+
+
+def _page_lines(overview: dict[str, str], papers: Sequence[tuple[str, list[Outcome]]]) -> Iterator[str]:
+    """The page in Markdown."""
+    yield f"# {TITLE}\n"
+    yield from (f"- {name}: {text}" for name, text in overview.items())
+    rows = [[one.study.name, one.study.title, one.verdict, one.time] for _, group in papers for one in group]
+    columns = [Column("study"), Column("what it shows"), Column("verdict"), Column("time")]
+    yield from ("", *markdown(Table("All studies", columns, rows)))
+    for paper, group in papers:
+        yield f"\n## {paper}"
+        for one in group:
+            yield f"\n### {one.study.name}: {one.study.title}"
+            if one.result is None:
+                yield f"\nNot run. {one.reason}"
+                continue
+            verdict = "" if one.verdict == "-" else f" Verdict: {one.verdict}."
+            yield f"\n{one.result.summary}{verdict} It took {one.time}."
+            yield from (f"\n- {'reached' if goal.reached else 'short'}: {goal.words}" for goal in one.result.goals)
+            yield from _tables_and_pictures(one)

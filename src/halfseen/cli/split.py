@@ -1,59 +1,67 @@
-"""halfseen split: a file parted into what a model learns from and what it is judged by."""
+"""halfseen split: a file split into training and test cells."""
 
 from typing import Any
 
 import click
 
-from halfseen.cli import accounts, options
+from halfseen.cli import options
 from halfseen.cli.app import Command
-from halfseen.cli.jsonout import JSON, tell_json
-from halfseen.cli.streams import In, said
+from halfseen.cli.streams import JSON, check_apart, check_table, display_name, print_json, print_lines
+from halfseen.cli.summaries import count, describe_file
 
 
 @click.command(cls=Command)
-@click.argument("data", type=In())
-@click.option("-o", "--output", required=True, type=click.Path(), help="Where the cells to learn from go.")
-@click.option("--held-out", required=True, type=click.Path(), help="Where the cells to test by go.")
-@click.option(
-    "--share", type=float, default=0.2, show_default=True, help="How many of the cells are held out, 0 < share < 1."
-)
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the lots.")
+@options.DATA
+@click.option("-o", "--output", required=True, type=click.Path(), help="Where the training cells go.")
+@click.option("--held-out", required=True, type=click.Path(), help="Where the test cells go.")
+@click.option("--share", type=float, default=0.2, show_default=True,
+              help="Share of the cells that are held out, 0 < share < 1.")  # fmt: skip
+@click.option("--by", type=click.Choice(["random", "row", "time"]), default="random", show_default=True,
+              help="random: any cells; row: the share of every row (user); time: the latest cells.")  # fmt: skip
+@click.option("--last", type=int, default=None, help="With --by time: the last so many cells of every row instead.")
+@click.option("--time", callback=options.column, default=None, metavar="COLUMN",
+              help="The column of times, if it is not recognised.")  # fmt: skip
+@click.option("--folds", type=int, default=None, help="Hold out one of so many folds instead.")
+@click.option("--fold", type=int, default=0, show_default=True, help="Which fold, from 0.")
+@options.seed("Random seed.")
 @options.LAYOUT
 @options.COLUMNS
-@options.HEADER
+@options.TEXT
 @JSON
 @options.QUIET
-def command(
-    data: str, output: str, held_out: str, share: float, seed: int, layout: str, columns: Any, header: bool | None,
-    as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Part the cells of DATA at random: most of them to learn from, the others to test by.
+def command(data: str, output: str, held_out: str, share: float, by: str, last: int | None, time: str | int | None,
+            folds: int | None, fold: int, seed: int, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+    """Split the cells of DATA into training and test cells.
 
     Lines of a long file go to one of the two as they are. Of a wide table both get all rows and columns, and every cell
-    is empty in one of them. Then fit the one, and evaluate by the other.
+    is empty in one of them. Then fit the one, and evaluate by the other. Both files are written, or none; a record
+    beside the test file lets evaluate refuse another training file.
 
     \b
     halfseen split ratings.csv -o train.csv --held-out held_out.csv
+    halfseen split ratings.csv --by time --last 1 -o train.csv --held-out test.csv
     halfseen split table.csv --share 0.1 -o train.csv --held-out held.csv
     """
-    from halfseen.data import write_table
-    from halfseen.data.parting import part_table
+    from halfseen.io.splits import SIDECAR, split_file
 
     if not 0 < share < 1:
         raise click.UsageError(f"--share must be above 0 and below 1, not {share:g}.")
-    accounts.check_table(output)
-    accounts.check_table(held_out)
-    accounts.check_apart([output, held_out], [data])
-    train, test, n_test = part_table(data, share, seed, layout=layout, columns=columns, header=header)
-    for path, table in ((output, train), (held_out, test)):
-        names = table.names if table.has_header else None
-        write_table(path, names, table.cells, delimiter=table.delimiter)
+    check_table(output)
+    check_table(held_out)
+    check_apart([output, held_out], [data])
+    split = split_file(
+        data, output, held_out, test_size=share, random_state=seed, by=by, last=last, time=time, folds=folds, fold=fold,
+        **options.reader(reading),
+    )  # fmt: skip
     if as_json:
-        tell_json({"seed": seed, "held_out": n_test, "files": {"train": output, "held_out": held_out}})
+        files = {"train": output, "held_out": held_out, "record": f"{held_out}{SIDECAR}"}
+        print_json({"seed": seed, "by": by, "layout": split.layout, "held_out": split.n_test, "files": files})
         return
-    accounts.tell(
-        f"Of {said(data)}, {accounts.count(n_test, 'cell')} held out by seed {seed}.",
-        accounts.of_file(output),
-        accounts.of_file(held_out),
+    chosen = "by time" if by == "time" else f"by seed {seed}"
+    print_lines(
+        f"Of {display_name(data)}, a {split.layout} table, {count(split.n_test, 'cell')} held out {chosen}, "
+        f"{split.n_train:,} left for training.",
+        describe_file(output),
+        describe_file(held_out),
         quiet=quiet,
     )

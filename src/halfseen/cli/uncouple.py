@@ -1,97 +1,75 @@
-"""halfseen uncouple: from three lists, collected apart, to a table of who answered what, and how sure that is."""
+"""halfseen uncouple: from three lists, collected apart, to a table of who answered what, and how certain that is."""
 
 import sys
 from typing import Any
 
 import click
+import numpy as np
 
-from halfseen.cli import accounts, facts, options, uncoupled_accounts
+from halfseen.arrays import Array
+from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
-from halfseen.cli.jsonout import JSON, check_alone, tell_json
-from halfseen.cli.streams import In, Out, said
+from halfseen.cli.streams import JSON, In, Out
+from halfseen.data.uncoupled import Uncoupled
+from halfseen.errors import DataError
 
-#: Which methods an option is for; what is not here is for all.
-OWNERS = {
-    "loss": ("unmf", "decode"),
-    "balance": ("unmf", "bayes"),
-    "scale": ("gibbs",),
-    "trust": ("gibbs",),
-    "sweeps": ("gibbs",),
-    "burn": ("gibbs",),
-    "level": ("gibbs",),
-}
+#: The methods that have an option; what is not here is for all.
+OWNERS = {"loss": ["unmf", "decode"], "balance": ["unmf", "bayes"]}
+OWNERS |= {name: ["gibbs"] for name in ("scale", "trust", "sweeps", "burn", "level")}
+#: The most lines of a long table, or cells of a wide one.
+MOST_CELLS = 10_000_000
+#: Digits that are written, relative to the largest answer, so that means of equal answers look like these.
+DIGITS = 12
+
+
+def _role(name: str, what: str) -> options.Decorator:
+    help_text = f"The header of the column of {what}, if it is not recognised; its number from 0 if there is none."
+    return click.option(f"--{name}", callback=options.column, default=None, metavar="COLUMN", help=help_text)
 
 
 @click.command(cls=Command)
-@click.option(
-    "--asked", required=True, type=In(), help="Who was asked what: a file of question, respondent; - reads it."
-)
+@click.option("--asked", required=True, type=In(),
+              help="Who was asked what: a file of question, respondent; - reads it.")  # fmt: skip
 @click.option("--answers", required=True, type=In(), help="The answers without the names: question, value.")
-@click.option(
-    "--comparisons",
-    type=In(),
-    default=None,
-    help="Who is above whom: question, higher, lower; an empty field for who is not known.",
-)
+@click.option("--comparisons", type=In(), default=None,
+              help="Who is above whom: question, higher, lower; an empty field for who is not known.")  # fmt: skip
 @click.option("-o", "--output", required=True, type=Out(), help="A CSV or Parquet file for the result; - shows it.")
 @click.option("--model", type=click.Path(), default=None, help="A file for the model, for halfseen predict.")
-@click.option(
-    "--method",
-    type=click.Choice(["gibbs", "unmf", "bayes", "decode"]),
-    default="gibbs",
-    show_default=True,
-    help="gibbs: samples who gave which answer, and alone tells how sure it is; unmf: the paper's; bayes: the same for "
-    "counts and amounts, with priors; decode: answers in the order of comparisons won, fast.",
-)
+@click.option("--method", type=click.Choice(["gibbs", "unmf", "bayes", "decode"]), default="gibbs", show_default=True,
+              help="gibbs: samples who gave which answer, and alone tells how sure it is; unmf: the paper's; bayes: "
+              "the same for counts and amounts, with priors; decode: answers in the order of comparisons won, "
+              "fast.")  # fmt: skip
 @click.option("-k", "--n-components", type=int, default=None, help="The number of components; by default 5.")
-@click.option(
-    "--loss",
-    callback=options.number_or_name,
-    default=None,
-    help="For unmf and decode: frobenius (default), kullback-leibler, itakura-saito, or a number beta.",
-)
-@click.option(
-    "--balance",
-    type=click.Choice(["zero", "half", "full"]),
-    default=None,
-    help="For unmf and bayes: the share of w1 + w2 that lambda is; by default full.",
-)
-@click.option(
-    "--scale",
-    type=click.Choice(["auto", "all", "question"]),
-    default=None,
-    help="For gibbs: answers in units of all, or of their question's own; by default auto, as they look.",
-)
+@click.option("--loss", callback=options.number_or_name, default=None,
+              help="For unmf and decode: frobenius (default), kullback-leibler, itakura-saito, or a number "
+              "beta.")  # fmt: skip
+@click.option("--balance", type=click.Choice(["zero", "half", "full"]), default=None,
+              help="For unmf and bayes: the share of w1 + w2 that lambda is; by default full.")  # fmt: skip
+@click.option("--scale", type=click.Choice(["auto", "all", "question"]), default=None,
+              help="For gibbs: answers in units of all, or of their question's own; by default auto, as they "
+              "look.")  # fmt: skip
 @click.option("--trust", type=float, default=None, help="For gibbs: how much a comparison is believed; by default 12.")
 @click.option("--sweeps", type=int, default=None, help="For gibbs: how many sweeps are drawn; by default 400.")
 @click.option("--burn", type=int, default=None, help="For gibbs: how many of the first are left out; by default 100.")
 @click.option("--level", type=float, default=None, help="For gibbs: how sure intervals are; by default 0.9.")
 @click.option("--only-asked", is_flag=True, help="No prediction where nobody was asked.")
 @click.option("--wide", is_flag=True, help="A table of the values alone, with a line for each row of the matrix.")
-@options.LISTS
-@click.option(
-    "--questions-are",
-    type=click.Choice(["rows", "columns"]),
-    default="rows",
-    show_default=True,
-    help="Whether questions are rows or columns, in a wide table and in the model.",
-)
-@click.option(
-    "--faults",
-    type=click.Choice(["report", "refuse"]),
-    default="report",
-    show_default=True,
-    help="Leave out and tell what does not fit what was asked, or stop at the first.",
-)
+@_role("question", "questions, in all lists")
+@_role("respondent", "respondents, in --asked")
+@_role("value", "values, in --answers")
+@_role("higher", "those who are above, in --comparisons")
+@_role("lower", "those who are below, in --comparisons")
+@click.option("--questions-are", type=click.Choice(["rows", "columns"]), default="rows", show_default=True,
+              help="Whether questions are rows or columns, in a wide table and in the model.")  # fmt: skip
+@click.option("--faults", type=click.Choice(["report", "refuse"]), default="report", show_default=True,
+              help="Leave out and tell what does not fit what was asked, or stop at the first.")  # fmt: skip
 @options.FITTING
 @JSON
-def command(
-    asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
-    n_components: int | None, loss: str | float | None, balance: str | None, scale: str | None, trust: float | None,
-    sweeps: int | None, burn: int | None, level: float | None, only_asked: bool, wide: bool, questions_are: str,
-    faults: str, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool, as_json: bool,
-    **columns: Any,
-) -> None:  # fmt: skip
+def command(asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
+            n_components: int | None, loss: str | float | None, balance: str | None, scale: str | None,
+            trust: float | None, sweeps: int | None, burn: int | None, level: float | None, only_asked: bool,
+            wide: bool, questions_are: str, faults: str, max_iter: int | None, tol: float | None, seed: int,
+            n_jobs: int | None, quiet: bool, as_json: bool, **columns: Any) -> None:  # fmt: skip
     """Find out who answered what, as far as three lists tell that were collected apart.
 
     The result has a line for every question and respondent: the value predicted, its interval, whether they were
@@ -104,22 +82,30 @@ def command(
     gunzip -c answers.gz | halfseen uncouple --asked a.csv --answers - -o - > filled.csv
     """
     import halfseen
-    from halfseen.cli import uncoupled_tables
+    from halfseen.io import write_table
 
-    accounts.check_table(output)
+    streams.check_table(output)
     if model is not None:
-        accounts.check_output(model)
-    accounts.check_apart([output, model], [asked, answers, comparisons])
-    check_alone(as_json)
-    wishes = options.given(loss=loss, balance=balance, scale=scale, trust=trust, sweeps=sweeps, burn=burn, level=level)
-    _refuse_strangers(wishes, method)
-    level = _checked_level(wishes.pop("level", 0.9))
-    wishes = {{"sweeps": "n_sweeps", "burn": "n_burn"}.get(name, name): value for name, value in wishes.items()}
-    wishes |= options.given(n_components=n_components, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
-    fitted = halfseen.UncoupledNMF().set_params(method=method, random_state=seed, verbose=0 if quiet else 1, **wishes)
-    named = options.given(**columns)
-    collected = halfseen.Uncoupled(asked, answers, comparisons, questions_are=questions_are, faults=faults, **named)
-    uncoupled_tables.check_size(collected, only_asked, wide)
+        streams.check_output(model)
+    streams.check_apart([output, model], [asked, answers, comparisons])
+    streams.check_alone(as_json)
+    params = options.given(loss=loss, balance=balance, scale=scale, trust=trust, sweeps=sweeps, burn=burn, level=level)
+    options.check_owners(params, method, OWNERS)
+    level = params.pop("level", 0.9)
+    if not 0 < level < 1:
+        raise click.UsageError(f"--level must be above 0 and below 1, not {level:g}.")
+    params = {{"sweeps": "n_sweeps", "burn": "n_burn"}.get(name, name): value for name, value in params.items()}
+    params |= options.given(n_components=n_components, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    fitted = halfseen.UncoupledNMF().set_params(method=method, random_state=seed, verbose=0 if quiet else 1, **params)
+    roles = options.given(**columns)
+    collected = halfseen.Uncoupled(asked, answers, comparisons, questions_are=questions_are, faults=faults, **roles)
+    size = (collected.n_questions, collected.n_respondents)
+    cells = collected.n_asked if only_asked and not wide else size[0] * size[1]
+    if cells > MOST_CELLS:
+        raise DataError(
+            f"A table must have at most {MOST_CELLS:,} cells. Found {cells:,} of {size[0]:,} questions and "
+            f"{size[1]:,} respondents. Use --only-asked without --wide, or fewer questions."
+        )
     interrupted = False
     try:
         fitted.fit(collected)
@@ -129,37 +115,60 @@ def command(
         interrupted = True
     if model is not None:
         fitted.save(model)
-    uncoupled_tables.write(output, fitted, collected, level=level, only_asked=only_asked, wide=wide)
+    write_table(output, *_table(fitted, collected, level, only_asked, wide))
     if interrupted:
-        _end_interrupted(fitted, [output, model])
-    accounts.tell(
-        *uncoupled_accounts.of_lists({"asked": asked, "answers": answers, "comparisons": comparisons}, named),
-        str(collected.account),
-        *uncoupled_accounts.of_fit(fitted),
-        *(accounts.of_file(path) for path in (output, model) if path is not None),
-        quiet=quiet,
-        err=True,
-    )
+        done = summaries.count(fitted.n_iter_, summaries.step_name(fitted))
+        places = " and ".join(streams.display_name(path) for path in (output, model) if path is not None)
+        click.echo(f"Interrupted after {done}; what they tell is in {places}.", err=True)
+        sys.exit(130)
+    lines = []
+    for name, path in (("asked", asked), ("answers", answers), ("comparisons", comparisons)):
+        if path is not None and name in collected.account.columns:
+            named = (f"{role} from {column}" for role, column in collected.account.columns[name].items())
+            lines.append(f"Read {streams.display_name(path)}: {', '.join(named)}.")
+    lines += [str(collected.account), *summaries.describe_uncoupled(fitted)]
+    saved = (summaries.describe_file(path) for path in (output, model) if path is not None)
+    streams.print_lines(*lines, *saved, quiet=quiet, err=True)
     if as_json:
-        files = {"file": facts.of_file(output), "model_file": facts.of_file(model)}
-        tell_json({**facts.of_uncoupled(fitted, collected), **files})
+        model_file = None if model is None else streams.display_name(model)
+        files = {"file": streams.display_name(output), "model_file": model_file}
+        streams.print_json({**summaries.uncoupled_facts(fitted, collected), **files})
 
 
-def _refuse_strangers(wishes: dict[str, Any], method: str) -> None:
-    for name in wishes:
-        if method not in OWNERS[name]:
-            whose = " and ".join(OWNERS[name])
-            raise click.UsageError(f"--{name} belongs to --method {whose}; {method} has no such option.")
+def _table(model: Any, seen: Uncoupled, level: float, only_asked: bool, wide: bool) -> tuple[list[str], list[Any]]:
+    """Header and columns of the result: the matrix of values, or a line for each question and respondent.
 
-
-def _checked_level(level: float) -> float:
-    if not 0 < level < 1:
-        raise click.UsageError(f"--level must be above 0 and below 1, not {level:g}.")
-    return level
-
-
-def _end_interrupted(fitted: Any, paths: list[str | None]) -> None:
-    done = accounts.count(fitted.n_iter_, uncoupled_accounts.step_of(fitted))
-    places = " and ".join(said(path) for path in paths if path is not None)
-    click.echo(f"Interrupted after {done}; what they tell is in {places}.", err=True)
-    sys.exit(130)
+    Models that were sampled also have intervals, and the likeliest answer of cells that were asked."""
+    if only_asked:
+        questions, respondents, asked = seen.row_of_cell(), seen.respondents, np.ones(seen.n_asked, bool)
+    else:
+        is_asked = np.zeros((seen.n_questions, seen.n_respondents), bool)
+        is_asked[seen.row_of_cell(), seen.respondents] = True
+        questions, respondents = np.indices(is_asked.shape).reshape(2, -1)
+        asked = is_asked.reshape(-1)
+    lines: dict[str, Array] = {
+        "question": seen.question_labels[questions],  # type: ignore[index]
+        "respondent": seen.respondent_labels[respondents],  # type: ignore[index]
+    }
+    pairs = tuple(lines.values()) if seen.questions_are == "rows" else tuple(lines.values())[::-1]
+    largest = np.abs(seen.answers).max()
+    digits = DIGITS - int(np.ceil(np.log10(largest))) if largest > 0 else DIGITS
+    predicted = np.round(model.predict(*pairs), digits)
+    if wide:
+        values = np.full((seen.n_questions, seen.n_respondents), np.nan)  # NaN: not to be predicted
+        values[questions, respondents] = predicted
+        rows, columns, corner = seen.question_labels, seen.respondent_labels, "question"
+        if seen.questions_are == "columns":
+            values, rows, columns, corner = values.T, columns, rows, "respondent"
+        return [corner, *map(str, columns)], [rows, *map(np.ascontiguousarray, values.T)]  # type: ignore[arg-type]
+    lines["value"] = predicted
+    if model.method == "gibbs":
+        lines["low"], lines["high"] = (np.round(end, digits) for end in model.predict_interval(*pairs, level=level))
+    lines["asked"] = np.where(asked, "yes", "no")
+    if model.method == "gibbs":
+        coupling = model.coupling()  # of the cells asked, in the order of `questions`
+        found = {"likeliest answer": coupling.answer, "probability": np.round(coupling.probability, DIGITS)}
+        for name, of_asked in found.items():
+            lines[name] = np.full(asked.size, np.nan)
+            lines[name][asked] = of_asked
+    return list(lines), list(lines.values())

@@ -6,8 +6,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.coupling.placing import at_cells
-from halfseen.data.observed import Observed
 from halfseen.data.uncoupled import Uncoupled
+from halfseen.observed import Observed
 
 
 class Decoded(NamedTuple):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data.cells import index_dtype
-from halfseen.data.observed import Observed
 from halfseen.data.uncoupled import Uncoupled
+from halfseen.labels import index_dtype
+from halfseen.observed import Observed
 
 
 def at_cells(seen: Uncoupled, values: Array) -> tuple[Observed, int]:

@@ -7,10 +7,10 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.coupling.deviations import error_weights
 from halfseen.coupling.placing import at_cells
-from halfseen.data.observed import Observed
 from halfseen.data.uncoupled import Uncoupled
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError, ParameterError
+from halfseen.observed import Observed
 
 #: How much of w_1 + w_2 the lambda of each question is.
 BALANCES = {"zero": 0.0, "half": 0.5, "full": 1.0}

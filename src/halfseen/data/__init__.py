@@ -1,23 +1,35 @@
-"""What was seen: the half-seen matrix, and everything that reads or makes one."""
+"""Data: the half-seen matrix, what reads and splits one, tables in files, and answers collected without names."""
 
-from halfseen.data.datasets import load_movietweetings
-from halfseen.data.observed import Observed
-from halfseen.data.readers import observe
-from halfseen.data.splits import k_folds, split_cells
-from halfseen.data.synthetic import planted
-from halfseen.data.tables import read_table, read_wide_table
-from halfseen.data.uncoupled import Uncoupled
-from halfseen.data.writing import write_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Observed",
-    "Uncoupled",
-    "k_folds",
-    "load_movietweetings",
-    "observe",
-    "planted",
-    "read_table",
-    "read_wide_table",
-    "split_cells",
-    "write_table",
-]
+if TYPE_CHECKING:
+    from halfseen.data.uncoupled import Uncoupled
+    from halfseen.datasets import load_movietweetings, planted
+    from halfseen.io import k_folds, observe, read_table, read_wide_table, split_cells, write_table
+    from halfseen.observed import Observed
+
+_MODULES = {
+    "Observed": "observed",
+    "Uncoupled": "data.uncoupled",
+    "k_folds": "io",
+    "load_movietweetings": "datasets",
+    "observe": "io",
+    "planted": "datasets",
+    "read_table": "io",
+    "read_wide_table": "io",
+    "split_cells": "io",
+    "write_table": "io",
+}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"halfseen.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'halfseen.data' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, Self
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
+from halfseen.observed import Observed
 
 
 class Side(Enum):

@@ -14,11 +14,11 @@ import numpy as np
 
 from halfseen import kernels
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines import blas
 from halfseen.engines.base import Descent, Engine, Placed, Pulled, Side
 from halfseen.engines.blocks import Block, blocks_of
 from halfseen.engines.threads import Threads
+from halfseen.observed import Observed
 
 #: Cells a block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16

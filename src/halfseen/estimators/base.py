@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines import Side, open_engine
 from halfseen.errors import ParameterError
 from halfseen.estimators import watching
@@ -21,6 +20,7 @@ from halfseen.estimators.telling import tell_the_end, warn_of_blanks
 from halfseen.fitting import Watch, run
 from halfseen.folding import fold_in
 from halfseen.likelihoods import Likelihood
+from halfseen.observed import Observed
 from halfseen.result import Fit
 from halfseen.solvers import Solver, Task
 

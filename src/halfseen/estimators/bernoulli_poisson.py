@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.estimators.drawing import draw_levels
 from halfseen.estimators.gamma_factorization import GammaFactorization
 from halfseen.likelihoods import Likelihood, Ordinal, Poisson
+from halfseen.observed import Observed
 
 
 class BernoulliPoisson(GammaFactorization):

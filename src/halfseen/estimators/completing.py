@@ -6,11 +6,12 @@ import narwhals as nw
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.frames import as_frame, long_header_of
-from halfseen.data.readers import grid_of
 from halfseen.errors import DataError
 from halfseen.estimators.features import is_list_of_histories, observe_rows
+from halfseen.io.reader import grid_of
+from halfseen.io.schema import spelled_long
+from halfseen.io.tables import as_frame
+from halfseen.observed import Observed
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.
 MOST_CELLS = 1 << 31
@@ -34,7 +35,7 @@ def completed(model: Any, X: Any) -> Any:
     filled[given.row_of_cell(), given.indices] = given.values
     if frame is None:
         return filled
-    header = long_header_of(frame)
+    header = spelled_long(frame.columns, lambda _: False)
     return _wide(frame, given, filled) if header is None else _long(frame, header, given, filled)
 
 

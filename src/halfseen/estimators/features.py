@@ -8,18 +8,19 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from halfseen.arrays import Array
-from halfseen.data import Observed, observe
-from halfseen.data.frames import as_frame, holds_nothing_but_columns, long_header_of
-from halfseen.data.numerals import NotANumber
-from halfseen.data.reading import Reading
-from halfseen.data.scales import Scale
-from halfseen.data.triples import are_triples
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.labelling import positions
+from halfseen.io import observe
+from halfseen.io.numbers import NotANumber, Scale
+from halfseen.io.reader import are_triples
+from halfseen.io.schema import ReadOptions, spelled_long
+from halfseen.io.tables import as_frame, frame_table
+from halfseen.io.wide import find_row_names
+from halfseen.observed import Observed
 
 
 def observe_for_fit(model: Any, X: Any, cell_weight: Any) -> Observed:
-    """What was seen, as the model's `unseen` reads it; the columns' number and names are remembered."""
+    """The observed cells, as the model's `unseen` reads them; the columns' number and names are remembered."""
     _refuse_lost_zeros(model, X)
     observed = observe(X, unseen=model.unseen, cell_weight=cell_weight, levels=model._levels_to_read())
     remember_columns(model, X, observed.shape[1])
@@ -31,7 +32,7 @@ def remember_columns(model: Any, X: Any, count: int) -> None:
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(model, name):
             delattr(model, name)
-    if not isinstance(X, np.ndarray) and _has_columns_as_features(X):  # an array has no names to keep
+    if not isinstance(X, np.ndarray) and _kind_of(X) == "features":  # an array has no names to keep
         _check_feature_names(model, X, reset=True)
     model.n_features_in_ = count
 
@@ -46,12 +47,14 @@ def observe_rows(
     if is_list_of_histories(X):
         return _observe_histories(model, X, **how)
     how["cell_weight"] = cell_weight
-    if _has_columns_as_features(X) and (hasattr(model, "feature_names_in_") or model.column_labels_ is None):
+    kind = _kind_of(X)
+    if kind == "features" and (hasattr(model, "feature_names_in_") or model.column_labels_ is None):
         _check_feature_names(model, X, reset=False)
-    is_triples = are_triples(X, Reading(levels=how["levels"]))
-    if (is_triples or _names_its_columns(X)) and model.column_labels_ is not None:
+    is_triples = are_triples(X, ReadOptions(levels=how["levels"]))
+    has_names = X.column_labels is not None if isinstance(X, Observed) else kind != "features" or _is_table(X)
+    if (is_triples or has_names) and model.column_labels_ is not None:
         return observe(X, column_labels=model.column_labels_, **how)
-    if is_triples or _is_long(X):  # a fit without labels counts its columns
+    if is_triples or kind == "long":  # a fit without labels counts its columns
         return observe(X, column_labels=np.arange(model.n_features_in_), **how)
     observed = observe(X, **how)
     if observed.shape[1] != model.n_features_in_:
@@ -86,7 +89,7 @@ def with_row_labels(model: Any, X: Any, observed: Observed, W: Array) -> Any:
 
     scikit-learn would take the index of X, which has a line for every cell.
     """
-    if not _is_long(X) or _get_output_config("transform", model)["dense"] != "pandas":
+    if _kind_of(X) != "long" or _get_output_config("transform", model)["dense"] != "pandas":
         return W
     import pandas as pd
 
@@ -121,21 +124,23 @@ def _values_of(history: dict[Any, Any], row: int, scale: Scale) -> Array:
         ) from None
 
 
-def _has_columns_as_features(X: Any) -> bool:
-    """Whether the columns of X itself are the columns of the matrix: arrays, sparse matrices and wide frames."""
+def _kind_of(X: Any) -> str:
+    """What the columns of X are: "features", as of arrays, sparse matrices and wide frames of nothing but numbers;
+    "long" for long frames; "other" for files, streams, an `Observed`, and wide frames that name their rows."""
     if isinstance(X, Observed | str | os.PathLike):
-        return False
+        return "other"
     frame = as_frame(X)
-    return frame is None or (not _is_long(X) and holds_nothing_but_columns(frame))
+    if frame is None:
+        return "other" if _is_table(X) else "features"
+    if spelled_long(frame.columns, lambda _: False) is not None:
+        return "long"
+    only_numbers = all(dtype.is_numeric() for dtype in frame.schema.dtypes())
+    names_rows = find_row_names(frame_table(frame), ReadOptions()).in_first_column
+    return "features" if only_numbers and not names_rows else "other"
 
 
-def _is_long(X: Any) -> bool:
-    frame = None if isinstance(X, Observed) else as_frame(X)
-    return frame is not None and long_header_of(frame) is not None
-
-
-def _names_its_columns(X: Any) -> bool:
-    """Whether the columns of X are found by label: frames, files, and what was read from them."""
-    if isinstance(X, Observed):
-        return X.column_labels is not None
-    return isinstance(X, str | os.PathLike) or as_frame(X) is not None
+def _is_table(X: Any) -> bool:
+    """Whether X is a frame or a stream, whose columns have names."""
+    return not isinstance(X, np.ndarray | list | tuple) and (
+        hasattr(X, "__arrow_c_stream__") or as_frame(X) is not None
+    )

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines import Side
 from halfseen.estimators.base import Factorization, checked_start
 from halfseen.estimators.holding_out import Patience, held_out
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.fitting import Start, Watch, run
 from halfseen.likelihoods import Likelihood, Smooth
+from halfseen.observed import Observed
 from halfseen.result import Fit, Status
 from halfseen.solvers import Newton, PointFactor, Ridge, Solver, Stochastic, Task
 

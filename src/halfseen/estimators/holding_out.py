@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError
 from halfseen.estimators.pairs import products_at
 from halfseen.fitting import Watch, fit_at
+from halfseen.observed import Observed
 from halfseen.result import Fit, Status
 from halfseen.solvers import Solver, State, Task
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.checks import did_you_mean
-from halfseen.data.labels import keys, quoted, uniform
 from halfseen.errors import DataError
+from halfseen.labels import Index, quoted, uniform
 
 
 def is_single(wanted: Any) -> bool:
@@ -65,26 +65,25 @@ def _in_range(model: Any, wanted: Any, size: int, side: str) -> Array:
 
 
 def _looked_up(model: Any, wanted: Any, labels: Array, side: str) -> Array:
-    position_of = _index(model, labels, side)
+    index = _index(model, labels, side)
     try:
-        asked = keys(uniform(wanted, side))
-    except DataError:
-        asked = list(wanted)  # ids of mixed kinds: each is looked up, and the first unknown one named below
-    found = np.array([_position(position_of, label, side) for label in asked], dtype=np.int64)
+        found = index.find(uniform(wanted, side))
+    except DataError:  # ids of mixed kinds: each is looked up, and the first unknown one named below
+        found = np.array([_position(index, label, side) for label in wanted], dtype=np.int64)
     unknown = np.flatnonzero(found < 0)
     if unknown.size:
-        first = asked[unknown[0]]
+        first = list(wanted)[unknown[0]]
         raise DataError(
-            f"A {side} must be one of the {len(position_of)} {side}s that were fitted. Found {quoted(first)} "
-            f"({unknown.size} unknown in all). {_hint(first, labels, position_of)}"
+            f"A {side} must be one of the {len(index)} {side}s that were fitted. Found {quoted(first)} "
+            f"({unknown.size} unknown in all). {_hint(first, labels, index)}"
             f"For a new {side}, fit again{_or_fold_in(model, side)}."
         )
     return found
 
 
-def _position(position_of: dict[Any, int], label: Any, side: str) -> int:
+def _position(index: Index, label: Any, side: str) -> int:
     try:
-        return position_of.get(label, -1)
+        return index.positions.get(label, -1)
     except TypeError:
         raise DataError(
             f"A {side} must be asked for by a label, all of one kind. Found a {type(label).__name__}. "
@@ -92,21 +91,21 @@ def _position(position_of: dict[Any, int], label: Any, side: str) -> int:
         ) from None
 
 
-def _hint(label: Any, labels: Array, position_of: dict[Any, int]) -> str:
+def _hint(label: Any, labels: Array, index: Index) -> str:
     """What was probably meant: a near spelling, or the same id as another kind."""
     if labels.dtype.kind != "O":
         return f"The ids are of type {labels.dtype}, not text. " if isinstance(label, str) else ""
-    near = did_you_mean(str(label), position_of)
+    near = did_you_mean(str(label), index.positions)
     return f"Did you mean {near!r}? " if near else ""
 
 
-def _index(model: Any, labels: Array, side: str) -> dict[Any, int]:
-    """The position of every label, made once a fit."""
+def _index(model: Any, labels: Array, side: str) -> Index:
+    """The index of the labels, made once a fit."""
     cache = model.__dict__.setdefault("_label_positions", {})
     kept = cache.get(side)
-    if kept is None or kept[0] is not labels:
-        kept = cache[side] = (labels, {label: position for position, label in enumerate(keys(labels))})
-    index: dict[Any, int] = kept[1]
+    if kept is None or kept.labels is not labels:
+        kept = cache[side] = Index(labels)
+    index: Index = kept
     return index
 
 

@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.levels import Levels, are_texts, rule_of_levels, texts_among
 from halfseen.likelihoods import Likelihood
+from halfseen.observed import Observed
 
 
 class LeveledMixin:

@@ -7,9 +7,9 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.labels import quoted
 from halfseen.errors import DataError, ParameterError
+from halfseen.labels import quoted
+from halfseen.observed import Observed
 
 #: More levels than this are taken for counts or measurements.
 MOST_LEVELS = 100

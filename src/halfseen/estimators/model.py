@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.engines import Side, open_engine
 from halfseen.errors import DataError, ParameterError
@@ -22,6 +21,7 @@ from halfseen.estimators.labelling import pair_positions
 from halfseen.estimators.pairs import products_at
 from halfseen.estimators.recommending import RecommendingMixin
 from halfseen.likelihoods import Likelihood
+from halfseen.observed import Observed
 from halfseen.solvers import Task
 
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.graded_factorization import GradedFactorization
 from halfseen.estimators.ordinal import ProbableLevelsMixin
 from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.likelihoods import LINKS, Cumulative, Likelihood, OwnThresholds, Smooth
+from halfseen.observed import Observed
 from halfseen.solvers.ridge import OF_BIASES
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.gamma_factorization import GammaFactorization
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.likelihoods import GammaNoise, Likelihood, Ordinal
+from halfseen.observed import Observed
 from halfseen.priors import GammaPrior
 from halfseen.solvers import Gamma, GammaFactor, InverseGaussian, InverseGaussianFactor, Solver
 

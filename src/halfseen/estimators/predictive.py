@@ -10,16 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.labels import Places
-from halfseen.data.matching import matched
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.drawing import CELLS_AT_A_TIME, away_from_zero, drawn_at_seen, drawn_everywhere, generator
 from halfseen.estimators.features import read_cells
 from halfseen.estimators.labelling import pair_positions
 from halfseen.estimators.pairs import products_at
 from halfseen.estimators.seen import Seen
+from halfseen.labels import Places
 from halfseen.likelihoods import Likelihood
+from halfseen.observed import Observed, match_cells
 
 #: Pairs whose draws are held at a time.
 PAIRS_AT_A_TIME = 1 << 12
@@ -90,7 +89,7 @@ class PredictiveMixin:
         """The cells of X that have a likelihood to tell, as the likelihood counts them."""
         shape, labels = (len(self.W_), len(self.H_)), Places(self.row_labels_, self.column_labels_)
         cells = read_cells(X, "X", self.unseen, self._fitted_names())
-        cells = self._counted(matched(cells, shape, labels, "X", duplicates="keep"))
+        cells = self._counted(match_cells(cells, shape, labels, "X", duplicates="keep"))
         if self.unseen == "zero":
             cells = cells.select_cells(cells.values > 0)
         if cells.nnz == 0:

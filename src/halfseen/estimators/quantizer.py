@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed, observe
-from halfseen.data.cells import as_values
-from halfseen.data.frames import as_floats, as_frame, long_header_of
-from halfseen.data.grids import Grid
-from halfseen.data.readers import grid_of
-from halfseen.data.reading import Reading
 from halfseen.errors import DataError
+from halfseen.io import observe
+from halfseen.io.reader import Grid, grid_of
+from halfseen.io.schema import ReadOptions, recognise
+from halfseen.io.tables import as_frame, frame_table
+from halfseen.observed import Observed, as_values
 
 #: From values to as many values, NaN to NaN.
 Rule = Callable[[Array], Array]
@@ -172,13 +171,14 @@ def _replaced_in_sparse(X: Any, rule: Rule) -> Any:
 
 
 def _replaced_in_long(frame: Any, rule: Rule) -> Any:
-    header = long_header_of(frame, Reading())
+    table = frame_table(frame)
+    header = recognise(table, ReadOptions())
     if header is None or header.value is None:
         raise DataError(
             f"A long table must have a column of values. Found only {', '.join(map(repr, frame.columns))}, every pair "
             'counting as 1. Count the pairs first: observe(X, duplicates="sum").'
         )
-    return _with_columns(frame, {header.value: rule(as_floats(frame.get_column(header.value)))})
+    return _with_columns(frame, {header.value: rule(table.numbers(header.value))})
 
 
 def _replaced_in_wide(frame: Any, grid: Grid, rule: Rule) -> Any:

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks, rank_one
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines.threads import Threads
 from halfseen.errors import ParameterError
 from halfseen.estimators import tensors
@@ -18,6 +17,7 @@ from halfseen.estimators.rank_one_tables import Read, listed, read_for_fit, read
 from halfseen.estimators.seen import Seen
 from halfseen.estimators.telling import tell_the_end, warn_of_blanks, warn_of_parts
 from halfseen.likelihoods import Poisson
+from halfseen.observed import Observed
 from halfseen.rank_one import Marginals, Parts, Step, Table
 from halfseen.result import Status
 from halfseen.solvers import PointFactor

@@ -6,12 +6,12 @@ import numpy as np
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.readers import grid_of
 from halfseen.engines.threads import Threads
 from halfseen.estimators.features import is_list_of_histories, observe_for_fit, observe_rows, remember_columns
 from halfseen.estimators.seen import Seen
+from halfseen.io.reader import grid_of
 from halfseen.likelihoods import Poisson
+from halfseen.observed import Observed
 from halfseen.rank_one import DenseTable, ListedTable, Marginals, Table
 
 

@@ -7,12 +7,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
 from halfseen.checks import check_parameters, whole
-from halfseen.data import Observed
-from halfseen.data.frames import as_frame
 from halfseen.engines.ranking import Best, Listed, Products, best_columns
 from halfseen.estimators.features import is_list_of_histories, observe_rows
 from halfseen.estimators.labelling import labels_at, positions
 from halfseen.estimators.seen import Seen
+from halfseen.io.tables import as_frame
+from halfseen.observed import Observed
 
 
 class Recommendations(NamedTuple):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
+from halfseen.observed import Observed
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import Factorization
 from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.likelihoods import Likelihood, Squared
+from halfseen.observed import Observed
 from halfseen.priors import Penalty
 from halfseen.solvers import Multiplicative, PointFactor, Solver, Task
 

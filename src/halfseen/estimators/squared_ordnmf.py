@@ -8,12 +8,12 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.estimators.level_weights import rule_of_weights, weights_of_levels
 from halfseen.estimators.levels import Levels
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.estimators.squared_factorization import SquaredFactorization
 from halfseen.likelihoods import Likelihood, Ordinal, Squared
+from halfseen.observed import Observed
 
 
 class SquaredOrdNMF(OrdinalMixin, SquaredFactorization):

@@ -6,8 +6,8 @@ import numpy as np
 
 from halfseen import rank_one
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines.threads import Threads
+from halfseen.observed import Observed
 
 #: Good enough for a start.
 _TOL = 1e-3

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
-from halfseen.data.labels import quoted
 from halfseen.errors import DataWarning
+from halfseen.labels import quoted
 from halfseen.result import Status
 
 

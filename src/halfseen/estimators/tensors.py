@@ -6,8 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.data.arrays import with_holes
 from halfseen.errors import DataError, ParameterError
+from halfseen.io.reader import with_holes
 
 Shape = tuple[int, ...]
 

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed, observe
-from halfseen.data.arrays import as_numbers
 from halfseen.errors import DataError
+from halfseen.io import observe
+from halfseen.io.reader import as_numbers
+from halfseen.observed import Observed
 
 
 class SumsOfRowsAndColumns(NamedTuple):

@@ -11,10 +11,10 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.checks import check_parameters, number
-from halfseen.data.arrays import as_numbers
-from halfseen.data.labels import Places
 from halfseen.errors import DataError
 from halfseen.geometry.triples import Triple
+from halfseen.io.reader import as_numbers
+from halfseen.labels import Places
 
 ROUNDING = 1e-9
 

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.data.arrays import as_numbers
-from halfseen.data.cells import as_values
-from halfseen.data.labels import Places
 from halfseen.errors import DataError
+from halfseen.io.reader import as_numbers
+from halfseen.labels import Places
+from halfseen.observed import as_values
 
 
 class Triple(NamedTuple):

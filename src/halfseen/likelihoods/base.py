@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen.arrays import Array, smallest
-from halfseen.data import Observed
 from halfseen.errors import DataError
+from halfseen.observed import Observed
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import gammaincc, gammaincinv
 
 from halfseen.arrays import Array, floored
-from halfseen.data import Observed
 from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.truncated_gamma import densities_at_bounds, log_mass, log_mass_and_mean
+from halfseen.observed import Observed
 
 #: By how much the logarithm of a threshold moves at most in one step.
 _LONGEST_STEP = 1.0

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from halfseen.arrays import Array, floored, namespace
-from halfseen.data import Observed
 from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
+from halfseen.observed import Observed
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from halfseen.arrays import Array, namespace
-from halfseen.data import Observed
 from halfseen.likelihoods.base import Likelihood
+from halfseen.observed import Observed
 
 
 class Local(NamedTuple):

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from halfseen.arrays import Array, floored
-from halfseen.data import Observed
 from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
+from halfseen.observed import Observed
 
 
 @dataclass(frozen=True, eq=False)

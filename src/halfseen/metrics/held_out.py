@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError, DataWarning
 from halfseen.estimators.seen import Seen
+from halfseen.observed import Observed
 
 #: Rows compared in one go: what was seen in a dense table is spelled out row by row.
 _ROWS_AT_A_TIME = 1 << 12

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.metrics.held_out import cell_numbers, places_among
+from halfseen.observed import Observed
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data.labels import Places, text_array
-from halfseen.data.matching import matched
 from halfseen.errors import ParameterError
 from halfseen.estimators.features import read_cells
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.predictive import PredictiveMixin
+from halfseen.labels import Places, text_array
+from halfseen.observed import match_cells
 
 #: Where the classes of counts begin by default: the round numbers of Gouvert, Oberlin & Févotte (2020).
 EDGES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -103,7 +103,7 @@ def _span(low: float, high: float) -> str:
 def _of_data(model: Any, histogram: Histogram, X: Any) -> Array:
     """The histogram of the cells of X that are in the model's rows and columns; unseen places of a grid are at 0."""
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    cells = matched(read_cells(X, "X", model.unseen, model._fitted_names()), shape, labels, "X", duplicates="keep")
+    cells = match_cells(read_cells(X, "X", model.unseen, model._fitted_names()), shape, labels, "X", duplicates="keep")
     counts = histogram(model._valued(model._counted(cells).values))
     counts[0] += cells.unseen_places if model.unseen == "zero" else 0
     return counts

@@ -22,14 +22,13 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.matching import matched
 from halfseen.engines.ranking import best_columns
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.seen import Seen
 from halfseen.metrics.held_out import held_out
 from halfseen.metrics.hits import Held, metrics_of_rows
 from halfseen.metrics.scorers import scorer_of
+from halfseen.observed import Observed, match_cells
 
 
 class RankingScores(NamedTuple):
@@ -138,10 +137,10 @@ def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_
     thresholds = _thresholds(relevant)
     scorer, seen = scorer_of(model, train)
     if isinstance(seen, Observed):
-        cells = matched(seen, scorer.shape, scorer.labels, "train", duplicates="keep")
+        cells = match_cells(seen, scorer.shape, scorer.labels, "train", duplicates="keep")
         seen = Seen(cells.indptr, cells.indices, cells.shape[1])
     read = scorer.read(test, "test")
-    asked = held_out(matched(read, scorer.shape, scorer.labels, "test", duplicates="max"), seen)
+    asked = held_out(match_cells(read, scorer.shape, scorer.labels, "test", duplicates="max"), seen)
     scores = np.full((4, thresholds.size, scorer.shape[0]), np.nan)
     for rows in _blocks(asked, thresholds.min(), scorer.rows_at_a_time):
         threads = scorer.n_jobs if n_jobs is None else n_jobs

@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.labels import Places
 from halfseen.engines.ranking import Given, Products, Scores
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.features import read_cells
 from halfseen.estimators.model import FactorModel
 from halfseen.estimators.seen import Seen
+from halfseen.labels import Places
+from halfseen.observed import Observed
 
 #: Rows ranked in one go by factors: enough to keep threads busy, few enough that their lists take little room.
 ROWS_OF_FACTORS = 1 << 12

@@ -6,9 +6,9 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.checks import check_parameters, number
-from halfseen.data.arrays import as_numbers, well_formed
-from halfseen.data.labels import Places
 from halfseen.errors import DataError
+from halfseen.io.reader import as_numbers, well_formed
+from halfseen.labels import Places
 
 
 def approximation_errors(X: Any) -> Array:

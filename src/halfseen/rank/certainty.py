@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.data.labels import Places
-from halfseen.data.matching import matched
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.features import read_cells
 from halfseen.estimators.graded_factorization import GradedFactorization
 from halfseen.estimators.labelling import labels_at, pair_positions
+from halfseen.labels import Places
+from halfseen.observed import Observed, match_cells
 from halfseen.rank.uniqueness.answers import Answers, Question, answers
 from halfseen.rank.uniqueness.conditions import bound_of_sums
 
@@ -139,7 +138,7 @@ def _levels_seen(model: Any, Y: Any) -> Observed:
             'Observe Y with unseen="missing".'
         )
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    counted: Observed = model._counted(matched(cells, shape, labels, "Y", duplicates="error"))
+    counted: Observed = model._counted(match_cells(cells, shape, labels, "Y", duplicates="error"))
     return counted
 
 

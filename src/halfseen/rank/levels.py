@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data.arrays import as_numbers, well_formed
-from halfseen.data.labels import Places
 from halfseen.errors import DataError
+from halfseen.io.reader import as_numbers, well_formed
+from halfseen.labels import Places
 
 #: Each level has its threshold, so that numbers above this were hardly meant.
 HIGHEST = 1_000_000

@@ -6,8 +6,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.checks import rising
-from halfseen.data.arrays import as_numbers
 from halfseen.errors import DataError, ParameterError
+from halfseen.io.reader import as_numbers
 
 
 def grf(X: Any, thresholds: Any) -> Array:

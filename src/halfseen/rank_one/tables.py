@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
+from halfseen.observed import Observed
 from halfseen.rank_one.exposure import TRUSTED, Exposure, summed
 from halfseen.rank_one.marginals import Marginals, Merged, along_axes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
+from halfseen.observed import Observed
 
 
 def mean_rules(train: Observed, values: Array, rows: Array, columns: Array) -> dict[str, Array]:

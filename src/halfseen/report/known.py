@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed, Uncoupled
-from halfseen.data.labels import Places
-from halfseen.data.matching import matched
+from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.features import read_cells
 from halfseen.estimators.labelling import labels_at
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.seen import Seen
 from halfseen.estimators.tensors import rows_unfolded
+from halfseen.labels import Places
 from halfseen.metrics.held_out import held_out
+from halfseen.observed import Observed, match_cells
 from halfseen.plots.levels import level_names
 from halfseen.plots.models import best_of, found, has_factors
 from halfseen.report.blocks import LETTERS, Placed, placed, text_of
@@ -151,7 +151,7 @@ def _cells(model: Any, X: Any, name: str) -> Observed | None:
     names = model._fitted_names() if hasattr(model, "_fitted_names") else None
     given = read_cells(X, name, getattr(model, "unseen", "missing"), names)
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    cells = matched(given, shape, labels, name, duplicates="keep")
+    cells = match_cells(given, shape, labels, name, duplicates="keep")
     if cells.nnz == 0:
         raise DataError(
             f"{name} must have cells in the rows and columns of the model. Found none among {given.nnz:,} cells of "

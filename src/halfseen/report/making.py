@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from halfseen import checks
-from halfseen.data.drafts import moved_when_whole
 from halfseen.errors import DataError, HalfseenError
+from halfseen.io.write import atomic_write
 from halfseen.plots.axes import shown
 from halfseen.plots.parts import n_components
 from halfseen.report.blocks import Section, Table, counted
@@ -51,7 +51,7 @@ class Report:
         """Write the page to a file at `path`, whole or not at all."""
         path = Path(path)
         try:
-            with moved_when_whole(path) as draft:
+            with atomic_write(path) as draft:
                 draft.write_text(self.html, encoding="utf-8", newline="\n")
         except OSError as error:
             raise DataError(

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError
 from halfseen.estimators.labelling import labels_at
 from halfseen.metrics import log_score, ranked_probability_score
+from halfseen.observed import Observed
 from halfseen.report.baselines import shares_of_levels
 from halfseen.report.blocks import Block, Note, Table, counted
 from halfseen.report.known import Known

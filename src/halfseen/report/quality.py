@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.data import Observed
 from halfseen.metrics import ranking_scores
+from halfseen.observed import Observed
 from halfseen.report.baselines import popularity
 from halfseen.report.blocks import Block, Note, Section, Table, counted
 from halfseen.report.known import Known

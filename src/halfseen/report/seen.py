@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from halfseen import plots
-from halfseen.data import Observed
+from halfseen.observed import Observed
 from halfseen.plots.axes import told_apart
 from halfseen.plots.seeing import histogram_of_values
 from halfseen.report.blocks import Block, Facts, Note, Picture, Section, Table, counted, percent, placed

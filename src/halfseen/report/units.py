@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.estimators.leveled import LeveledMixin
+from halfseen.observed import Observed
 from halfseen.report.known import Known
 
 #: From here on columns are taken to have different units.

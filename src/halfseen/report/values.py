@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
 from halfseen.errors import DataError
 from halfseen.estimators.labelling import labels_at
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.estimators.pairs import products_at
+from halfseen.observed import Observed
 from halfseen.report.baselines import mean_rules, question_means
 from halfseen.report.blocks import Block, Note, Table, counted
 from halfseen.report.known import Known

@@ -1,4 +1,4 @@
-"""How many components a model should have, by cells that were held out."""
+"""Choice of the number of components by held-out cells."""
 
 from halfseen.selection.rank_search import RankSearch
 

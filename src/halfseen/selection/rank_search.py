@@ -1,48 +1,183 @@
-"""The number of components by cells that were held out."""
+"""Choice of the number of components by held-out cells."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
+from halfseen.arrays import Array
+from halfseen.errors import ParameterError
+from halfseen.estimators import RankOneNMF
+from halfseen.estimators.base import Factorization
 from halfseen.estimators.features import observe_for_fit
-from halfseen.selection.asking import checked_estimator, checked_grid, checked_ranks, usual_ranks
-from halfseen.selection.choosing import RULES, Results, chosen, standard_errors
-from halfseen.selection.delegating import delegated
-from halfseen.selection.judging import default_metric, judge_of
-from halfseen.selection.running import all_walks, tell_of_unsettled
-from halfseen.selection.walking import Walk, folds_of
+from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
+
+#: Ranks tried by default, as far as the data have rows and columns.
+DEFAULT_RANKS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
+#: Parameters that can't be varied, and what to do instead.
+NOT_VARIED = {
+    "n_components": "Move its values to ranks.",
+    "random_state": "Set that of the search: each fold has its own.",
+    "unseen": "Search once for each: scores of different data can't be compared.",
+    "n_jobs": "Leave it out: results don't depend on it.",
+    "verbose": "Leave it out: results don't depend on it.",
+}
+RULES = ("one-standard-error", "best")
+_ERROR = "std. error of distance to best"
+
+
+def check_estimator(estimator: Any) -> Factorization:
+    """The estimator, if it has an n_components that can be varied."""
+    if not isinstance(estimator, Factorization):
+        name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+        if isinstance(estimator, type) and issubclass(estimator, Factorization):
+            raise ParameterError(f"estimator must be a model, not its class. Found {name}. Pass {name}().")
+        why = {
+            "RankOneNMF": ", which has one component",
+            "UncoupledNMF": ", whose values have no cells that could be held out",
+        }.get(name, "")
+        remedy = "Use WeightedNMF()" if isinstance(estimator, RankOneNMF) else "Pass such a model"
+        raise ParameterError(
+            f"estimator must be a model of halfseen with n_components, such as OrdNMF(). Found a {name}{why}. {remedy}."
+        )
+    if not isinstance(estimator.init, str):
+        raise ParameterError(
+            "init must be the name of a start in a search, since the ranks differ. Found a pair of arrays. "
+            "Leave it out."
+        )
+    return estimator
+
+
+def check_ranks(ranks: Any) -> list[int]:
+    """The ranks in ascending order."""
+    must = "ranks must be different whole numbers of at least 1, one or more of them."
+    is_iterable = hasattr(ranks, "__iter__") and not isinstance(ranks, str)
+    listed = list(ranks) if is_iterable else []
+    if not listed:
+        found = "none" if is_iterable else repr(ranks)
+        raise ParameterError(f"{must} Found {found}. List them, such as [5, 10, 20].")
+    for rank in listed:
+        if checks.whole(1)(rank) is not None:
+            raise ParameterError(f"{must} Found {rank!r}. Replace it.")
+    ascending = sorted(int(rank) for rank in listed)
+    repeated = np.flatnonzero(np.diff(ascending) == 0)
+    if repeated.size:
+        raise ParameterError(f"{must} Found {ascending[repeated[0]]} twice. Leave one out.")
+    return ascending
+
+
+def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, Any]]:
+    """All combinations of the further parameters; one empty dict if there are none."""
+    if parameters is None:
+        return [{}]
+    if not isinstance(parameters, Mapping) or not all(
+        isinstance(values, list | tuple | np.ndarray) and len(values) > 0 for values in parameters.values()
+    ):
+        raise ParameterError(
+            "parameters must be None or a dict from names to lists of values, none of them empty. "
+            f'Found {parameters!r}. Write {{"l2": [0.1, 1.0]}}.'
+        )
+    for name, instead in NOT_VARIED.items():
+        if name in parameters:
+            raise ParameterError(f"parameters must be ones that a search can vary. Found {name!r}. {instead}")
+    if metric == "divergence" and "loss" in parameters:
+        raise ParameterError(
+            "Models must be judged by one measure. Found several losses and the metric 'divergence', each one's own. "
+            'Set metric="rmse" or "mae", or search once for each loss.'
+        )
+    checks.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
+    return list(ParameterGrid(dict(parameters)))
+
+
+def distances_to_best(scores: Array) -> tuple[Array, Array]:
+    """Mean distance of each rank (first axis) to the best, and its standard error, std over folds / sqrt(folds).
+
+    Differences are taken within folds: folds differ in difficulty, and all ranks alike are affected.
+    """
+    distances = scores[np.argmax(scores.mean(axis=1))] - scores
+    return distances.mean(axis=1), distances.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
+
+
+def choose_rank(scores: Array, rule: str) -> int:
+    """The position of the rank with the best mean score, or of the first within one standard error of it."""
+    if rule == "best":
+        return int(np.argmax(scores.mean(axis=1)))
+    distance, error = distances_to_best(scores)
+    return int(np.argmax(distance <= error))
+
+
+class Results(dict[str, Any]):
+    """Arrays by name with an entry for each rank, shown as a table with a star at the chosen rank."""
+
+    def __init__(self, place: int, **columns: Any) -> None:
+        super().__init__(**columns)
+        self.place = place
+
+    def __repr__(self) -> str:
+        lines = [f"{'n_components':>12}  {'mean score':>12}  {_ERROR}  {'seconds':>8}"]
+        columns = (self[name] for name in ("n_components", "mean", "standard_error", "seconds"))
+        for place, (rank, mean, error, seconds) in enumerate(zip(*columns, strict=True)):
+            line = f"{rank:>12}  {mean:>12.5g}  {error:>{len(_ERROR)}.2g}  {seconds:>8.2f}"
+            further = self["parameters"][place] if "parameters" in self else {}
+            line += "".join(f"  {name}={value}" for name, value in further.items())
+            lines.append(f"{line}  *" if place == self.place else line)
+        return "\n".join(lines)
+
+
+def _delegate(name: str) -> Any:
+    """A method that calls the same method of `best_estimator_`; there if the estimator has it."""
+
+    def is_available(search: Any) -> bool:
+        if not search.refit:
+            raise AttributeError(
+                f"{name} needs the model fitted on all cells, so refit must be True. Found {search.refit!r}. "
+                "Fit the estimator with best_params_ yourself, or set refit=True."
+            )
+        return hasattr(search.estimator, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"`best_estimator_.{name}`, with the same arguments."
+    return available_if(is_available)(method)
 
 
 class RankSearch(MetaEstimatorMixin, BaseEstimator):
-    """Choose n_components by the cells of folds: fit without them, see how well they are foretold.
+    """Choose n_components by cross-validation over cells.
 
-    The seen cells are parted into folds. For each fold the estimator is fitted on all others, rank after rank, each fit
-    from the factors of the one before where that saves time; held-out cells are the judges. The smallest rank is taken
-    whose mean score is no more than one standard error below the best, and the estimator fitted anew with it on all
-    cells. Data may be anything that the estimator's `fit` takes, also sparse matrices and long tables.
+    The seen cells are split into folds. For each fold the estimator is fitted on the others, by ascending rank, each
+    fit from the factors of the previous one where that saves time, and scored on the held-out cells. The smallest rank
+    whose mean score is within one standard error of the best is chosen, and the estimator fitted with it on all cells.
+    Data may be anything that the estimator's `fit` takes, also sparse matrices and long tables.
 
     Parameters
     ----------
     estimator : a model with n_components, such as OrdNMF() or WeightedNMF(loss="frobenius").
     ranks : the numbers of components to try; None: 1, 2, 3, 5, 8, 12, 20, 30, 50, as far as X has rows and columns.
-    metric : what held-out cells say of a model. Ranking: "ndcg@K", "precision@K", "recall@K", "map@K", with any K;
-        values: "rmse", "mae"; "log-likelihood", its mean over cells (where unseen cells are zeros: given that there is
+    metric : the score on held-out cells. Ranking: "ndcg@K", "precision@K", "recall@K", "map@K", with any K; values:
+        "rmse", "mae"; "log-likelihood", its mean over cells (where unseen cells are zeros: given that there is
         something); "divergence", the mean of the model's own loss; or a function of (model, train, test), larger is
         better. None: "ndcg@100" where unseen cells are zeros, because the held-out ones were zeros in training; else
         "log-likelihood", or "divergence" for models that have none.
     relevant : for ranking: from which value on a held-out cell is relevant.
-    parameters : further parameters to try with each rank, a dict such as {"l2": [0.1, 1, 10]}. Each rank is then
-        judged by its best values.
+    parameters : further parameters to try with each rank, a dict such as {"l2": [0.1, 1, 10]}. Each rank is scored with
+        its best values.
     rule : "one-standard-error", or "best" for the highest mean score. The standard error is that of the distance to the
         best, fold by fold.
-    n_folds : into how many folds the cells are parted.
-    warm : whether fits start from the factors of the rank before: WeightedNMF and the models with gamma posteriors do;
-        others start from scratch all the same, because they gain nothing.
-    refit : whether the estimator is fitted on all cells with what was chosen.
+    n_folds : the number of folds.
+    warm : whether fits start from the factors of the previous rank: WeightedNMF and the models with gamma posteriors
+        do; others always start from scratch, because they gain nothing.
+    refit : whether to fit the estimator on all cells with the chosen parameters.
     random_state : seed of the folds and of the fits in them; the last fit has the estimator's own.
     n_jobs : how many folds at a time, each fit then on one thread; None takes all processors. With 1, fits have the
         estimator's own n_jobs. The numbers are the same.
@@ -50,11 +185,12 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    best_n_components_ : the number chosen.
+    best_n_components_ : the chosen number.
     best_params_ : it and the further parameters, for the estimator's `set_params`; best_score_ : its mean score.
     best_estimator_ : the model fitted on all cells; `predict`, `recommend`, `transform` and so on are its own.
     results_ : a dict of arrays with an entry for each rank, ascending: "n_components", "mean", "standard_error" (of the
-        distance to the best mean), "scores" (ranks by folds), "seconds" (of all fits at this rank); prints as a table.
+        distance to the best mean), "scores" (ranks by folds), "seconds" (of all fits at this rank), with further
+        parameters also "parameters" (the best at each rank); prints as a table.
     grid_ : with further parameters: a dict of "parameters", the list of all combinations, and "scores", an array of
         combinations by ranks by folds; else None.
     metric_ : the metric used.
@@ -71,30 +207,15 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
     """
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "rule": checks.one_of(*RULES),
-        "n_folds": checks.whole(2),
-        "warm": checks.flag(),
-        "refit": checks.flag(),
-        "random_state": checks.seed(),
-        "n_jobs": checks.threads(),
-    }
+        "rule": checks.one_of(*RULES), "n_folds": checks.whole(2), "warm": checks.flag(), "refit": checks.flag(),
+        "random_state": checks.seed(), "n_jobs": checks.threads(),
+    }  # fmt: skip
 
     def __init__(
-        self,
-        estimator: Any,
-        ranks: Any = None,
-        *,
-        metric: Any = None,
-        relevant: float = 1,
-        parameters: Mapping[str, Any] | None = None,
-        rule: str = "one-standard-error",
-        n_folds: int = 5,
-        warm: bool = True,
-        refit: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
+        self, estimator: Any, ranks: Any = None, *, metric: Any = None, relevant: float = 1,
+        parameters: Mapping[str, Any] | None = None, rule: str = "one-standard-error", n_folds: int = 5,
+        warm: bool = True, refit: bool = True, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.ranks = ranks
         self.metric = metric
@@ -124,77 +245,82 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         y : ignored, for scikit-learn's pipelines.
         cell_weight : how much each seen cell counts, as in the estimator's `fit`.
         """
+        # validate
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        estimator = clone(checked_estimator(self.estimator)).set_params(verbose=0)
+        estimator = clone(check_estimator(self.estimator)).set_params(verbose=0)
         metric = default_metric(estimator) if self.metric is None else self.metric
-        grid = checked_grid(self.parameters, estimator, metric)
-        judge = judge_of(metric, self.relevant, estimator)
-        ranks = None if self.ranks is None else checked_ranks(self.ranks)
+        grid = check_grid(self.parameters, estimator, metric)
+        scorer = get_scorer(metric, self.relevant, estimator)
+        ranks = [] if self.ranks is None else check_ranks(self.ranks)
         observed = observe_for_fit(estimator, X, cell_weight)
-        ranks = usual_ranks(observed.shape) if ranks is None else ranks
+        ranks = ranks or [rank for rank in DEFAULT_RANKS if rank <= max(1, min(observed.shape))]
+        # score every combination, fold and rank
         models = [clone(estimator).set_params(**further) for further in grid]
-        folds = list(folds_of(observed, self.n_folds, estimator, check_random_state(self.random_state)))
-        walks = all_walks(self, models, ranks, folds, judge)
-        tell_of_unsettled(walks, ranks, stacklevel=3)
-        found = self._found(walks, ranks, grid) | {"metric_": metric}
-        columns = ("n_features_in_", "feature_names_in_")
-        found |= {name: getattr(estimator, name) for name in columns if hasattr(estimator, name)}
-        if self.refit:
-            best = clone(self.estimator).set_params(**found["best_params_"])
-            found["best_estimator_"] = best.fit(X, cell_weight=cell_weight)
-        self._keep(found)
-        return self
-
-    def _keep(self, found: dict[str, Any]) -> None:
-        """Set the fitted attributes, all at once: after Ctrl-C or an error, nothing is half done."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        for name, value in found.items():
-            setattr(self, name, value)
-
-    def _found(self, walks: list[list[Walk]], ranks: list[int], grid: list[dict[str, Any]]) -> dict[str, Any]:
-        """The fitted attributes that the walks tell of."""
-        every = np.array([[one.scores for one in of_model] for of_model in walks]).swapaxes(1, 2)
-        seconds = sum(one.seconds for of_model in walks for one in of_model)
-        best = every.mean(axis=2).argmax(axis=0)  # the best further parameters at each rank
+        folds = list(make_folds(observed, self.n_folds, estimator, check_random_state(self.random_state)))
+        every, seconds, not_converged = score_paths(self, models, ranks, folds, scorer)
+        if not_converged.any():
+            first = ranks[int(np.argmax(not_converged.any(axis=(0, 1))))]
+            warnings.warn(
+                "Fits should settle, else their scores say little of the rank. Found "
+                f"{not_converged.sum()} of {not_converged.size} that stopped at max_iter, or by tol while the loss "
+                f"still fell by more than {NOT_CONVERGED_TOL:.0%} in an iteration, the first with "
+                f"n_components={first}. Raise max_iter, lower tol, or set accelerate=True.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        # choose: the best further parameters at each rank, then the rank
+        every = every.swapaxes(1, 2)
+        best = every.mean(axis=2).argmax(axis=0)
         scores = every[best, np.arange(len(ranks))]
-        place = chosen(scores, self.rule)
+        place = choose_rank(scores, self.rule)
+        params = {"n_components": ranks[place], **grid[best[place]]}
         further = {"parameters": [grid[one] for one in best]} if self.parameters else {}
         results = Results(
-            place, n_components=np.array(ranks), mean=scores.mean(axis=1), standard_error=standard_errors(scores),
-            scores=scores, seconds=seconds, **further,
+            place, n_components=np.array(ranks), mean=scores.mean(axis=1), standard_error=distances_to_best(scores)[1],
+            scores=scores, seconds=seconds.sum(axis=(0, 1)), **further,
         )  # fmt: skip
-        return {
+        fitted = {
             "best_n_components_": ranks[place],
-            "best_params_": {"n_components": ranks[place], **grid[best[place]]},
+            "best_params_": params,
             "best_score_": float(scores[place].mean()),
             "results_": results,
             "grid_": {"parameters": grid, "scores": every} if self.parameters else None,
+            "metric_": metric,
         }
+        columns = ("n_features_in_", "feature_names_in_")
+        fitted |= {name: getattr(estimator, name) for name in columns if hasattr(estimator, name)}
+        if self.refit:
+            fitted["best_estimator_"] = clone(self.estimator).set_params(**params).fit(X, cell_weight=cell_weight)
+        # all attributes at once: after Ctrl-C or an error, those of the last fit are whole
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
 
-    predict = delegated("predict")
+    predict = _delegate("predict")
     """`best_estimator_.predict`, with the same arguments, for models that have it."""
-    predict_level = delegated("predict_level")
+    predict_level = _delegate("predict_level")
     """`best_estimator_.predict_level`, with the same arguments, for models that have it."""
-    predict_proba = delegated("predict_proba")
+    predict_proba = _delegate("predict_proba")
     """`best_estimator_.predict_proba`, with the same arguments, for models that have it."""
-    predict_interval = delegated("predict_interval")
+    predict_interval = _delegate("predict_interval")
     """`best_estimator_.predict_interval`, with the same arguments, for models that have it."""
-    recommend = delegated("recommend")
+    recommend = _delegate("recommend")
     """`best_estimator_.recommend`, with the same arguments, for models that have it."""
-    transform = delegated("transform")
+    transform = _delegate("transform")
     """`best_estimator_.transform`, with the same arguments, for models that have it."""
-    inverse_transform = delegated("inverse_transform")
+    inverse_transform = _delegate("inverse_transform")
     """`best_estimator_.inverse_transform`, with the same arguments, for models that have it."""
-    complete = delegated("complete")
+    complete = _delegate("complete")
     """`best_estimator_.complete`, with the same arguments, for models that have it."""
-    score = delegated("score")
+    score = _delegate("score")
     """`best_estimator_.score`, with the same arguments, for models that have it."""
-    log_likelihood = delegated("log_likelihood")
+    log_likelihood = _delegate("log_likelihood")
     """`best_estimator_.log_likelihood`, with the same arguments, for models that have it."""
-    sample = delegated("sample")
+    sample = _delegate("sample")
     """`best_estimator_.sample`, with the same arguments, for models that have it."""
-    save = delegated("save")
+    save = _delegate("save")
     """`best_estimator_.save`, with the same arguments, for models that have it."""
 
     def __sklearn_tags__(self) -> Any:

@@ -1,6 +1,6 @@
-"""The papers' tables and figures, made anew: one folder a paper, one file a study, ours beside theirs.
+"""The tables and figures of the papers, reproduced: one folder per paper, the paper's numbers beside ours.
 
-The study `a1gm/table1` is the `STUDY` of the file `a1gm/table1.py`, imported when it is first asked for.
+The study `grr/table4.1` is one of the `STUDIES` of `grr/tables.py`, imported when it is first needed.
 """
 
 from importlib import import_module
@@ -23,10 +23,10 @@ __all__ = ["NAMES", "Column", "Goal", "Picture", "Result", "Study", "Table", "ch
 
 
 def study(name: str) -> Study:
-    """The study of this name; `grr/table4.1` is that of the file `grr/table4_1.py`."""
+    """The study of this name: one of a paper's tables, or one of its figures."""
     paper, _, item = name.partition("/")
-    found: Study = import_module(f"halfseen.studies.{paper}.{item.replace('.', '_')}").STUDY
-    return found
+    module = import_module(f"halfseen.studies.{paper}.{'tables' if item.startswith('table') else 'figures'}")
+    return {one.name: one for one in module.STUDIES}[name]
 
 
 def chosen(word: str) -> tuple[str, ...]:

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from halfseen.data.datasets import source
-from halfseen.data.shelf import paths_of
-from halfseen.errors import DataError
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from halfseen.arrays import Array
+from halfseen.datasets import source
+from halfseen.datasets.registry import local_paths
+from halfseen.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Told in a few words what a study is about to do.
+#: Called with a few words on what a study is about to do.
 Tell = Callable[[str], None]
 
 
 def tell_nobody(what: str) -> None:
-    """For who does not want to be told."""
+    """No progress is shown."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its name, the group of columns it belongs to, and how its numbers are shown."""
+    """A column of a table: its name, the group of columns it belongs to, and the format of its numbers."""
 
     name: str
     group: str = ""
@@ -43,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of values under columns, and what has to be said of them. `name` tells the tables of one study apart."""
+    """Rows of values under columns, and footnotes. `name` distinguishes the tables of one study."""
 
     title: str
     columns: Sequence[Column]
@@ -63,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that can be drawn on a matplotlib figure. `name` tells the pictures of one study apart."""
+    """A picture that can be drawn on a matplotlib figure. `name` distinguishes the pictures of one study."""
 
     name: str
     title: str
@@ -79,12 +85,12 @@ class Goal(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What came out: a summary of a sentence or two, tables, pictures, and how far what was to be reached is."""
+    """What a run gives: a summary of a sentence or two, tables, pictures, and the goals reached or not."""
 
     summary: str
     tables: Sequence[Table]
-    pictures: Sequence[Picture] = field(default=())
-    goals: Sequence[Goal] = field(default=())
+    pictures: Sequence[Picture] = ()
+    goals: Sequence[Goal] = ()
 
     @property
     def verdict(self) -> str:
@@ -98,26 +104,46 @@ class Result:
 class Study(ABC):
     """One table or figure of a paper: its data, methods and seeds, and the paper's numbers."""
 
-    name: ClassVar[str]
-    paper: ClassVar[str]
-    title: ClassVar[str]
-    needs: ClassVar[tuple[str, ...]] = ()  # names of datasets
+    name: str
+    paper: str
+    title: str
+    needs: tuple[str, ...] = ()  # names of datasets
 
     def absent(self) -> list[str]:
-        """Those of the datasets it needs that are not at hand."""
-        return [name for name in self.needs if not _is_there(name)]
+        """Those of the datasets it needs that are not in the data folder."""
+
+        def is_there(name: str) -> bool:
+            try:
+                return bool(local_paths(source(name)))
+            except DataError:
+                return False
+
+        return [name for name in self.needs if not is_there(name)]
 
     @abstractmethod
     def run(self, *, quick: bool = False, seed: int = 0, tell: Tell = tell_nobody) -> Result:
         """Do the work; `quick` does a small part of it, to see that it runs.
 
         Where data are absent the rest is done and the table says what is absent; where all are, the loader's
-        `DataError` goes up.
+        `DataError` is raised.
         """
 
 
-def _is_there(name: str) -> bool:
-    try:
-        return bool(paths_of(source(name)))
-    except DataError:
-        return False
+def mean_and_spread(values: Array) -> tuple[float, float | None]:
+    """The mean and the standard deviation, None where there is but one value."""
+    return float(values.mean()), float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings of few cells, empty lines and short runs, where these are intended."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def words(setting: Mapping[str, Any]) -> str:
+    """A setting of a method in words."""
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in setting.items()}
+    return ", ".join(f"{name} {value}" for name, value in texts.items())

@@ -1,4 +1,4 @@
-"""halfseen demo: the built-in ratings, a table and a survey, fitted, and told of on a page."""
+"""halfseen demo: the built-in ratings, a table and a survey, fitted and shown on a page."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -6,18 +6,20 @@ from pathlib import Path
 
 import click
 
+from halfseen.cli import options
 from halfseen.cli.app import Command
-from halfseen.cli.demo.parts import TITLE, Part, check_folder, write_page
-from halfseen.cli.jsonout import JSON, tell_json
-from halfseen.cli.results import written
+from halfseen.cli.demo.parts import Part, films, survey, table
+from halfseen.cli.streams import JSON, check_folder, print_json, written
+from halfseen.errors import DataError, HalfseenError
+
+TITLE = "halfseen: the demo"
+SUBTITLE = "Matrices one only half sees: values missing, values known only as ordered levels, values of unknown places."
 
 
 @click.command(cls=Command)
 @click.option("-o", "--output", type=click.Path(), default="halfseen-demo", show_default=True, help="A folder.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
-)
-@click.option("-q", "--quiet", is_flag=True, help="No progress bars, and nothing shown; only written.")
+@options.seed("Seed of all that is random.")
+@options.quiet("No progress bars, and nothing shown; only written.")
 @JSON
 def command(output: str, seed: int, quiet: bool, as_json: bool) -> None:
     """Fit the built-in film ratings, a table with holes and a survey without names; show what comes out.
@@ -28,39 +30,59 @@ def command(output: str, seed: int, quiet: bool, as_json: bool) -> None:
     halfseen demo
     halfseen demo -o shown --seed 1
     """
-    from halfseen.cli.demo import films, survey, table
-
     folder = Path(output)
-    check_folder(folder)
+    check_folder(str(folder / "anything" if folder.is_dir() else folder))
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"The place of the demo must be a folder. Found a file at {str(folder)!r}. Name another.")
+    folder.mkdir(exist_ok=True)
     try:
-        parts = [make(folder, seed, quiet) for make in (films.part, table.part, survey.part)]
+        parts = [make(folder, seed, quiet) for make in (films, table, survey)]
     except KeyboardInterrupt:
         click.echo(f"Interrupted; the models that were finished are in {folder}, without a report.", err=True)
         sys.exit(130)
-    lines = list(_text(parts))
+    lines = list(_lines(parts))
     with written(folder / "report.md") as draft:
         draft.write_text("\n".join([f"# {TITLE}", "", *lines, ""]), encoding="utf-8")
-    page = write_page(folder, parts)
-    look = folder / "report.md" if page is None else page
+    page = _write_page(folder, parts)
     if as_json:
         facts = [{"part": part.name, "title": part.title, "facts": dict(part.facts)} for part in parts]
-        tell_json({"parts": facts, "file": str(look)})
+        print_json({"parts": facts, "file": str(page)})
     elif not quiet:
-        click.echo("\n".join([*lines, f"Look at {look}; models and tables are beside it."]))
+        click.echo("\n".join([*lines, f"Look at {page}; models and tables are beside it."]))
 
 
-def _text(parts: Sequence[Part]) -> Iterator[str]:
-    """The same as the page, as lines."""
+def _lines(parts: Sequence[Part]) -> Iterator[str]:
+    """The page as Markdown."""
     for part in parts:
-        yield from (f"## {part.title}", "", part.told, "")
-        yield from (f"- {what}: {said}" for what, said in part.facts)
+        yield from (f"## {part.title}", "", part.description, "")
+        yield from (f"- {name}: {text}" for name, text in part.facts)
         yield ""
-        for listing in part.listings:
-            yield from (f"{listing.caption}:", "")
-            yield from (f"- {_line(listing.heads, row)}" for row in listing.rows)
+        for caption, heads, rows in part.listings:
+            yield from (f"{caption}:", "")
+            for first, *texts in rows:
+                named = (f"{head}: {text}" for head, text in zip(heads[1:], texts, strict=True))
+                yield f"- {'. '.join([first, *named])}."
             yield ""
 
 
-def _line(heads: Sequence[str], row: Sequence[str]) -> str:
-    """A row in words, without the head of its name: "7. Rated highest: ... Recommended: ..."."""
-    return ". ".join([row[0], *(f"{head}: {text}" for head, text in zip(heads[1:], row[1:], strict=True))]) + "."
+def _write_page(folder: Path, parts: Sequence[Part]) -> Path:
+    """Write report.html, and a report of each model beside it; without matplotlib and jinja2, report.md is the page."""
+    from halfseen import make_report
+    from halfseen.report import check_tools
+    from halfseen.report.drawing import drawn
+    from halfseen.report.rendering import page_of
+
+    try:
+        check_tools()
+    except HalfseenError as error:
+        click.echo(f"note: {error} What the page would show is in report.md.", err=True)
+        return folder / "report.md"
+    for part in parts:
+        make_report(*part.reported, title=part.title).save(folder / f"{part.name}.html")
+    page = page_of(
+        "halfseen.cli.demo", "demo.html", {"drawn": drawn}, title=TITLE, subtitle=SUBTITLE, kind="report",
+        anchors=[(part.name, part.title) for part in parts], parts=parts,
+    )  # fmt: skip
+    with written(folder / "report.html") as draft:
+        draft.write_text(page, encoding="utf-8", newline="\n")
+    return folder / "report.html"

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from halfseen.checks import check_parameters, one_of, whole
-from halfseen.data.readers import observe
-from halfseen.data.uncoupled.accounts import Account
-from halfseen.data.uncoupled.collecting import collected
+from halfseen.data.uncoupled.account import Account
+from halfseen.data.uncoupled.collect import collect
 from halfseen.data.uncoupled.lists import read_lists
-from halfseen.data.uncoupled.reckoning import Collection
 from halfseen.data.uncoupled.uncoupling import taken_apart
 from halfseen.errors import DataWarning, ParameterError
+from halfseen.io import observe
 
 RULES = {"questions_are": one_of("rows", "columns"), "faults": one_of("report", "refuse")}
 
@@ -27,11 +26,11 @@ class Uncoupled:
 
     Inside, questions are rows and respondents are columns. A cell is a question that a respondent was asked; cells
     are numbered row by row. `respondents[indptr[i]:indptr[i + 1]]` were asked question i, ascending, each once;
-    `times` says how often (None: each once). `answers[answer_indptr[i]:answer_indptr[i + 1]]` are the answers to
-    question i, ascending: nobody can tell in which order they were given. Comparison m says that the answer of cell
+    `times` counts how often (None: each once). `answers[answer_indptr[i]:answer_indptr[i + 1]]` are the answers to
+    question i, ascending: nobody can tell in which order they were given. Comparison m means that the answer of cell
     `higher[m]` is at least that of cell `lower[m]`, -1 for an unknown side; they go by row, by higher, by lower, with
     `comparison_indptr` like `indptr`. A tie is two comparisons, one each way. Questions and respondents are numbered
-    in the order of their first appearance in `asked`; no other order of lines matters. `account` tells what was left
+    in the order of their first appearance in `asked`; no other order of lines matters. `account` counts what was left
     out and what is odd.
 
     Parameters
@@ -47,9 +46,9 @@ class Uncoupled:
     questions_are : "rows" or "columns" of the matrix as the user sees it (`shape`).
     faults : what to do with answers to questions nobody was asked, and with comparisons on such questions, of people
         who were not asked that question, of somebody with themselves, or without any known side: "report" leaves them
-        out and tells their counts in one `DataWarning`, "refuse" raises a `DataError` at the first. Comparisons that
-        demand more equal answers than there are, which no order of the answers can satisfy, are kept and told, or
-        refused.
+        out and counts them in one `DataWarning`, "refuse" raises a `DataError` at the first. Comparisons that
+        demand more equal answers than there are, which no order of the answers can satisfy, are kept and warned of,
+        or refused.
 
     Examples
     --------
@@ -106,10 +105,10 @@ class Uncoupled:
     ) -> None:
         check_parameters({"questions_are": questions_are, "faults": faults}, RULES)
         given = {"question": question, "respondent": respondent, "value": value, "higher": higher, "lower": lower}
-        collection = collected(*read_lists(asked, answers, comparisons, given), refuse=faults == "refuse")
-        self._settle(collection, questions_are)
-        if collection.complaint:
-            warnings.warn(collection.complaint, DataWarning, stacklevel=2)
+        fields, warning = collect(read_lists(asked, answers, comparisons, given), refuse=faults == "refuse")
+        self.__dict__.update(fields, questions_are=questions_are)  # a frozen object can't be set otherwise
+        if warning:
+            warnings.warn(warning, DataWarning, stacklevel=2)
 
     @classmethod
     def from_coupled(
@@ -123,27 +122,22 @@ class Uncoupled:
         """
         checked = {"n_comparisons": n_comparisons, "questions_are": questions_are}
         check_parameters(checked, {"n_comparisons": whole(0), "questions_are": RULES["questions_are"]})
+        try:
+            rng = np.random.default_rng(random_state)
+        except (TypeError, ValueError):
+            raise ParameterError(
+                "random_state must be None, a whole number of at least 0, several of them, or a random generator. "
+                f"Found {random_state!r}. Use 0 for draws that can be repeated."
+            ) from None
         self = cls.__new__(cls)
-        rng = _generator(random_state)
-        self._settle(taken_apart(observe(X, unseen=None), n_comparisons, rng, questions_are), questions_are)
+        fields = taken_apart(observe(X, unseen=None), n_comparisons, rng, questions_are)
+        self.__dict__.update(fields, questions_are=questions_are)
         return self
-
-    def _settle(self, collection: Collection, questions_are: str) -> None:
-        asked, answers, comparisons = collection.asked, collection.answers, collection.comparisons
-        fields = {
-            "n_questions": asked.n_questions, "n_respondents": asked.n_respondents,
-            "indptr": asked.indptr, "respondents": asked.respondents, "times": asked.times,
-            "answer_indptr": answers.indptr, "answers": answers.values,
-            "comparison_indptr": comparisons.indptr, "higher": comparisons.higher, "lower": comparisons.lower,
-            "question_labels": collection.question_labels, "respondent_labels": collection.respondent_labels,
-            "questions_are": questions_are, "account": collection.account,
-        }  # fmt: skip
-        self.__dict__.update(fields)  # a frozen object can't be set otherwise
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of the matrix as the user sees it: questions by respondents, or the other way round."""
-        shape = (self.n_questions, self.n_respondents)
+        shape = self.n_questions, self.n_respondents
         return shape if self.questions_are == "rows" else shape[::-1]
 
     @property
@@ -167,42 +161,26 @@ class Uncoupled:
 
     def wins(self) -> np.ndarray:
         """How many comparisons each cell won, those against unknown ones included."""
-        return self._times_among(self.higher)
+        return np.bincount(self.higher[self.higher >= 0], minlength=self.n_asked).astype(np.float64)
 
     def losses(self) -> np.ndarray:
         """How many comparisons each cell lost, those against unknown ones included."""
-        return self._times_among(self.lower)
-
-    def _times_among(self, side: np.ndarray) -> np.ndarray:
-        return np.bincount(side[side >= 0], minlength=self.n_asked).astype(np.float64)
+        return np.bincount(self.lower[self.lower >= 0], minlength=self.n_asked).astype(np.float64)
 
     def fingerprint(self) -> str:
         """A short text that differs whenever the cells, answers, comparisons or the roles do."""
-        digest = hashlib.blake2b(
-            f"{self.n_questions} {self.n_respondents} {self.questions_are}".encode(), digest_size=16
-        )
-        sizes = (self.n_asked, self.n_answers, self.n_comparisons, self.times is None)
-        digest.update(str(sizes).encode())
+        roles = f"{self.n_questions} {self.n_respondents} {self.questions_are}"
+        digest = hashlib.blake2b(roles.encode(), digest_size=16)
+        digest.update(str((self.n_asked, self.n_answers, self.n_comparisons, self.times is None)).encode())
         lists = (self.indptr, self.respondents, self.times, self.answer_indptr, self.answers)
         for array in (*lists, self.comparison_indptr, self.higher, self.lower):
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        labels = "".join(
-            f", {name}" for name in ("question_labels", "respondent_labels") if getattr(self, name) is not None
-        )
+        known = [name for name in ("question_labels", "respondent_labels") if getattr(self, name) is not None]
+        labels = "".join(f", {name}" for name in known)
         return (
             f"Uncoupled({self.n_questions} questions x {self.n_respondents} respondents, {self.n_asked} cells asked, "
             f"{self.n_answers} answers, {self.n_comparisons} comparisons, questions_are={self.questions_are!r}{labels})"
         )
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            "random_state must be None, a whole number of at least 0, several of them, or a random generator. "
-            f"Found {random_state!r}. Use 0 for draws that can be repeated."
-        ) from None

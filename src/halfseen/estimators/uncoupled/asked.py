@@ -7,7 +7,7 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.coupling.sampling.unsampled import AnyCoupling
-from halfseen.data import Uncoupled
+from halfseen.data.uncoupled import Uncoupled
 from halfseen.estimators.seen import Seen
 
 

@@ -8,8 +8,7 @@ from sklearn.utils import check_random_state
 from halfseen.arrays import Array
 from halfseen.coupling.decoding import decoded
 from halfseen.coupling.pseudo import pseudo_observations
-from halfseen.data import Observed, Uncoupled
-from halfseen.data.labels import quoted
+from halfseen.data.uncoupled import Uncoupled
 from halfseen.engines import Engine, Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
@@ -17,7 +16,9 @@ from halfseen.estimators import watching
 from halfseen.estimators.base import checked_start
 from halfseen.estimators.uncoupled.found import Found
 from halfseen.fitting import run
+from halfseen.labels import quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
+from halfseen.observed import Observed
 from halfseen.priors import GammaPrior, Penalty
 from halfseen.result import Fit
 from halfseen.solvers import Gamma, Multiplicative, Solver, Task

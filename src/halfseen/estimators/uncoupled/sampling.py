@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from halfseen.coupling.placing import at_cells
 from halfseen.coupling.sampling.layout import Layout
 from halfseen.coupling.sampling.posterior import SampledCoupling
-from halfseen.data import Observed, Uncoupled, observe
+from halfseen.data.uncoupled import Uncoupled
 from halfseen.engines import Engine, Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
@@ -17,7 +17,9 @@ from halfseen.estimators import watching
 from halfseen.estimators.uncoupled.asked import Asked
 from halfseen.estimators.uncoupled.found import Found
 from halfseen.fitting import run
+from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
+from halfseen.observed import Observed
 from halfseen.priors import Penalty
 from halfseen.result import Fit, Status
 from halfseen.solvers import Multiplicative, PointFactor, Task

@@ -11,7 +11,7 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.coupling.sampling.posterior import SampledCoupling
 from halfseen.coupling.sampling.units import SCALES
-from halfseen.data import Uncoupled
+from halfseen.data.uncoupled import Uncoupled
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.completing import MOST_CELLS

@@ -1,22 +1,18 @@
 """How methods are measured: settings chosen by cells held out of training, never by those for test."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
-from halfseen.errors import DataWarning
+from halfseen.observed import Observed
+from halfseen.studies import base
 from halfseen.studies.base import Tell
 
 #: What is chosen, by name.
 Setting = Mapping[str, Any]
-#: Cells to fit, and cells to judge by.
-Parts = Sequence[tuple[Observed, Observed]]
 
 
 @dataclass(frozen=True)
@@ -28,10 +24,8 @@ class Method:
     grid: Sequence[Setting] = ({},)
 
     def fit(self, cells: Observed, setting: Setting, seed: int) -> Any:
-        """The fitted model. With few cells, rows without any and runs cut short are part of the game."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        """The fitted model, without warnings: with few cells, empty rows and runs cut short are intended."""
+        with base.quietly():
             return self.make(**setting, random_state=seed).fit(cells)
 
 
@@ -42,24 +36,19 @@ class Choice(NamedTuple):
     rmse: float
 
 
-def chosen(method: Method, parts: Parts, seed: int, tell: Tell) -> Choice:
-    """The setting with the lowest squared error at the cells held out of the training cells, over all parts."""
+def chosen(method: Method, parts: Sequence[tuple[Observed, Observed]], seed: int, tell: Tell) -> Choice:
+    """The setting with the lowest squared error at held-out cells, over all parts: cells to fit and cells held out."""
     choices = []
     for setting in method.grid:
         tell(f"{method.name}, choosing: {words(setting)}")
-        models = ((method.fit(fitted, setting, seed), judges) for fitted, judges in parts)
-        errors = np.concatenate([squared_errors(model, judges) for model, judges in models])
+        models = ((method.fit(fitted, setting, seed), held_out) for fitted, held_out in parts)
+        errors = np.concatenate([squared_errors(model, held_out) for model, held_out in models])
         choices.append(Choice(setting, rmse(errors)))
     return min(choices, key=lambda choice: choice.rmse)
 
 
-def predicted(model: Any, cells: Observed) -> Array:
-    """The model's mean at the cells, which are in the rows and columns of its fit."""
-    return np.asarray(model.predict(*named(model, cells)), dtype=np.float64)
-
-
 def named(model: Any, cells: Observed) -> tuple[Array, Array]:
-    """Rows and columns of the cells as the model calls them: by their labels, if it knows any."""
+    """Rows and columns of the cells, which are those of the fit, as the model calls them: by its labels, if any."""
     rows, columns = cells.row_of_cell(), cells.indices
     if model.row_labels_ is None:
         return rows, columns
@@ -68,8 +57,8 @@ def named(model: Any, cells: Observed) -> tuple[Array, Array]:
 
 def squared_errors(model: Any, cells: Observed) -> Array:
     """(prediction - truth)^2, cell by cell."""
-    errors: Array = (predicted(model, cells) - cells.values) ** 2
-    return errors
+    predicted = np.asarray(model.predict(*named(model, cells)), dtype=np.float64)
+    return np.asarray((predicted - cells.values) ** 2)
 
 
 def rmse(errors: Array) -> float:
@@ -82,12 +71,6 @@ def accuracy(errors: Array) -> float:
     return float((errors <= 0.25).mean())
 
 
-def spread(values: Array) -> float | None:
-    """The standard deviation, if there is one."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
 def words(setting: Setting) -> str:
-    """A setting as it is told."""
-    told = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in setting.items()}
-    return ", ".join(f"{name} {value}" for name, value in told.items()) or "-"
+    """A setting in words, "-" if there is nothing to set."""
+    return base.words(setting) or "-"

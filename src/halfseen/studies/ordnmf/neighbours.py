@@ -1,4 +1,4 @@
-"""Recommenders of other kinds, in the light of which the paper's numbers should be seen."""
+"""Recommenders of other kinds, to compare with the paper's."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -10,7 +10,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from halfseen.arrays import Array
-from halfseen.data import Observed
+from halfseen.observed import Observed
 
 #: What `halfseen.metrics` ranks by: scores of the rows at these positions.
 Scores = Callable[[Array], Array]
@@ -38,8 +38,7 @@ def ease(train: Observed, l2: float) -> Scores:
     n, m = X.shape
     if m <= n:
         P = _inverse(X.T @ X, l2)
-        diagonal = np.diag(P).copy()
-        P /= diagonal
+        P /= np.diag(P).copy()
         return lambda rows: X[rows].toarray() - X[rows] @ P
     XP = _inverse(X @ X.T, l2) @ X
     XP /= (1 - np.asarray(X.multiply(XP).sum(axis=0)).reshape(-1)) / l2
@@ -50,8 +49,7 @@ def _inverse(gram: Any, l2: float) -> Array:
     """(gram + l2 I)^-1, of a sparse matrix."""
     gram = gram.toarray()
     gram.flat[:: gram.shape[0] + 1] += l2
-    inverse: Array = np.linalg.inv(gram)
-    return inverse
+    return np.asarray(np.linalg.inv(gram))
 
 
 def als(train: Observed, factors: int, regularization: float, alpha: float, seed: int) -> Factors:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data import Observed, split_cells
+from halfseen.io import split_cells
 from halfseen.metrics import ndcg_at_k
-from halfseen.studies.base import Tell
+from halfseen.observed import Observed
+from halfseen.studies.base import Tell, words
 from halfseen.studies.ordnmf.neighbours import is_installed
 
 #: The paper's share of test cells; as much of what is left is held out to choose settings by.
@@ -107,8 +108,3 @@ def measured(
         if method.log_likelihood is not None:
             log_likelihoods.append(method.log_likelihood(model, parted.test))
     return Measured(setting, np.array(ndcgs), np.array(log_likelihoods) if log_likelihoods else None)
-
-
-def words(setting: Setting) -> str:
-    told = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in setting.items()}
-    return ", ".join(f"{name} {value}" for name, value in told.items())

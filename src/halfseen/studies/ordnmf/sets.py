@@ -1,4 +1,4 @@
-"""The data of the tables: the paper's where the user has them, else smaller ones."""
+"""The data: the paper's where the user has them, else smaller ones."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import halfseen
-from halfseen.data import Observed
-from halfseen.data.datasets import as_in_ordnmf, draw_active, k_core, load_ratings, source
+from halfseen.datasets import as_in_ordnmf, draw_active, k_core, load_ratings, source
+from halfseen.observed import Observed
 
 #: Where the paper's classes of play counts begin: 1, 2, 3 to 5, 6 to 10, ..., 201 to 500, and more.
 EDGES = (1, 2, 3, 6, 11, 21, 51, 101, 201, 501)
@@ -18,10 +18,8 @@ QUICK_SIZE = (250, 200)
 
 @dataclass(frozen=True)
 class Prepared:
-    """A set by name, and what is done to it before it is parted into training and test cells.
-
-    Of a quick run it is a part of a set.
-    """
+    """A set by name, and what is done to it before it is split into training and test cells; a part of it (`is_part`)
+    for a quick run."""
 
     name: str
     words: str
@@ -76,7 +74,7 @@ PLAYS = (Prepared("lastfm-hetrec2011", "users and artists with 5 and more", lamb
 
 
 def at_hand(of_the_paper: Prepared, instead: Sequence[Prepared], absent: Sequence[str]) -> Sequence[Prepared]:
-    """The paper's set if it is there, else those of the others that are, else the first, whose loader will complain."""
+    """The paper's set if it is there, else those of the others that are, else the first, whose loader will raise."""
     if of_the_paper.name not in absent:
         return (of_the_paper,)
     return tuple(one for one in instead if one.name not in absent) or instead[:1]

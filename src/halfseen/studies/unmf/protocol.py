@@ -1,18 +1,18 @@
-"""How methods are measured: five folds over the cells, the training cells taken apart, the others for test."""
+"""How methods are measured: the data of section 5, five folds over their cells, the training cells taken apart."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
-from halfseen.data import Observed, Uncoupled
-from halfseen.errors import DataWarning
+from halfseen.data.uncoupled import Uncoupled
+from halfseen.datasets import draw_active, load_movielens_genres, load_sushi_groups, unmf_synthetic
+from halfseen.io import observe
+from halfseen.observed import Observed
 
 FOLDS = 5
 #: n_per of the paper: how many pairs are compared in each row.
@@ -36,6 +36,36 @@ FULL = Effort(GRID, FOLDS, 250, 400, 100, every_draw=True)
 QUICK = Effort((6, 28), 2, 30, 30, 10, every_draw=False, rows=60)
 
 
+@dataclass(frozen=True)
+class DataSet:
+    """A panel of Figure 1: its letter and title, the paper's k and the range of its random guesses.
+
+    `read` gives the matrix by the number of a draw; the real sets have one, and ignore the number. `source` is the name
+    of what must be in the data folder.
+    """
+
+    letter: str
+    title: str
+    k: int
+    guesses: tuple[float, float]
+    read: Callable[[int], Observed]
+    draws: int = 1
+    source: str | None = None
+
+    def load(self, draw: int, rows: int | None = None) -> Observed:
+        """The matrix without labels: cells go by their positions. `rows`: so many of its rows, drawn (None: all)."""
+        whole = replace(self.read(draw), row_labels=None, column_labels=None)
+        return whole if rows is None else draw_active(whole, rows, random_state=draw)
+
+
+SYNTHETIC = DataSet("a", "SYNTH", 2, (0.5, 6.5), lambda draw: observe(unmf_synthetic(draw)), draws=5)
+MOVIELENS = DataSet(
+    "b", "MovieLens genres", 3, (1.0, 5.0), lambda draw: load_movielens_genres(), source="movielens-genres"
+)
+SUSHI = DataSet("c", "SUSHI groups", 3, (0.0, 4.0), lambda draw: load_sushi_groups(), source="sushi-groups")
+SETS = (SYNTHETIC, MOVIELENS, SUSHI)
+
+
 class Fold(NamedTuple):
     """Training and test cells, and the seed of whatever is random in a fit to them."""
 
@@ -45,7 +75,7 @@ class Fold(NamedTuple):
 
     @property
     def places(self) -> tuple[Array, Array]:
-        """Rows and columns of the test cells: all that a method hears of them."""
+        """Rows and columns of the test cells: all that a method is given of them."""
         return self.test.row_of_cell(), self.test.indices
 
     def taken_apart(self, n_per: int, seed: int) -> Uncoupled:
@@ -60,19 +90,5 @@ class Fold(NamedTuple):
 def folds(X: Observed, seed: int) -> list[Fold]:
     """Five folds: the seen cells in a random order, in five parts, each of which is for test once."""
     parts = np.array_split(np.random.default_rng(seed).permutation(X.nnz), FOLDS)
-    return [_fold(X, part, seed + number) for number, part in enumerate(parts)]
-
-
-def _fold(X: Observed, part: Array, seed: int) -> Fold:
-    is_test = np.zeros(X.nnz, bool)
-    is_test[part] = True
-    return Fold(X.select_cells(~is_test), X.select_cells(is_test), seed)
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Few cells, lines without any and short runs are part of the game."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        yield
+    tests = [np.isin(np.arange(X.nnz), part) for part in parts]
+    return [Fold(X.select_cells(~one), X.select_cells(one), seed + number) for number, one in enumerate(tests)]

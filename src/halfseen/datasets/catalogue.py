@@ -1,0 +1,97 @@
+"""The catalogue of public datasets, kept in catalogue.toml: origin, terms, citation, files, checksums, columns."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from halfseen.checks import check_parameters, one_of
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a dataset, by its path in the data folder."""
+
+    path: str
+    checksums: tuple[str, ...] = ()  # sha256 of the contents, decompressed, in all known forms
+    alternative: StoredFile | None = None  # a file with the same cells under another name
+    header: tuple[str, ...] = ()  # names of the columns of a file without a header
+    columns: tuple[str, ...] = ()  # the columns that are read; empty: all
+    codes: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)  # numbers for words, by column
+
+
+@dataclass(frozen=True)
+class Download:
+    """A public URL of a file, plain or gzipped, or of a zip archive of several."""
+
+    address: str
+    checksums: tuple[str, ...] = ()  # sha256 of what is downloaded, for files without checksums of their own
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset comes from, its terms, its citation and its files."""
+
+    title: str
+    """What it is."""
+    address: str
+    """The web page that offers it."""
+    terms: str
+    """Its licence or terms of use."""
+    citation: str
+    """The publication to cite."""
+    files: tuple[StoredFile, ...]
+    """The files that its loader reads."""
+    name: str = ""
+    """The name to fetch it by."""
+    size: str = ""
+    """Rows, columns and cells, in words."""
+    loader: str = ""
+    """The function of `halfseen.datasets` that loads it."""
+    downloads: tuple[Download, ...] = ()
+    """Where the files are downloaded from; empty if they must be downloaded by hand from `address`."""
+    extras: tuple[StoredFile, ...] = ()
+    """Further files of the same archive, which other loaders read."""
+    hint: str = ""
+    """Further advice on downloading by hand."""
+
+
+@cache
+def read_catalogue() -> dict[str, Any]:
+    """The tables of catalogue.toml."""
+    return tomllib.loads(files("halfseen.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """Every public dataset by name."""
+
+    def tuples(record: dict[str, Any]) -> dict[str, Any]:
+        return {key: tuple(value) if isinstance(value, list) else value for key, value in record.items()}
+
+    def stored(path: str) -> StoredFile:
+        record = tuples(read_catalogue()["files"].get(path, {}))
+        other = record.pop("alternative", None)
+        return StoredFile(path, alternative=stored(other) if other else None, **record)
+
+    def public(name: str, record: dict[str, Any]) -> Source:
+        downloads = tuple(Download(**tuples(one)) for one in record.get("downloads", ()))
+        paths = {part: tuple(map(stored, record.get(part, ()))) for part in ("files", "extras")}
+        return Source(**{**record, **paths, "name": name, "downloads": downloads})
+
+    return {name: public(name, record) for name, record in read_catalogue()["sources"].items()}
+
+
+def source(name: str) -> Source:
+    """Where a public dataset comes from: title, address, terms, citation, files.
+
+    Parameters
+    ----------
+    name : str
+        Name of a public dataset, see `listing`.
+    """
+    check_parameters({"name": name}, {"name": one_of(*sources())})
+    return sources()[name]

@@ -1,0 +1,500 @@
+"""Cells split into training and test: at random, per row, by time, leaving the last ones out, in folds.
+
+Values of a cell that was observed several times stay on one side.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from halfseen.checks import between, check_parameters, one_of, seed, whole
+from halfseen.errors import DataError, ParameterError
+from halfseen.io.numbers import is_missing
+from halfseen.io.reader import build_observed, observe, read_long, with_ordered_levels
+from halfseen.io.schema import LongHeader, ReadOptions, recognise, time_column
+from halfseen.io.tables import Table, open_file, open_table
+from halfseen.io.text import TextFile, open_bytes
+from halfseen.io.wide import WideTable, read_wide_table
+from halfseen.io.write import (
+    atomic_writes,
+    is_parquet,
+    separator_for,
+    write_draft,
+    write_errors,
+)
+from halfseen.observed import Observed
+
+BY = ("random", "row", "time")
+SIDECAR = ".split.json"
+
+
+def split_cells(
+    X: Any,
+    test_size: float = 0.2,
+    random_state: Any = None,
+    *,
+    by: str = "random",
+    last: int | None = None,
+    time: Any = None,
+    unseen: str | None = None,
+    levels: Any = "ordered",
+) -> tuple[Observed, Observed]:
+    """Split the observed cells into training and test cells.
+
+    Both have all rows and columns of X, and their labels and weights, so that what was fitted on one is understood by
+    the other. Values of a cell that was observed several times stay together.
+
+    Parameters
+    ----------
+    X : array-like, frame, path or Observed
+        Whatever `observe` reads.
+    test_size : float or int, default=0.2
+        Share of the cells (of each row, by "row") that are for test, rounded to whole cells, or their number.
+    random_state : None, int or RandomState, default=None
+        Seed of the random choice.
+    by : {"random", "row", "time"}, default="random"
+        "random": every set of cells is equally likely, so that a row with few cells may have all of them in test.
+        "row": the share is taken of every row, which keeps a training cell at least. "time": the latest cells.
+    last : int, default=None
+        By "time": the last so many cells of every row, which keeps a training cell at least (leave-last-out).
+    time : str or array-like, default=None
+        By "time": the column of times of a long table, if it is not recognised; or the times of the cells of an
+        `Observed` or array, in row order.
+    unseen : {"missing", "zero"}, default=None
+        Meaning of an unobserved cell; None: as an `Observed` has it, else "missing". Pass "zero" for dense arrays in
+        which 0 is an unobserved cell: else it is a value, and may be drawn for test.
+    levels : list of str or "ordered", default="ordered"
+        The texts among the values from the lowest to the highest; "ordered" takes those of ordered categories.
+
+    Returns
+    -------
+    train, test : Observed
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> train, test = hs.data.split_cells(np.ones((10, 10)), test_size=0.2, random_state=0)
+    >>> train.nnz, test.nnz, train.shape == test.shape
+    (80, 20, True)
+    """
+    check_parameters({"by": by}, {"by": one_of(*BY)})
+    times = None
+    if by == "time" and not isinstance(X, Observed):
+        options = ReadOptions(unseen=unseen or "missing", levels=levels)
+        table = open_table(X, options)
+        header = None if table is None else recognise(table, options)
+        if table is not None and header is not None:
+            return _split_by_time(table, header, options, test_size, last, time)
+    observed = observe(X, unseen=unseen, levels=levels)
+    if by == "time":
+        times = np.asarray(time) if time is not None and not isinstance(time, str) else np.empty(0)
+        if times.shape != (observed.nnz,):
+            raise DataError(
+                f"Splitting by time needs the time of each of the {observed.nnz} cells. Found {times.size}. Pass a "
+                "long table with a column of times, or time=array."
+            )
+    train, test = split_indices(observed, test_size, random_state, by=by, last=last, times=times)
+    return observed.select_cells(train), observed.select_cells(test)
+
+
+def split_indices(
+    observed: Observed,
+    test_size: float = 0.2,
+    random_state: Any = None,
+    *,
+    by: str = "random",
+    last: int | None = None,
+    times: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of training and test cells, as `split_cells` splits them."""
+    pair_of_cell, n_pairs = _pairs(observed)
+    firsts = np.arange(observed.nnz) if observed.firsts is None else np.flatnonzero(observed.firsts)
+    rows = observed.row_of_cell()[firsts]
+    is_test = _choose(n_pairs, rows, pair_of_cell, test_size, random_state, by, last, times)
+    is_test = is_test if pair_of_cell is None else is_test[pair_of_cell]
+    return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def k_folds(
+    X: Any, n_folds: int = 5, random_state: Any = None, *, unseen: str | None = None, levels: Any = "ordered"
+) -> Iterator[tuple[Observed, Observed]]:
+    """As `split_cells`, `n_folds` times over: every cell is a test cell once, in one of folds of equal size.
+
+    Parameters
+    ----------
+    X, random_state, unseen, levels : as in `split_cells`.
+    n_folds : int, default=5
+        Number of folds.
+
+    Returns
+    -------
+    An iterator over `n_folds` pairs (train, test).
+    """
+    observed = observe(X, unseen=unseen, levels=levels)
+    folds = fold_indices(observed, n_folds, random_state)
+    return ((observed.select_cells(train), observed.select_cells(test)) for train, test in folds)
+
+
+def fold_indices(
+    observed: Observed, n_folds: int = 5, random_state: Any = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The positions of training and test cells of every fold, as `k_folds` has them."""
+    pair_of_cell, n_pairs = _pairs(observed)
+    fold = _folds(n_pairs, n_folds, random_state)
+    fold = fold if pair_of_cell is None else fold[pair_of_cell]
+    return ((np.flatnonzero(fold != test), np.flatnonzero(fold == test)) for test in range(n_folds))
+
+
+def _folds(n_pairs: int, n_folds: int, random_state: Any) -> np.ndarray:
+    """The fold of each pair."""
+    check_parameters({"n_folds": n_folds}, {"n_folds": whole(2)})
+    if n_pairs < n_folds:
+        raise DataError(f"Every fold must have a cell. Found {n_pairs} cells for {n_folds} folds. Make fewer folds.")
+    fold = np.empty(n_pairs, np.int32)
+    fold[_shuffled(n_pairs, random_state)] = np.arange(n_pairs) % n_folds
+    return fold
+
+
+def _pairs(observed: Observed) -> tuple[np.ndarray | None, int]:
+    """The number of the (row, column) pair of each cell, None if no pair has two, and the number of pairs."""
+    if observed.firsts is None:
+        return None, observed.nnz
+    pair_of_cell = np.cumsum(observed.firsts, dtype=np.int64) - 1
+    return pair_of_cell, int(pair_of_cell[-1]) + 1
+
+
+def _choose(
+    n_pairs: int,
+    rows: np.ndarray,
+    pair_of_cell: np.ndarray | None,
+    test_size: float,
+    random_state: Any,
+    by: str,
+    last: int | None,
+    times: np.ndarray | None,
+) -> np.ndarray:
+    """Which pairs are for test; `rows` are their rows, `times` those of all cells."""
+    check_parameters({"by": by}, {"by": one_of(*BY)})
+    if last is not None and by != "time":
+        raise ParameterError(f'last must go with by="time". Found by={by!r}. Pass by="time", or leave it out.')
+    is_test = np.zeros(n_pairs, bool)
+    if by == "random":
+        is_test[_shuffled(n_pairs, random_state)[: _test_count(test_size, n_pairs)]] = True
+        return is_test
+    if by == "time":
+        latest = np.asarray(times)
+        if pair_of_cell is not None:  # a pair is as late as the last of its values
+            order = np.argsort(latest, kind="stable")
+            of_cells, latest = latest, np.empty(n_pairs, latest.dtype)
+            latest[pair_of_cell[order]] = of_cells[order]
+        if last is None:
+            is_test[np.argsort(latest, kind="stable")[n_pairs - _test_count(test_size, n_pairs) :]] = True
+            return is_test
+        check_parameters({"last": last}, {"last": whole(1)})
+        order = np.lexsort((np.arange(n_pairs), latest, rows))  # oldest first in every row
+        wanted = np.full(int(rows.max()) + 1, last)
+    else:
+        from sklearn.utils import check_random_state
+
+        check_parameters({"random_state": random_state}, {"random_state": seed()})
+        order = np.lexsort((check_random_state(random_state).random_sample(n_pairs), rows))
+        counts = np.bincount(rows)
+        wanted = np.array([_test_count(test_size, count, strict=False) for count in counts.tolist()])
+    counts = np.bincount(rows, minlength=wanted.size)
+    ends = np.cumsum(counts)
+    from_the_end = np.repeat(ends, counts) - np.arange(n_pairs) - 1
+    is_test[order[from_the_end < np.repeat(np.minimum(wanted, np.maximum(counts - 1, 0)), counts)]] = True
+    if not is_test.any():
+        raise DataError(
+            f"Some row must have cells for training and for test. Found at most {counts.max(initial=0)} per row. Split "
+            'by="random".'
+        )
+    return is_test
+
+
+def _shuffled(count: int, random_state: Any) -> np.ndarray:
+    from sklearn.utils import check_random_state
+
+    check_parameters({"random_state": random_state}, {"random_state": seed()})
+    shuffled: np.ndarray = check_random_state(random_state).permutation(count)
+    return shuffled
+
+
+def _test_count(test_size: Any, cells: int, strict: bool = True) -> int:
+    if whole(1)(test_size) is None:
+        count = int(test_size)
+    elif between(0, 1)(test_size) is None:
+        count = round(cells * test_size)
+    else:
+        raise ParameterError(
+            "test_size must be a share between 0 and 1, both excluded, or a whole number of cells of at least 1. "
+            f"Found {test_size!r}. Use 0.2 for a fifth of the cells."
+        )
+    if strict and not 0 < count < cells:
+        raise DataError(
+            f"Training and test must have a cell each. Found {cells} cells, of which test_size={test_size!r} makes "
+            f"{count} test cells. Choose another test_size{'' if cells > 1 else ', or get more cells'}."
+        )
+    return count
+
+
+def _times(table: Table, header: LongHeader, name: Any) -> np.ndarray:
+    """The times of the lines of a long table, as numbers that can be compared."""
+    name = time_column(table, header, name)
+    column = table.column(name)
+    if not table.is_text and not isinstance(column, np.ndarray) and pa.types.is_temporal(column.type):
+        times = column.cast(pa.int64()) if not pa.types.is_date32(column.type) else column.cast(pa.int32())
+        found = times.to_numpy()
+    elif table.is_numeric(name):
+        found = table.numbers(name)
+    else:
+        texts = table.texts(name)
+        is_date = [str(text)[:4].isdigit() and str(text)[4:5] == "-" and len(str(text)) >= 10 for text in texts]
+        if not all(is_date):
+            first = is_date.index(False)
+            raise DataError(
+                "Times must be numbers or dates such as 2024-01-31. "
+                f"Found {texts[first]!r} {table.place(first, name)}. Write them so, or as seconds."
+            )
+        found = np.unique(np.array(texts, dtype=str), return_inverse=True)[1].astype(np.float64)
+    missing = np.flatnonzero(np.isnan(found)) if found.dtype.kind == "f" else np.empty(0, np.intp)
+    if missing.size:
+        raise DataError(
+            f"Every line must have a time. Found none {table.place(int(missing[0]), name)}. Fill it in, or drop it."
+        )
+    return found
+
+
+def _line_pairs(rows: np.ndarray, columns: np.ndarray, width: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """The pair of each line, pairs numbered in the order of their first line, and the first line of each pair."""
+    keys = pa.array(rows.astype(np.int64) * width + columns).dictionary_encode()
+    pair_of_line = keys.indices.to_numpy(zero_copy_only=False)
+    n_pairs = len(keys.dictionary)
+    if n_pairs == rows.size:
+        return None, np.arange(rows.size)
+    first = np.empty(n_pairs, np.int64)
+    first[pair_of_line[::-1]] = np.arange(rows.size - 1, -1, -1)
+    return pair_of_line, first
+
+
+def _split_by_time(
+    table: Table, header: LongHeader, options: ReadOptions, test_size: float, last: int | None, time: Any
+) -> tuple[Observed, Observed]:
+    times = _times(table, header, time)
+    options = replace(with_ordered_levels(table, header, options), allow_empty=True)
+    cells = read_long(table, header, options)
+    pair_of_line, first = _line_pairs(cells.rows, cells.columns, cells.shape[1])
+    is_test = _choose(first.size, cells.rows[first], pair_of_line, test_size, None, "time", last, times)
+    is_test = is_test if pair_of_line is None else is_test[pair_of_line]
+    train, test = (
+        build_observed(
+            [array[side] for array in (cells.rows, cells.columns, cells.values)],
+            cells.shape, None, options, cells.row_labels, cells.column_labels,
+        )
+        for side in (~is_test, is_test)
+    )  # fmt: skip
+    return train, test
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# files
+
+
+@dataclass(frozen=True)
+class FileSplit:
+    """A file split into two: how many cells each part has, and how they were chosen."""
+
+    layout: str
+    n_train: int
+    n_test: int
+    record: dict[str, Any]
+
+
+def split_file(
+    path: Any,
+    train: Any,
+    held_out: Any,
+    *,
+    test_size: float = 0.2,
+    random_state: Any = None,
+    by: str = "random",
+    last: int | None = None,
+    time: Any = None,
+    folds: int | None = None,
+    fold: int = 0,
+    **options: Any,
+) -> FileSplit:
+    """Split a file into two: both are written, or none.
+
+    A long table is split by lines, which are copied as they are wherever the ending of the output allows it. The two
+    parts of a wide table have all its rows and columns: each cell of numbers is empty in one of them. Beside the test
+    file a record of the split is kept, by which `check_pair` knows the two files again.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that `observe` reads.
+    train, held_out : str or path-like
+        Where the training and test cells go.
+    test_size, random_state, by, last, time : as in `split_cells`.
+    folds, fold : int, default=None and 0
+        Hold out one of so many folds instead, counted from 0.
+    **options
+        Reader options of `observe`: layout, columns, header, separator, decimal, thousands, na_values, comment,
+        encoding.
+    """
+    how = ReadOptions(**options)
+    table = open_file(path, how)
+    header = recognise(table, how)
+    record = {"seed": random_state, "by": by, "last": last} | ({} if folds is None else {"folds": folds, "fold": fold})
+    if folds is not None and (by != "random" or not 0 <= fold < folds):
+        raise ParameterError(
+            f'Folds must be by="random", and numbered from 0 to {folds - 1}. Found by={by!r}, fold {fold}.'
+        )
+
+    def chosen(n_pairs: int, rows: np.ndarray, pair_of_cell: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:
+        if folds is not None:
+            return _folds(n_pairs, folds, random_state) == fold
+        return _choose(n_pairs, rows, pair_of_cell, test_size, random_state, by, last, times)
+
+    if header is None:
+        if by == "time":
+            raise DataError(
+                'Only long tables, with a column of times, are split by time. Found a wide one. Use by="random".'
+            )
+        reader = {name: value for name, value in options.items() if name not in ("layout", "columns")}
+        wide = read_wide_table(path, **reader)
+        seen = wide.observed
+        is_test = chosen(seen.nnz, seen.row_of_cell(), None, None)
+        parts: list[Any] = [_without(wide, is_test), _without(wide, ~is_test)]
+        n_test, n_train = int(is_test.sum()), int((~is_test).sum())
+    else:
+        names = [header.row, header.column] + ([time_column(table, header, time)] if by == "time" else [])
+        table.read_columns(table.names if not table.is_text or is_parquet(Path(train)) else names)
+        times = _times(table, header, time) if by == "time" else None
+        (rows, _), (columns, labels) = table.encode(header.row, "row"), table.encode(header.column, "column")
+        pair_of_line, first = _line_pairs(rows, columns, max(labels.size, 1))
+        is_test = chosen(first.size, rows[first], pair_of_line, times)
+        is_test = is_test if pair_of_line is None else is_test[pair_of_line]
+        parts = [~is_test, is_test]
+        n_train, n_test = int((~is_test).sum()), int(is_test.sum())
+    outputs = [Path(train), Path(held_out)]
+    with write_errors(outputs[0]), atomic_writes(*outputs, f"{held_out}{SIDECAR}") as drafts:
+        for draft, output, part in zip(drafts, outputs, parts, strict=False):
+            if header is None:
+                names_or_none = wide.names if wide.has_header else None
+                write_draft(draft, output, names_or_none, part, wide.delimiter, wide.decimal, wide.thousands)
+            elif not (table.is_text and _copy_lines(table, part, draft, output)):
+                _write_rows(table, part, draft, output)
+        record |= {
+            side: {"file": output.name, "digest": _digest(draft)}
+            for side, output, draft in zip(("train", "held_out"), outputs, drafts, strict=False)
+        }
+        drafts[2].write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
+    return FileSplit("wide" if header is None else "long", n_train, n_test, record)
+
+
+def check_pair(train: Any, held_out: Any) -> None:
+    """Refuse a training file that does not belong to a test file, as far as `split_file` left a record of the split."""
+    record_path = Path(f"{held_out}{SIDECAR}")
+    try:
+        record = json.loads(record_path.read_text(encoding="utf-8"))
+        digests = {side: record[side]["digest"] for side in ("train", "held_out")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if _digest(Path(held_out)) == digests["held_out"] and _digest(Path(train)) != digests["train"]:
+        raise DataError(
+            f"Training and test cells must be of the same split. Found {Path(held_out).name}, held out of "
+            f"{record['train']['file']} by seed {record['seed']}, and another {Path(train).name}: cells of the one may "
+            "be in the other. Split the data again."
+        )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _without(wide: WideTable, is_dropped: np.ndarray) -> list[list[Any]]:
+    """The columns of a wide table without some of its cells of numbers."""
+    seen = wide.observed
+    dropped = seen.select_cells(is_dropped)
+    rows_of: dict[int, list[int]] = {}
+    for row, column in zip(dropped.row_of_cell().tolist(), dropped.indices.tolist(), strict=True):
+        rows_of.setdefault(column, []).append(row)
+    columns = []
+    for name in wide.table.names:
+        cells = wide.table.texts(name)
+        for row in rows_of.get(wide.numeric.index(str(name)), ()) if str(name) in wide.numeric else ():
+            cells[row] = None
+        columns.append(cells)
+    return columns
+
+
+def _copy_lines(table: Table, kept: np.ndarray, draft: Path, output: Path) -> bool:
+    """Copy lines of text files as they are; False if a line is not a record, or the output needs another separator."""
+    if is_parquet(output) or (
+        len(table.delimiter or "") == 1 and separator_for(output, table.delimiter) != table.delimiter
+    ):
+        return False
+    if len(table.delimiter or "") > 1 and output.suffix in (".csv", ".tsv", ".tab"):
+        return False
+    pieces, start = [], 0
+    for number, (file, count) in enumerate(zip(table.files, table.rows_per_file, strict=True)):
+        ends_lines_as_ascii = "a\n".encode(file.encoding).endswith(b"a\n")
+        if not ends_lines_as_ascii or file.comment is not None:
+            return False
+        piece = _lines_of(file, table.has_header, kept[start : start + count], with_header=number == 0)
+        if piece is None:
+            return False
+        pieces.append(piece)
+        start += count
+    with draft.open("wb") as raw:
+        if output.suffix == ".gz":
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+                packed.writelines(pieces)
+        else:
+            raw.writelines(pieces)
+    return True
+
+
+def _lines_of(file: TextFile, has_header: bool, kept: np.ndarray, with_header: bool) -> bytes | None:
+    """The lines of a file that hold the records kept, after its header; None if its lines are not its records."""
+    with open_bytes(file.path) as raw:
+        contents = np.frombuffer(raw.read(), dtype=np.uint8)
+    if contents.size and contents[-1] != ord("\n"):
+        contents = np.append(contents, np.uint8(ord("\n")))
+    ends = np.flatnonzero(contents == ord("\n")) + 1
+    starts = np.append(0, ends[:-1])
+    lengths = ends - starts
+    above = next(file.records(), (1, []))[0] if has_header else file.skip
+    is_record = (lengths > 2) | ((lengths == 2) & (contents[starts] != ord("\r")))
+    is_record[:above] = False
+    if int(is_record.sum()) != kept.size:
+        return None
+    copied = np.zeros(starts.size, dtype=bool)
+    copied[is_record] = kept
+    copied[:above] = with_header
+    return contents[np.repeat(copied, lengths)].tobytes()
+
+
+def _write_rows(table: Table, kept: np.ndarray, draft: Path, output: Path) -> None:
+    table.read_columns(table.names)
+    mask = pa.array(kept)
+    columns = [
+        column[kept] if isinstance(column, np.ndarray) else column.filter(mask)
+        for column in map(table.column, table.names)
+    ]
+    if table.is_text and is_parquet(output):
+        columns = [[None if is_missing(one) else one for one in column.to_pylist()] for column in columns]
+    names = [str(name) for name in table.names] if table.has_header else None
+    write_draft(draft, output, names, columns, table.delimiter, table.find_decimal(), table.thousands)

@@ -1,0 +1,254 @@
+"""Files that appear whole or not at all, and tables written to them as text or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import gzip
+import io
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import pyarrow as pa
+
+from halfseen.errors import DataError
+from halfseen.io.numbers import COMMA, DECIMAL_COMMA, POINT, NotANumber, is_amount, is_missing, numbers
+from halfseen.labels import is_plain_integer
+
+#: What may stand between the fields of a text file, by its ending; the first where nothing else is asked for.
+SEPARATORS = {
+    ".csv": ",;|", ".txt": ",;|\t ", ".dat": "\t,;| ", ".data": ",;|\t ", ".tsv": "\t", ".tab": "\t",
+}  # fmt: skip
+PARQUET = (".parquet", ".pq")
+
+
+@contextmanager
+def atomic_writes(*paths: Path | str) -> Iterator[list[Path]]:
+    """Temporary files beside `paths` to write to; all are moved to their places at the end, or none on any error.
+
+    A link is followed, and a file that is replaced keeps its permissions. If a later move fails, earlier ones are taken
+    back; only a process that is killed between two moves leaves new files beside old ones.
+    """
+    targets = [Path(os.path.realpath(path)) for path in paths]
+    for target, path in zip(targets, paths, strict=True):
+        if not Path(path).name or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    drafts: list[Path] = []
+    try:
+        for target in targets:
+            handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+            os.close(handle)
+            drafts.append(Path(name))
+        yield drafts
+        for draft, target in zip(drafts, targets, strict=True):
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+            draft.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        moved: list[tuple[Path, Path | None]] = []
+        try:
+            for draft, target in zip(list(drafts), targets, strict=True):
+                old = draft.with_suffix(".old") if target.exists() and target != targets[-1] else None
+                if old is not None:
+                    drafts.append(old)
+                    _copy(target, old)
+                os.replace(draft, target)
+                moved.append((target, old))
+        except BaseException:
+            for target, old in moved:
+                target.unlink() if old is None else os.replace(old, target)
+            raise
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)
+
+
+def _copy(path: Path, copy: Path) -> None:
+    try:
+        os.link(path, copy)
+    except OSError:  # a file system without links
+        shutil.copy2(path, copy)
+
+
+@contextmanager
+def atomic_write(path: Path | str) -> Iterator[Path]:
+    """A temporary file beside `path` to write to, moved to its place when it is whole."""
+    with atomic_writes(path) as (draft,):
+        yield draft
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def write_errors(path: Any) -> Iterator[None]:
+    """Turn what may go wrong with writing a table into a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"A table must have a writable place with room enough. Could not write {str(path)!r}: "
+            f"{error.strerror or error}. Choose another place; nothing was left there."
+        ) from None
+
+
+def write_table(
+    path: Any,
+    names: Sequence[str] | None,
+    columns: Sequence[Any],
+    *,
+    delimiter: str | None = None,
+    decimal: str = POINT,
+    thousands: str | None = None,
+) -> None:
+    """Write columns to a file, which appears when it is whole.
+
+    Numbers are written as short as they can be read back; text as it is; NaN and None as empty fields.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file ending in .csv, .tsv, .txt, .dat, also with .gz, or in .parquet.
+    names : sequence of str or None
+        Names of the columns; None: without a header.
+    columns : sequence of array-like
+        The columns.
+    delimiter : str, default=None
+        Separator of a text file, as far as its ending allows it: .tsv has tabs, .csv never.
+    decimal, thousands : str, default="." and None
+        Marks of the numbers among texts, and decimal mark of a text file. A Parquet file gets numbers.
+    """
+    path = Path(path)
+    check_ending(path)
+    with write_errors(path), atomic_write(path) as draft:
+        write_draft(draft, path, names, columns, delimiter, decimal, thousands)
+
+
+def write_draft(
+    draft: Path,
+    path: Path,
+    names: Sequence[str] | None,
+    columns: Sequence[Any],
+    delimiter: str | None,
+    decimal: str,
+    thousands: str | None = None,
+) -> None:
+    """Write columns to `draft` in the format of `path`."""
+    if is_parquet(path):
+        import pyarrow.parquet as pq
+
+        names = [str(number) for number in range(len(columns))] if names is None else list(map(str, names))
+        arrays = [
+            column if isinstance(column, (pa.Array, pa.ChunkedArray)) else _typed(column, decimal, thousands)
+            for column in columns
+        ]
+        pq.write_table(pa.table(dict(zip(names, arrays, strict=True))), draft)
+        return
+    with open_text_draft(draft, path) as file:
+        separator = separator_for(path, delimiter, decimal)
+        writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        if names is not None:
+            writer.writerow(names)
+        fields = ([_field(value, decimal) for value in _listed(column)] for column in columns)
+        writer.writerows(zip(*fields, strict=True))
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is written as Parquet."""
+    return path.suffix.lower() in PARQUET
+
+
+def check_ending(path: Any) -> None:
+    """Refuse a format that tables are not written in."""
+    if not is_parquet(Path(path)):
+        separator_for(Path(path))
+
+
+def separator_for(path: Path, asked: str | None = None, decimal: str = POINT) -> str:
+    """What stands between fields of a text file: what is asked for, as far as its ending allows it."""
+    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    allowed = SEPARATORS.get(suffix.lower())
+    if allowed is None:
+        raise DataError(
+            f"A table is written as .csv, .tsv, .txt, .dat, also with .gz, or .parquet. Found {path.name!r}. "
+            "Choose one of these."
+        )
+    if asked is not None and len(asked) == 1 and asked in allowed:
+        return asked
+    return ";" if decimal == COMMA and ";" in allowed else allowed[0]
+
+
+@contextmanager
+def open_text_draft(draft: Path, path: Path) -> Iterator[TextIO]:
+    """A text file to write to, compressed if `path` ends in .gz; the same table gives the same bytes."""
+    with ExitStack() as stack:
+        raw: Any = stack.enter_context(draft.open("wb"))
+        if path.suffix == ".gz":  # no name and no time inside the archive
+            raw = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
+
+
+def _listed(column: Any) -> list[Any]:
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column.to_pylist()
+    is_float64 = isinstance(column, np.ndarray) and column.dtype == np.float64
+    return column.tolist() if is_float64 else list(column)
+
+
+def _field(value: Any, decimal: str) -> str:
+    if isinstance(value, str):
+        return value
+    if is_missing(value):
+        return ""
+    return str(value).replace(POINT, decimal) if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _typed(column: Any, decimal: str, thousands: str | None) -> Any:
+    """A column of one type, as Parquet wants it: numbers written as text become numbers again.
+
+    Integers to the last digit, other numbers as floats; codes such as 007 stay text, as they do in labels.
+    """
+    values = _listed(column)
+    present = [value for value in values if not is_missing(value)]
+    texts = [value for value in present if isinstance(value, str)]
+    if not present:
+        return pa.nulls(len(values))
+    if thousands is not None and all(map(is_amount, texts)):
+        values = [value.replace(thousands, "") if isinstance(value, str) else value for value in values]
+        texts = [text.replace(thousands, "") for text in texts]
+        present = [value for value in values if not is_missing(value)]
+    if decimal == COMMA and texts and all(map(is_amount, texts)):
+        values = [
+            value.replace(COMMA, POINT) if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip()) else value
+            for value in values
+        ]
+        texts = [value for value in values if isinstance(value, str) and not is_missing(value)]
+    if texts and all(map(is_plain_integer, texts)) and len(texts) == len(present):
+        values = [None if is_missing(value) else int(value) for value in values]
+    elif texts:
+        try:
+            are_codes = all(re.fullmatch(r"\s*[0-9]+\s*", text) for text in texts) and len(texts) == len(present)
+            if not are_codes:  # plain integers aside, some are padded with zeros
+                return pa.array(numbers(values), from_pandas=True)
+        except NotANumber:
+            pass
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    are_integers = all(isinstance(value, int) for value in values if not is_missing(value))
+    for kind in (None, pa.uint64()) if are_integers else (None,):  # the second for those beyond 2**63
+        try:
+            return pa.array(values, kind, from_pandas=True)
+        except (pa.ArrowException, OverflowError):
+            pass
+    try:  # integers beside booleans, and beyond 64 bits
+        return pa.array([None if is_missing(value) else float(value) for value in values])
+    except (TypeError, ValueError):
+        return pa.array([None if is_missing(value) else str(value) for value in values])

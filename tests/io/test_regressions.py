@@ -1,0 +1,323 @@
+"""Defects of reading and writing in version 0.1.0, as users met them. Every test failed on its code.
+
+Only the public interface is used, so that the file runs against any version.
+"""
+
+import bz2
+import os
+import zipfile
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import halfseen as hs
+from halfseen.errors import DataError
+from tests.cli.program import done, refused
+from tests.cli.program import halfseen as run
+
+LONG = "user,item,rating\nann,x,3\nbob,x,4\nann,y,5\n"
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(content, name="t.csv"):
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def imputed(file):
+    """The table that `impute -k 1` writes, as columns of texts, and its notes."""
+
+    def impute(text, *options):
+        result = run("impute", file(text), "-k", 1, "-o", "-", *options)
+        assert result.exit_code == 0, result.output
+        separator = ";" if ";" in text else ","
+        names, *rows = (line.split(separator) for line in result.stdout.splitlines())
+        notes = "".join(line for line in result.stderr.splitlines() if line.startswith("note: "))
+        return {name: [row[place] for row in rows] for place, name in enumerate(names)}, notes
+
+    return impute
+
+
+def fitted(path, *options):
+    """The model that `fit` saves."""
+    model = path.with_suffix(".hs")
+    result = run("fit", path, "--method", "nmf", "-k", 1, "-q", "-o", model, *options)
+    assert result.exit_code == 0, result.output
+    return hs.load(model)
+
+
+# 1.1: what is missing, and text among numbers.
+
+
+def test_a_dash_is_missing(imputed):
+    text = "name,rent,food,travel,books\nann,640,310,70,45\nbob,820,{0},150,95\ncy,NA,350,140,70\ndora,1200,560,?,130\n"
+    text += "eve,700,330,90,{0}\nfay,990,450,160,110\n"
+    dashes, _ = imputed(text.format("-"))
+    empty, _ = imputed(text.format(""))
+    assert dashes == empty
+    assert "-" not in dashes["food"] + dashes["books"]
+
+
+def test_text_among_numbers_is_noted_and_holes_are_filled(imputed):
+    table, notes = imputed("a,b\n1,2\n2,\n3,6\n4,8\n5,unknown\n")
+    assert float(table["b"][1]) == pytest.approx(4)
+    assert table["b"][4] == "unknown"
+    assert "'unknown' on line 6" in notes
+    table, notes = imputed("a,b\n1,2\n2,\n3,6\n4,8\n5,unknown\n", "--na", "unknown")
+    assert float(table["b"][4]) == pytest.approx(8)  # clipped to the largest seen
+    assert not notes
+
+
+def test_percent_signs_are_understood(imputed):
+    table, _ = imputed("a,b\n1,7.5%\n2,\n3,9%\n4,12%\n")
+    assert table["b"][0] == "7.5%"
+    assert 7.5 <= float(table["b"][1].removesuffix("%")) <= 12
+    assert table["b"][1].endswith("%")
+
+
+# 1.3: ids and codes are no amounts.
+
+
+def test_an_id_column_with_a_hole_is_not_filled(imputed):
+    table, _ = imputed("customer_id,spend,visits\n5,20,2\n,22,3\n12,24,\n13,26,4\n")
+    assert table["customer_id"] == ["5", "", "12", "13"]
+    assert table["visits"][2] != ""
+
+
+def test_zero_padded_codes_are_not_filled_and_change_nothing(imputed):
+    table, notes = imputed("age,zip,spend\n20,01013,3\n30,02134,\n,N/A,6\n40,90210,7\n")
+    without, _ = imputed("age,zip,spend\n20,01013,3\n30,02134,\n,N/A,6\n40,90210,7\n", "--skip", "zip")
+    assert table == without
+    assert table["zip"][2] == "N/A"
+    assert "'zip'" in notes
+
+
+@pytest.mark.parametrize("name", ["visit_id", "zip", "area code", "birth_year"])
+def test_columns_that_may_hold_codes_are_noted(imputed, name):
+    _, notes = imputed(f"spend,{name}\n3,2000\n4,1990\n,2010\n")
+    assert f"'{name}'" in notes
+
+
+# 1.6: points before three digits between semicolons.
+
+
+def test_points_that_may_be_thousands_separators_are_refused_or_settled(file, imputed):
+    text = "name;umsatz;kosten\na;1.234;2.500\nb;2.345;\nc;3.100;4.900\nd;4.000;6.100\n"
+    sentence = refused("impute", file(text), "-k", 1, "-o", "-")
+    assert "'1.234' on line 2 of t.csv, column 'umsatz'" in sentence
+    assert "--decimal" in sentence
+    large, _ = imputed(text, "--thousands", ".")
+    small, _ = imputed(text, "--decimal", ".")
+    assert float(large["kosten"][1].replace(",", ".")) == pytest.approx(1000 * float(small["kosten"][1]))
+    output = file("", "o.parquet")
+    done("impute", file(text), "-k", 1, "-q", "--thousands", ".", "-o", output)
+    assert pq.read_table(output).column("umsatz").to_pylist() == [1234, 2345, 3100, 4000]
+
+
+# 1.7: blanks.
+
+
+def test_blanks_around_ids_and_headers_are_no_part_of_them(file):
+    seen = hs.observe(file("user , item , rating \n bob , x , 5\nbob, y, 3\nann , x, 2\n"))
+    assert (seen.row_labels.tolist(), seen.column_labels.tolist()) == (["bob", "ann"], ["x", "y"])
+    assert "'user'" in str(seen.account)
+
+
+# 1.10: what is written over, and what is copied.
+
+
+def test_impute_does_not_write_over_its_input(file):
+    path = file("a,b\n1,2\n2,\n3,6\n")
+    assert "t.csv" in refused("impute", path, "-k", 1, "-o", path)
+    assert path.read_text() == "a,b\n1,2\n2,\n3,6\n"
+
+
+def test_split_copies_lines_between_blanks_as_they_are(file, tmp_path):
+    lines = [f"{i} {j}  {i + j}" for i in range(4) for j in range(4)]
+    done("split", file("\n".join(lines), "r.txt"), "-q", "-o", tmp_path / "a.txt", "--held-out", tmp_path / "b.txt")
+    copied = [line for part in "ab" for line in (tmp_path / f"{part}.txt").read_text().splitlines()]
+    assert sorted(copied) == sorted(lines)
+
+
+# Section 2: options, formats, and what need not be a stop.
+
+
+def test_decimal_thousands_and_na_may_be_given(file):
+    path = file("user;item;rating\na;x;1.234,5\nb;x;2.000,25\na;y;k.A.\nb;y;1\n")
+    model = fitted(path, "--decimal", ",", "--thousands", ".", "--na", "-,k.A.")
+    assert model.row_labels_.tolist() == ["a", "b"]
+    seen = hs.observe(path, decimal=",", thousands=".", na_values=["k.A."])
+    assert seen.values.tolist() == [1234.5, 2000.25, 1]
+
+
+def test_separator_and_encoding_may_be_given(file):
+    model = fitted(file("user^item^rating\na^x^3\nb^x^4\n"), "--sep", "^")
+    assert model.row_labels_.tolist() == ["a", "b"]
+    model = fitted(file("user,item,rating\nŁ,x,3\nb,x,4\n".encode("cp1250")), "--encoding", "cp1250")
+    assert model.row_labels_.tolist() == ["Ł", "b"]
+
+
+JSON = ['{"userId": 1, "movieId": 63, "rating": 3}', '{"userId": 2, "movieId": 63, "rating": 4}']
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.jsonl", "\n".join(JSON)),
+        ("t.json", "\n".join(JSON)),
+        ("t.csv.bz2", bz2.compress(LONG.encode())),
+        ("t.csv.zst", pa.compress(LONG.encode(), "zstd", asbytes=True)),
+        ("index.csv", ",userId,movieId,rating\n0,5,63,3\n1,6,63,4\n"),
+        ("excel.csv", "sep=;\nuser;item;rating\nann;x;3\nbob;x;4\n"),
+        ("comments.csv", "# made by x, y\n# and z\nuser,item,rating\nann,x,3\nbob,x,4\n"),
+    ],
+)
+def test_more_formats_are_read(file, name, content):
+    seen = hs.observe(file(content, name))
+    assert (seen.shape[0], seen.values[[0, -1]].tolist()) == (2, [3, 4])
+
+
+def zipped(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("t.csv", LONG)
+
+
+TWO = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "x"], "rating": [3, 4]})
+WRITERS = {"t.zip": zipped, "t.feather": TWO.to_feather, "t.xlsx": lambda path: TWO.to_excel(path, index=False)}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_more_binary_formats_are_read(tmp_path, name):
+    if name == "t.xlsx":
+        pytest.importorskip("openpyxl")
+    WRITERS[name](tmp_path / name)
+    assert hs.observe(tmp_path / name).values[[0, -1]].tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.txt"])
+def test_json_arrays_are_refused_by_name(file, name):
+    with pytest.raises(DataError, match="JSON"):
+        hs.observe(file("[" + ",\n".join(JSON) + "]", name))
+
+
+def test_ids_with_a_point_are_found_without(file, tmp_path):
+    model = fitted(file("user,item,rating\n2.0,10,3\n3.0,10,4\n2.0,11,5\n3.0,11,1\n"))
+    assert model.predict(["2", "3", "2"], 10).tolist() == model.predict(["2.0", "3.0", "2.0"], 10).tolist()
+    assert done("predict", tmp_path / "t.hs", "--row", "2", "--col", "10")
+
+
+# Part 2, S4, S5, S7: Parquet, wide tables, stray bytes.
+
+
+@pytest.mark.parametrize("ids", [list("abcab"), [1, 2, 3, 1, 2]])
+@pytest.mark.parametrize("more", [{}, {"tags": [["a"], [], None, ["b", "c"], ["d"]], "extra": [{"p": 1}] * 5}])
+def test_long_parquet_files_are_split(tmp_path, ids, more):
+    columns = {"user": ids, "item": list("xyxzz"), "rating": [1, 2, 3, 4, 5], **more}
+    pq.write_table(pa.table(columns), tmp_path / "s.parquet")
+    for ending in ("parquet", "csv"):
+        parts = [tmp_path / f"{part}.{ending}" for part in "ab"]
+        done("split", tmp_path / "s.parquet", "-q", "-o", parts[0], "--held-out", parts[1])
+    parts = [pq.read_table(tmp_path / f"{part}.parquet").to_pylist() for part in "ab"]
+    whole = pa.table(columns).to_pylist()
+    assert sorted(map(str, parts[0] + parts[1])) == sorted(map(str, whole))
+
+
+def test_a_table_of_twenty_thousand_columns(file):
+    names = ",".join(f"gene{number:05d}" for number in range(20_000))
+    rows = [",".join(str((row + number) % 7) for number in range(20_000)) for row in range(3)]
+    seen = hs.observe(file(f"id,{names}\n" + "".join(f"r{place},{row}\n" for place, row in enumerate(rows))))
+    assert (seen.shape, seen.nnz, seen.values[:3].tolist()) == ((3, 20_000), 60_000, [0, 1, 2])
+
+
+def test_a_line_of_ten_megabytes(file):
+    name = "a" * 10_000_000
+    seen = hs.observe(file(f"user,item,rating\nb,x,4\n{name},x,3\n"))
+    assert seen.row_labels.tolist() == ["b", name]
+
+
+@pytest.mark.parametrize("lines", [0, 1000])
+def test_another_encoding_is_named(file, lines):
+    plain = "".join(f"u{number},x,1\n" for number in range(lines))
+    path = file(f"user,item,rating\n{plain}Jürgen,x,2\nann,x,1\n".encode("latin-1"))
+    assert "cp1252" in str(hs.observe(path).account)
+
+
+# S9 and S10: tracebacks, and silent surprises.
+
+
+def test_impute_to_parquet_keeps_unsigned_integers(tmp_path):
+    columns = {"a": pa.array([2**63 + 5, 3, 4], pa.uint64()), "b": [1.0, None, 3.0]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    done("impute", tmp_path / "t.parquet", "-k", 1, "-q", "-o", tmp_path / "o.parquet")
+    assert pq.read_table(tmp_path / "o.parquet").column("a").to_pylist() == [2**63 + 5, 3, 4]
+
+
+def test_impute_to_parquet_with_booleans_beside_integers(tmp_path):
+    columns = {"a": [True, None, True, True, None], "b": [1, 2, 1, 2, 2], "c": [2, 2, 1, 1, 2]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    done("impute", tmp_path / "t.parquet", "--method", "ordinal", "-k", 1, "-q", "-o", tmp_path / "o.parquet")
+    filled = pq.read_table(tmp_path / "o.parquet").column("a").to_pylist()
+    assert [filled[place] for place in (0, 2, 3)] == [1, 1, 1]
+    assert None not in filled
+
+
+LINES = "".join(f"u{number},x,1\n" for number in range(150))
+STRAY = "".join(f"ü{number},x,1\n" for number in range(1000)).encode() + "Jürgen,x,2\n".encode("latin-1")
+OTHER_DIGITS = ["\uff11\uff12", "\u0661\u0662", "\u0967", "\U0001d7d9"]
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("user,v,v\na,1,2\n", "'v' twice"),
+        ("a,a,a\n1,2,3\n4,5,6\n", "'a' twice"),
+        ("user,item,item\na,x,3\nb,x,4\n", "'item' twice"),
+        ('"', "none in t.csv"),
+        ('""  \n', "none in t.csv"),
+        ('user,item,rating\n"ann,x,3\nbob,x,4\ncy",y,5\ndee,x,2\n', "on line 4 of t.csv.*quote"),
+        ('user,item,rating\nann,"x,3\nbob,x,4\ncy,x",5\ndee,x,2\n', "on line 4 of t.csv.*quote"),
+        ('name,a,b\n"ann,1,2\nbob,1,2\ncy",3,4\ndee,1,2\n', "on line 4 of t.csv.*quote"),
+        (f"user,item,rating\n{LINES}a\0b,x,1\n", r"a\\x00b' on line 152"),
+        (f"name,a,b\n{LINES.replace('x', '2')}a\0b,2,1\n", r"a\\x00b' on line 152"),
+        (b"user,item,rating\n" + STRAY, r"line 1002 .*J\\\\xfcrgen"),
+        *((f"user,item,rating\na,x,3\nb,x,{one}\n", f"'{one}' on line 3") for one in (*OTHER_DIGITS, "1e-400")),
+        *((f"name,a,b\na,1,3\nb,2,{one}\n", f"'{one}' on line 3") for one in (*OTHER_DIGITS, "1e-400")),
+    ],
+    ids=range(21),
+)
+def test_odd_files_are_refused_in_a_sentence(file, content, found):
+    with pytest.raises(DataError, match=found):
+        hs.observe(file(content))
+    assert refused("fit", file(content), "-o", file("", "o.hs"))
+
+
+OUTPUTS = pytest.mark.parametrize(
+    ("command", "text", "ending"), [("fit", LONG, ".hs"), ("impute", "a,b\n1,2\n2,\n3,6\n", ".csv")]
+)
+
+
+@OUTPUTS
+def test_a_private_output_stays_private(file, tmp_path, command, text, ending):
+    private, new = file("old", f"private{ending}"), tmp_path / f"new{ending}"
+    private.chmod(0o600)
+    for output in (private, new):
+        done(command, file(text), "-k", 1, "-q", "-o", output)
+    assert private.read_bytes() != b"old"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert [path.stat().st_mode & 0o777 for path in (private, new)] == [0o600, 0o666 & ~mask]
+
+
+@OUTPUTS
+def test_a_link_as_output_stays_a_link(file, tmp_path, command, text, ending):
+    target, link = file("old", f"target{ending}"), tmp_path / f"link{ending}"
+    link.symlink_to(target)
+    done(command, file(text), "-k", 1, "-q", "-o", link)
+    assert link.is_symlink()
+    assert target.read_bytes() != b"old"

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
-from halfseen.report.probabilities import _given_something
+from halfseen.report.quality import given_not_lowest
 from halfseen.report.rendering import number
 from tests.report.making import page_of, parted
 from tests.report.models import CASES, fitted, quiet, survey, table, words
@@ -363,7 +363,7 @@ def test_what_has_no_report():
 def test_levels_above_a_certain_lowest_one_are_equally_likely():
     """A square link may give a cell no chance at all of being above 0, where it was."""
     p = np.array([[1.0, 0.0, 0.0], [0.5, 0.1, 0.4]])
-    assert_allclose(_given_something(p), [[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]], rtol=1e-15)
+    assert_allclose(given_not_lowest(p), [[0.0, 0.5, 0.5], [0.0, 0.2, 0.8]], rtol=1e-15)
 
 
 # Words, names, numbers, titles.

@@ -1,5 +1,5 @@
-"""The report: one page, in one file, of what was seen, how a fit went, what was found, and how good it is."""
+"""Reports: one self-contained HTML page on the data, the fit, what it found and how good it is."""
 
-from halfseen.report.making import Report, check_tools, make_report
+from halfseen.report.build import Report, check_tools, make_report
 
 __all__ = ["Report", "check_tools", "make_report"]

@@ -1,4 +1,4 @@
-"""What a page is made of: sections of facts, notes, tables and pictures."""
+"""The blocks that a page is made of: sections of facts, notes, tables and pictures."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from halfseen.plots.axes import shown
 
-#: Letters of a name that have room in a table.
-LETTERS = 80
+#: The most letters of a name in a table.
+MAX_LETTERS = 80
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A text in a table, and its place in an order that is not that of the alphabet: of levels, or of intervals."""
+    """A text of a table with its place in an order that is not alphabetical, such as that of levels."""
 
     text: str
     place: int
@@ -22,7 +22,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Facts:
-    """Pairs of what is told, and what it is."""
+    """Pairs of a name and a value."""
 
     pairs: Sequence[tuple[str, Any]]
     kind: str = "facts"
@@ -30,7 +30,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence or several."""
+    """A paragraph."""
 
     text: str
     kind: str = "note"
@@ -38,22 +38,26 @@ class Note:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts and numbers under heads; `bar` is the column whose numbers are also drawn as bars."""
+    """Rows of texts and numbers; `bar` is the column that is also drawn as bars, `own` the rows of the model itself."""
 
     caption: str
     heads: Sequence[str]
     rows: Sequence[Sequence[Any]]
     bar: int | None = None
     own: Sequence[int] = ()
-    """The rows that are of the model itself, among others."""
     is_wide: bool = True
-    """Whether it takes the whole width of the page, or stands beside its neighbour."""
     kind: str = "table"
 
     @property
     def numeric(self) -> list[bool]:
-        """Whether a column has numbers, which stand at the right."""
-        return [all(_is_number(row[place]) for row in self.rows) for place in range(len(self.heads))]
+        """Whether each column has numbers only."""
+        return [
+            all(
+                row[place] is None or (isinstance(row[place], int | float) and not isinstance(row[place], bool))
+                for row in self.rows
+            )
+            for place in range(len(self.heads))
+        ]
 
     @property
     def largest(self) -> float:
@@ -65,7 +69,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing, what it shows in words, and its numbers for those who can't see it."""
+    """A drawing, its description in words, and its numbers for those who can't see it."""
 
     svg: str
     alt: str
@@ -76,16 +80,16 @@ class Picture:
 
 @dataclass(frozen=True)
 class Component:
-    """One part that was found: a heading, and tables of its strongest columns and rows."""
+    """A heading with a note, and tables, such as of a component's strongest columns and rows."""
 
     name: str
-    told: str
+    note: str
     tables: Sequence[Table]
 
 
 @dataclass(frozen=True)
 class Components:
-    """All parts, of which some can be chosen."""
+    """Components, one of which the reader can select."""
 
     parts: Sequence[Component]
     kind: str = "components"
@@ -93,7 +97,7 @@ class Components:
 
 @dataclass(frozen=True)
 class Fold:
-    """A table that is shown when it is asked for."""
+    """A table that is folded at first."""
 
     summary: str
     table: Table
@@ -105,18 +109,17 @@ Block = Facts | Note | Table | Picture | Components | Fold
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, and what stands under it."""
+    """A heading and its blocks; the headline is a sentence for the head of the page."""
 
     name: str
     title: str
     blocks: list[Block] = field(default_factory=list)
     headline: str = ""
-    """A sentence for the head of the page."""
 
 
-def text_of(label: Any) -> str:
+def label_text(label: Any) -> str:
     """A label as tables show it."""
-    return shown(label, LETTERS)
+    return shown(label, MAX_LETTERS)
 
 
 def placed(texts: Sequence[str]) -> list[Placed]:
@@ -130,9 +133,4 @@ def counted(number: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people say it: "1.06%"."""
     return f"{100 * share:.3g}%"
-
-
-def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -1,4 +1,4 @@
-"""From sections to one HTML file that needs nothing else."""
+"""Rendering of self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _HERE = "halfseen.report"
 _FRAME = "frame.html"
 
 
-def rendered(title: str, subtitle: str, sections: list[Section]) -> str:
-    """The report."""
-    anchors = [(section.name, section.title) for section in sections]
-    script = _text(_HERE, "script.js")
+def render(title: str, subtitle: str, sections: list[Section]) -> str:
+    """The HTML page of a report."""
     return page_of(
-        _HERE, "page.html", {"number": number, "place": place},
-        title=title, subtitle=subtitle, kind="report", anchors=anchors, script=script, sections=sections,
+        _HERE, "page.html", {"number": number, "place": lambda value: getattr(value, "place", None)},
+        title=title, subtitle=subtitle, kind="report",
+        anchors=[(section.name, section.title) for section in sections], script=_text(_HERE, "script.js"),
+        sections=sections,
     )  # fmt: skip
 
 
@@ -28,10 +28,7 @@ def page_of(
     package: str, template: str, filters: dict[str, Callable[..., Any]], *,
     title: str, subtitle: str, kind: str, anchors: Sequence[tuple[str, str]], script: str = "", **values: Any,
 ) -> str:  # fmt: skip
-    """A package's template in the frame that all pages share; what comes from data is escaped, and stays text.
-
-    A page has a title and a subtitle, is of a kind ("report"), and has anchors to jump to, each with its name.
-    """
+    """Render a package's template in the frame that all pages share, escaping all data; anchors are (id, name)."""
     from jinja2 import DictLoader, Environment, StrictUndefined
 
     from halfseen import __version__
@@ -48,7 +45,7 @@ def page_of(
 
 
 def number(value: Any) -> str:
-    """A number as people read it; a word for None, text as it is."""
+    """A number with separators or 4 digits, "none" for None, text as it is."""
     if value is None:
         return "none"
     if isinstance(value, Placed):
@@ -61,17 +58,12 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def place(value: Any) -> int | None:
-    """What a text in a table sorts by, if not by its letters."""
-    return value.place if isinstance(value, Placed) else None
-
-
 def _text(package: str, name: str) -> str:
     return (files(package) / name).read_text(encoding="utf-8")
 
 
 def _fingerprint(script: str) -> str:
-    """What allows this script, and no other, to run."""
+    """The source that a content security policy allows: this script and no other."""
     if not script:
         return "'none'"
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest())

@@ -193,7 +193,7 @@ def _score_path(
 
 
 def _is_not_converged(model: Any, n_cells: int) -> bool:
-    """Whether the fit stopped at max_iter, or by tol while the loss still fell fast, with fewer parameters than cells."""
+    """Whether a fit stopped at max_iter, or by tol while the loss still fell fast (if cells outnumber parameters)."""
     if model.tol == 0:  # a fixed number of iterations
         return False
     if model.status_ is Status.CONVERGED and model.n_iter_ > 1 and model.W_.size + model.H_.size < n_cells:

@@ -69,7 +69,7 @@ def _write_page(folder: Path, parts: Sequence[Part]) -> Path:
     """Write report.html, and a report of each model beside it; without matplotlib and jinja2, report.md is the page."""
     from halfseen import make_report
     from halfseen.report import check_tools
-    from halfseen.report.drawing import drawn
+    from halfseen.report.figures import draw_svg
     from halfseen.report.rendering import page_of
 
     try:
@@ -80,7 +80,7 @@ def _write_page(folder: Path, parts: Sequence[Part]) -> Path:
     for part in parts:
         make_report(*part.reported, title=part.title).save(folder / f"{part.name}.html")
     page = page_of(
-        "halfseen.cli.demo", "demo.html", {"drawn": drawn}, title=TITLE, subtitle=SUBTITLE, kind="report",
+        "halfseen.cli.demo", "demo.html", {"drawn": draw_svg}, title=TITLE, subtitle=SUBTITLE, kind="report",
         anchors=[(part.name, part.title) for part in parts], parts=parts,
     )  # fmt: skip
     with written(folder / "report.html") as draft:

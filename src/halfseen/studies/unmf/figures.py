@@ -61,7 +61,7 @@ class Figure1(Study):
                 found.append(measured(of, QUICK if quick else FULL, seed, tell))
             except DataError as error:
                 absent[of.title] = str(error)
-        tables = [*map(error_table, found), said_table(found, list(absent.values())), calibration_table(found)]
+        tables = [*map(error_table, found), words_table(found, list(absent.values())), calibration_table(found)]
         goals = []
         if not quick:  # goals are of whole runs
             tables.append(goals_table(found))
@@ -113,7 +113,7 @@ def _interleaved(means: Array, spreads: Array) -> list[float]:
     return [float(value) for pair in zip(means, spreads, strict=True) for value in pair]
 
 
-def said_table(found: Sequence[Measured], absent: Sequence[str]) -> Table:
+def words_table(found: Sequence[Measured], absent: Sequence[str]) -> Table:
     """What the paper says in words, beside our numbers."""
     columns = [Column(name) for name in ("data", "method", "comparisons a row")]
     for group, form in {"test MAE": ".3f", "times the oracle's": ".2f"}.items():

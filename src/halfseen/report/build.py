@@ -1,4 +1,4 @@
-"""A report of a fitted model."""
+"""Reports of fitted models."""
 
 from __future__ import annotations
 
@@ -15,25 +15,17 @@ from halfseen.errors import DataError, HalfseenError
 from halfseen.io.write import atomic_write
 from halfseen.plots.axes import shown
 from halfseen.plots.parts import n_components
-from halfseen.report.blocks import Section, Table, counted
-from halfseen.report.examples import completions, recommendations
-from halfseen.report.fit import how_it_went
-from halfseen.report.known import Known
-from halfseen.report.levels import drawn_data, where_levels_begin
-from halfseen.report.parts import what_was_found
-from halfseen.report.quality import how_good
-from halfseen.report.rendering import rendered
-from halfseen.report.seen import what_was_seen
-from halfseen.report.uncoupled import whose_answers
+from halfseen.report import sections
+from halfseen.report.blocks import Table, counted
+from halfseen.report.context import ReportContext
+from halfseen.report.quality import quality
+from halfseen.report.rendering import render
 
 
-def _one_number(value: Any) -> tuple[str, str] | None:
+def _finite_number(value: Any) -> tuple[str, str] | None:
     if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
         return None
     return "one finite number", "Use the lowest value that makes a cell relevant, such as 1 or 4."
-
-
-_RULES = {"top": checks.whole(1), "k": checks.whole(1), "relevant": _one_number}
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,15 +72,9 @@ def check_tools() -> None:
 
 
 def make_report(
-    model: Any,
-    train: Any = None,
-    test: Any = None,
-    *,
-    title: str | None = None,
-    top: int = 10,
-    k: int = 10,
+    model: Any, train: Any = None, test: Any = None, *, title: str | None = None, top: int = 10, k: int = 10,
     relevant: float = 1,
-) -> Report:
+) -> Report:  # fmt: skip
     """A report of a fitted model: `make_report(model, train, test).save("report.html")`.
 
     What was seen, how the fit went, the parts that were found, the thresholds of levels, a posterior predictive check,
@@ -99,7 +85,7 @@ def make_report(
     ----------
     model : any fitted model, or what `halfseen.load` gives; of a fitted search, its best model.
     train : what the model was fitted on, data as for `fit`; a `halfseen.Uncoupled` for UncoupledNMF.
-    test : cells that were held out, data as for `fit`. Those that training has seen are left out, and told of.
+    test : cells that were held out, data as for `fit`. Those that training has seen are left out, with a note.
     title : the heading; None, or an empty one, names the model and its size.
     top : how many of the strongest columns and rows of each component are listed.
     k : the length of rankings, where held-out cells are ranked.
@@ -115,35 +101,37 @@ def make_report(
     'A table with two holes'
     """
     check_tools()
-    checks.check_parameters({"top": top, "k": k, "relevant": relevant}, _RULES)
-    known = Known.of(model, train, test)
-    sections = [
-        what_was_seen(known),
-        how_it_went(known),
-        what_was_found(known, top),
-        where_levels_begin(known),
-        drawn_data(known),
-        whose_answers(known),
-        how_good(known, k, relevant),
-        recommendations(known),
-        completions(known),
+    rules = {"top": checks.whole(1), "k": checks.whole(1), "relevant": _finite_number}
+    checks.check_parameters({"top": top, "k": k, "relevant": relevant}, rules)
+    context = ReportContext.from_data(model, train, test)
+    made = [
+        sections.observed_data(context),
+        sections.fit(context),
+        sections.components(context, top),
+        sections.thresholds(context),
+        sections.posterior_predictive(context),
+        sections.coupling(context),
+        quality(context, k, relevant),
+        sections.recommendations(context),
+        sections.completions(context),
     ]
-    return _made(known, title, [section for section in sections if section is not None])
+    shown_sections = [section for section in made if section is not None]
 
-
-def _made(known: Known, title: str | None, sections: list[Section]) -> Report:
-    n, m = known.shape
-    kind = type(known.model).__name__
     title = shown(title, 120).strip() if title else ""
-    title = title or f"{kind} of {counted(n, 'row')} and {counted(m, 'column')}"
-    told = [f"{counted(n_components(known.model), 'component')}.", known.model.status_.value]
-    told += [section.headline for section in sections if section.headline]
-    quality = [block for section in sections if section.name == "quality" for block in section.blocks]
-    scores = tuple(_as_dict(block) for block in quality if isinstance(block, Table))
-    return Report(title, rendered(title, " ".join(told), sections), scores)
-
-
-def _as_dict(table: Table) -> dict[str, Any]:
-    """A table as values; what sorts by a place of its own is its text."""
-    rows = ([getattr(value, "text", value) for value in row] for row in table.rows)
-    return {"caption": table.caption, "lines": [dict(zip(table.heads, row, strict=True)) for row in rows]}
+    if not title:
+        n, m = context.shape
+        title = f"{type(context.model).__name__} of {counted(n, 'row')} and {counted(m, 'column')}"
+    subtitle = [f"{counted(n_components(context.model), 'component')}.", context.model.status_.value]
+    subtitle += [section.headline for section in shown_sections if section.headline]
+    tables = [
+        block
+        for section in shown_sections
+        if section.name == "quality"
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
+    scores = tuple(
+        {"caption": table.caption, "lines": [dict(zip(table.heads, row, strict=True)) for row in table.rows]}
+        for table in tables
+    )
+    return Report(title, render(title, " ".join(subtitle), shown_sections), scores)

@@ -51,10 +51,10 @@ class Index:
             return np.where(self.labels[place] == wanted, place, -1)
         found = np.full(wanted.size, -1, dtype=np.int64)
         kinds = wanted.dtype.kind, self.labels.dtype.kind
-        if kinds[0] == kinds[1] or "O" not in kinds:
+        if kinds[0] == kinds[1] or not {"O", "M"} & set(kinds):
             found[:] = [self.positions.get(label, -1) for label in keys(wanted)]
         if "O" in kinds and (found < 0).any():
-            by_spelling = [self._positions_by_spelling.get(text, -1) for text in _spelled(wanted)]
+            by_spelling = [self._positions_by_spelling.get(_plain(text), -1) for text in map(str, wanted)]
             found = np.where(found < 0, by_spelling, found)
         return found
 
@@ -72,12 +72,17 @@ class Index:
         return {text: place for place, text in enumerate(_spelled(self.labels)) if text is not None}
 
 
+def _plain(text: str) -> str:
+    """A whole float as an integer is written: "7.0" as "7"."""
+    return WHOLE_FLOAT.sub(r"\1", text) if WHOLE_FLOAT.fullmatch(text) else text
+
+
 def _spelled(labels: np.ndarray) -> list[str | None]:
-    """Labels as text, None for those whose number has several spellings, such as "7" and "007"; "7.0" as "7"."""
-    plain = {text: WHOLE_FLOAT.sub(r"\1", text) if WHOLE_FLOAT.fullmatch(text) else text for text in map(str, labels)}
-    number = {text: short.lstrip("0") if short.isdigit() else short for text, short in plain.items()}
-    times = Counter(number.values())
-    return [plain[text] if times[number[text]] == 1 else None for text in map(str, labels)]
+    """Labels as text, None for those whose number has several spellings, such as "7" and "007"."""
+    plain = [_plain(text) for text in map(str, labels)]
+    numbers = [text.lstrip("0") if text.isdigit() else text for text in plain]
+    times = Counter(numbers)
+    return [text if times[number] == 1 else None for text, number in zip(plain, numbers, strict=True)]
 
 
 def keys(labels: np.ndarray) -> list[Any]:

@@ -319,7 +319,7 @@ def test_huge_ids_are_kept_to_the_last_digit():
         "row, fit again, or pass its history (a dict from columns to values)."
     )
     assert refusal(frame.assign(user=[2**70, 1, 2, 3])) == (
-        f"Integer ids of rows must fit in 64 bits. Found {2**70}. Turn the ids into text."
+        f"Integer ids of rows must fit in 64 bits. Found {2**70}. Convert the ids to text."
     )
 
 

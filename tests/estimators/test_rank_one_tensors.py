@@ -217,7 +217,7 @@ def test_tensors_that_can_not_be():
         refused(lambda wrong=wrong: RankOneNMF().fit(wrong), sentence)
     refused(
         lambda: RankOneNMF().fit(np.full((2, 3, 4), NAN)),
-        "At least one cell must be observed. Found none in shape (2, 3, 4)",
+        "At least one cell must be seen. Found none in shape (2, 3, 4)",
     )
     refused(lambda: RankOneNMF().fit(np.empty((2, 0, 4))), "Every axis of X must have a length of 1 or more")
     refused(lambda: RankOneNMF().fit(np.empty((0, 2, 4))), "Every axis of X must have a length of 1 or more")

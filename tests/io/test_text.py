@@ -82,7 +82,7 @@ def test_quotes_and_the_ends_of_blocks_do_no_harm(tmp_path_factory, pairs, block
 def test_an_encoding_may_be_given(file, encoding, name):
     path = file(f"user,item,rating\nann,{name},3\n".encode(encoding))
     assert observe(path, encoding=encoding).column_labels.tolist() == [name]
-    with pytest.raises(DataError, match="encoding given, ascii"):
+    with pytest.raises(DataError, match="encoding ascii"):
         observe(file(f"user,item,rating\nann,{name},3\n"), encoding="ascii")
 
 

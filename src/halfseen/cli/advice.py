@@ -24,6 +24,8 @@ _ADVICE = {
     r"out of levels": "out of --levels",
     rf"\b(decimal|thousands|separator|comment)={_QUOTED}": r"--\1 '\2'",
     rf"\b(encoding|time|by)={_QUOTED}": r"--\1 \2",
+    r"\btest_size=([\d.]+) makes": r"--share \1 makes",
+    r"another test_size": "another --share",
     rf"na_values=\[{_QUOTED}\]": r"--na \1",
     r"Pass decimal and thousands to say": "Pass --decimal and --thousands to say",
     r"(is no amount|If so), skip it\.": r"\1, leave it as it is: --skip NAME.",

@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from glob import glob
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -157,7 +158,8 @@ def check_folder(path: str) -> None:
 def check_apart(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
     """Refuse outputs that would replace each other or an input."""
     written = [path for path in outputs if path is not None]
-    places = [os.path.realpath(path) for path in (*written, *inputs) if path is not None]
+    read = [one for path in inputs if path is not None for one in (glob(path) or [path])]
+    places = [os.path.realpath(path) for path in (*written, *read)]
     for number, path in enumerate(written):
         if places[number] in places[number + 1 :]:
             raise DataError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -270,8 +271,9 @@ class NumberParser:
         for marked in (False, True):
             try:
                 # Arrow reads "nan" and "inf" too: the one is a marker, the other refused with the values.
-                known = pc.if_else(pc.is_in(column, pa.array(_spellings(self.markers), column.type)), None, column)
-                values = pc.cast(known if marked else column, pa.float64())
+                if marked:
+                    column = pc.if_else(pc.is_in(column, pa.array(_spellings(self.markers), column.type)), None, column)
+                values = pc.cast(column, pa.float64())
             except pa.ArrowInvalid:
                 continue
             numpy = values.to_numpy()
@@ -310,9 +312,9 @@ class NumberParser:
         """After the last column: refuse marks that may be decimal marks or thousands separators."""
         if COMMA in self.first and POINT not in self.first and self.decimal is None:
             for column, name in self.with_points:  # columns that went the fast way, before the first comma was met
-                points = pc.match_substring(column, POINT)
-                row = pc.index(points, True).as_py()
-                if row >= 0 and not is_missing(column[row].as_py(), self.markers):
+                rows = np.flatnonzero(pc.match_substring(column, POINT).to_numpy())
+                row = next((row for row in rows.tolist() if not is_missing(column[row].as_py(), self.markers)), None)
+                if row is not None:
                     self.first[POINT] = (column[row].as_py(), row, name)
                     raise self._two_marks()
         if self.doubt is not None:
@@ -332,6 +334,7 @@ class NumberParser:
         )
 
 
-def _spellings(markers: Iterable[str]) -> list[str]:
+@cache
+def _spellings(markers: frozenset[str]) -> list[str]:
     """Markers as they are mostly written, for exact comparison; other spellings are met in the careful way."""
     return sorted({spelling for one in markers for spelling in (one, one.upper(), one.capitalize(), "NaN")})

@@ -151,6 +151,7 @@ def observe_table(table: Table, options: ReadOptions) -> Observed:
     header = recognise(table, options)
     if header is None:
         return observe_wide(table, options, partial(_of_dense, options=options))
+    table.read_columns([name for name in (*header, options.weight_name) if name is not None])  # a query may be run once
     options = with_ordered_levels(table, header, options)
     cells = read_long(table, header, options)
     summary = ReadSummary.of_long(table, header, options.weight_name)

@@ -247,9 +247,12 @@ def has_header_line(file: TextFile, options: ReadOptions) -> bool:
 def looks_long(sample: Sequence[Record]) -> bool:
     """Whether lines look like row, column, value and perhaps a time; one alone might be a header of years."""
     width = len(sample[0])
-    return width in (3, 4) and all(
-        is_number(record[2]) and not any(map(_is_fraction, record[:2])) for record in sample if len(record) == width
-    )
+    if width not in (3, 4):
+        return False
+    lines = [record for record in sample if len(record) == width]
+    values = [record[2] for record in lines if not is_missing(record[2])]
+    ids = [field for record in lines for field in record[:2]]
+    return 2 * len(values) > len(lines) and all(map(is_number, values)) and not any(map(_is_fraction, ids))
 
 
 def _is_fraction(field: str) -> bool:

@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,11 @@ def _test_count(test_size: Any, cells: int, strict: bool = True) -> int:
 
 def _times(table: Table, header: LongHeader, name: Any) -> np.ndarray:
     """The times of the lines of a long table, as numbers that can be compared."""
+    if name is not None and not isinstance(name, (str, int)):
+        times = np.asarray(name)
+        if times.shape != (table.n_rows,):
+            raise DataError(f"There must be a time for each of the {table.n_rows} lines. Found {times.size}.")
+        return times
     name = time_column(table, header, name)
     column = table.column(name)
     if not table.is_text and not isinstance(column, np.ndarray) and pa.types.is_temporal(column.type):
@@ -289,9 +295,17 @@ def _line_pairs(rows: np.ndarray, columns: np.ndarray, width: int) -> tuple[np.n
 def _split_by_time(
     table: Table, header: LongHeader, options: ReadOptions, test_size: float, last: int | None, time: Any
 ) -> tuple[Observed, Observed]:
+    named = [] if time is not None and not isinstance(time, (str, int)) else [time_column(table, header, time)]
+    table.read_columns(
+        [name for name in (*header, *named) if name is not None]
+    )  # at once: a query may change its order
     times = _times(table, header, time)
     options = replace(with_ordered_levels(table, header, options), allow_empty=True)
     cells = read_long(table, header, options)
+    known = ~np.isnan(cells.values)
+    cells.rows, cells.columns, cells.values, times = (
+        array[known] for array in (cells.rows, cells.columns, cells.values, times)
+    )
     pair_of_line, first = _line_pairs(cells.rows, cells.columns, cells.shape[1])
     is_test = _choose(first.size, cells.rows[first], pair_of_line, test_size, None, "time", last, times)
     is_test = is_test if pair_of_line is None else is_test[pair_of_line]
@@ -379,22 +393,33 @@ def split_file(
         n_test, n_train = int(is_test.sum()), int((~is_test).sum())
     else:
         names = [header.row, header.column] + ([time_column(table, header, time)] if by == "time" else [])
+        names += [header.value] if header.value is not None and by != "random" else []
         table.read_columns(table.names if not table.is_text or is_parquet(Path(train)) else names)
         times = _times(table, header, time) if by == "time" else None
         (rows, _), (columns, labels) = table.encode(header.row, "row"), table.encode(header.column, "column")
-        pair_of_line, first = _line_pairs(rows, columns, max(labels.size, 1))
-        is_test = chosen(first.size, rows[first], pair_of_line, times)
-        is_test = is_test if pair_of_line is None else is_test[pair_of_line]
+        kept = np.ones(rows.size, dtype=bool)
+        if header.value is not None and by != "random":  # lines without a value stay in training
+            kept = np.array([not is_missing(one, table.markers) for one in table.texts(header.value)], dtype=bool)
+        pair_of_line, first = _line_pairs(rows[kept], columns[kept], max(labels.size, 1))
+        chosen_pairs = chosen(first.size, rows[kept][first], pair_of_line, None if times is None else times[kept])
+        is_test = np.zeros(rows.size, dtype=bool)
+        is_test[kept] = chosen_pairs if pair_of_line is None else chosen_pairs[pair_of_line]
         parts = [~is_test, is_test]
         n_train, n_test = int((~is_test).sum()), int(is_test.sum())
     outputs = [Path(train), Path(held_out)]
+    columns_of: dict[bool, Any] = {}  # for Parquet, and for text
     with write_errors(outputs[0]), atomic_writes(*outputs, f"{held_out}{SIDECAR}") as drafts:
         for draft, output, part in zip(drafts, outputs, parts, strict=False):
             if header is None:
                 names_or_none = wide.names if wide.has_header else None
                 write_draft(draft, output, names_or_none, part, wide.delimiter, wide.decimal, wide.thousands)
             elif not (table.is_text and _copy_lines(table, part, draft, output)):
-                _write_rows(table, part, draft, output)
+                if columns_of.get(is_parquet(output)) is None:
+                    columns_of[is_parquet(output)] = _columns_to_write(table, header, is_parquet(output))
+                names_or_none, whole = columns_of[is_parquet(output)]
+                mask = pa.array(part)
+                some = [one[part] if isinstance(one, np.ndarray) else one.filter(mask) for one in whole]
+                write_draft(draft, output, names_or_none, some, table.delimiter, ".", None)
         record |= {
             side: {"file": output.name, "digest": _digest(draft)}
             for side, output, draft in zip(("train", "held_out"), outputs, drafts, strict=False)
@@ -405,13 +430,13 @@ def split_file(
 
 def check_pair(train: Any, held_out: Any) -> None:
     """Refuse a training file that does not belong to a test file, as far as `split_file` left a record of the split."""
-    record_path = Path(f"{held_out}{SIDECAR}")
     try:
-        record = json.loads(record_path.read_text(encoding="utf-8"))
-        digests = {side: record[side]["digest"] for side in ("train", "held_out")}
-    except (OSError, ValueError, KeyError, TypeError):
+        record = json.loads(Path(f"{held_out}{SIDECAR}").read_text(encoding="utf-8"))
+        wanted = record["train"]["digest"], record["held_out"]["digest"]
+        found = _digest(Path(train)), _digest(Path(held_out))
+    except (OSError, ValueError, KeyError, TypeError):  # no record, or no file, which is refused where it is read
         return
-    if _digest(Path(held_out)) == digests["held_out"] and _digest(Path(train)) != digests["train"]:
+    if found[1] == wanted[1] and found[0] != wanted[0]:
         raise DataError(
             f"Training and test cells must be of the same split. Found {Path(held_out).name}, held out of "
             f"{record['train']['file']} by seed {record['seed']}, and another {Path(train).name}: cells of the one may "
@@ -487,14 +512,26 @@ def _lines_of(file: TextFile, has_header: bool, kept: np.ndarray, with_header: b
     return contents[np.repeat(copied, lengths)].tobytes()
 
 
-def _write_rows(table: Table, kept: np.ndarray, draft: Path, output: Path) -> None:
+def _columns_to_write(table: Table, header: LongHeader, typed: bool) -> tuple[list[str] | None, list[Any]]:
+    """The names and columns of a long table; for Parquet, those of text files get types, decided by the whole column.
+
+    Ids are written as `observe` labels them. Columns without names get the usual ones, so that they are known again.
+    """
     table.read_columns(table.names)
-    mask = pa.array(kept)
-    columns = [
-        column[kept] if isinstance(column, np.ndarray) else column.filter(mask)
-        for column in map(table.column, table.names)
-    ]
-    if table.is_text and is_parquet(output):
-        columns = [[None if is_missing(one) else one for one in column.to_pylist()] for column in columns]
-    names = [str(name) for name in table.names] if table.has_header else None
-    write_draft(draft, output, names, columns, table.delimiter, table.find_decimal(), table.thousands)
+    if not (typed and table.is_text):
+        return [str(name) for name in table.names] if table.has_header else None, list(map(table.column, table.names))
+    usual = dict(zip(header, ("user", "item", "rating"), strict=True))
+    others = [name for name in table.names if name not in header]
+    usual |= {name: "timestamp" if len(others) == 1 else f"column {name}" for name in others}
+    columns = []
+    for name in table.names:
+        column = table.column(name)
+        if name in header[:2]:
+            codes, labels = table.encode(name, "row" if name == header.row else "column")
+            column = pa.chunked_array([pa.array(labels).take(pa.array(codes))])
+        else:
+            with suppress(DataError):  # other text stays text
+                is_numeric = name == header.value or table.is_numeric(name)
+                column = pa.chunked_array([pa.array(table.numbers(name), from_pandas=True)]) if is_numeric else column
+        columns.append(column)
+    return [str(name) if table.has_header else usual[name] for name in table.names], columns

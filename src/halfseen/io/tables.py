@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from halfseen.errors import DataError
-from halfseen.io.numbers import MISSING, NUMBERS, POINT, NotANumber, NumberParser, Scale, is_missing, is_number
+from halfseen.io.numbers import MISSING, NUMBERS, POINT, NotANumber, NumberParser, Scale, is_amount, is_missing
 from halfseen.io.text import ZIP, Progress, TextFile, file_errors, open_bytes, open_text
 from halfseen.labels import (
     encode,
@@ -121,7 +121,8 @@ class Table:
         if self.is_text:
             below = self.files[0].sample[self.has_header :]
             fields = [record[position] for record in below if len(record) > position]
-            return any(is_number(one) or is_number(one.strip().removesuffix("%")) for one in fields)
+            present = [one for one in fields if not is_missing(one, self.markers)]
+            return 2 * sum(map(is_amount, present)) > len(present)
         if self.types is not None and self.types[position] is not None:
             return _is_numeric_type(self.types[position])
         return holds_numbers(self.column(name))
@@ -224,6 +225,15 @@ def _chunked(column: Any) -> Any:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
+def _decoded(column: Any) -> Any:
+    """A dictionary- or run-end-encoded column as its values."""
+    if pa.types.is_run_end_encoded(column.type):
+        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
+    if pa.types.is_dictionary(column.type):
+        return pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
+    return column
+
+
 def _as_list(column: Any) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
 
@@ -243,8 +253,7 @@ def encode_text(column: Any) -> tuple[np.ndarray, np.ndarray, bool]:
 
 def _encoded(column: Any) -> tuple[np.ndarray, np.ndarray]:
     """Codes and labels of an Arrow column, in the order of first appearance."""
-    is_dictionary = pa.types.is_dictionary(column.type)
-    encoded = column.unify_dictionaries() if is_dictionary else column.dictionary_encode()  # one dictionary for all
+    encoded = column.dictionary_encode()  # one dictionary for all chunks
     if not encoded.num_chunks:
         return np.empty(0, dtype=np.int32), text_array(())
     codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
@@ -254,8 +263,9 @@ def _encoded(column: Any) -> tuple[np.ndarray, np.ndarray]:
 def _missing_label(labels: np.ndarray, markers: frozenset[str]) -> int | None:
     """The label that stands for no id: an empty one, or a missing-value marker where all others are integers."""
     marks = [code for code, label in enumerate(labels) if is_missing(label, markers)]
-    others_are_integers = all(is_plain_integer(label) for code, label in enumerate(labels) if code not in marks)
-    return next((code for code in marks if not labels[code] or others_are_integers), None)
+    others = [label for code, label in enumerate(labels) if code not in marks]
+    are_integers = bool(others) and all(map(is_plain_integer, others))
+    return next((code for code in marks if not labels[code] or are_integers), None)
 
 
 def encode_column(column: Any, side: str, place: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray]:
@@ -267,25 +277,28 @@ def encode_column(column: Any, side: str, place: Callable[[int], str]) -> tuple[
         if missing:
             raise missing_id(side, place(missing[0]))
         return encode(column.tolist(), side)
-    column = _chunked(column)
+    column = _decoded(_chunked(column))
     if column.null_count:
         raise missing_id(side, place(pc.index(pc.is_null(column), True).as_py()))
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = column.type
     if pa.types.is_floating(kind):
-        nan = pc.index(pc.is_nan(column), True).as_py()
-        if nan >= 0:
-            raise missing_id(side, place(nan))
-        column = column.cast(pa.float32()) if pa.types.is_float16(kind) else column
+        column = pc.add(column.cast(pa.float32()) if pa.types.is_float16(kind) else column, 0)  # -0.0 is 0.0
+        for wrong in (pc.is_nan(column), pc.greater_equal(pc.abs(column), 2.0**53)):
+            row = pc.index(wrong, True).as_py()
+            if row >= 0 and column[row].as_py() != column[row].as_py():
+                raise missing_id(side, place(row))
+            if row >= 0:
+                raise DataError(
+                    f"The ids of {side}s must be exact. Found {column[row]} {place(row)}, a float that several "
+                    "integers share. Convert the ids to text."
+                )
     elif _is_string(kind) or pa.types.is_null(kind):
-        column = column.cast(pa.large_string()) if not pa.types.is_dictionary(column.type) else column
+        column = column.cast(pa.large_string())
     elif not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind)):
         raise DataError(
             f"The ids of {side}s must be numbers, text or dates. Found a column of type {kind}. Convert it to text."
         )
     codes, labels = _encoded(column)
-    if pa.types.is_dictionary(column.type):  # whose codes are not in the order of appearance
-        again, used = encode(codes, side)
-        codes, labels = again, labels[used]
     if _is_string(kind):
         return codes, text_array(labels)
     if labels.dtype.kind == "O" and labels.size:  # dates, decimals
@@ -318,8 +331,8 @@ def to_floats(column: Any, scale: Scale = NUMBERS) -> np.ndarray:
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if not _is_numeric_type(kind):
-        decoded = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
-        return scale.numbers(decoded.to_pylist())
+        decoded = _decoded(column)
+        return to_floats(decoded, scale) if _is_numeric_type(decoded.type) else scale.numbers(decoded.to_pylist())
     if pa.types.is_decimal(kind) or pa.types.is_boolean(kind) or column.null_count:
         column = column.cast(pa.float32() if pa.types.is_float32(kind) else pa.float64(), safe=False)
     array = column.to_numpy()
@@ -521,13 +534,16 @@ def _text_table(paths: Sequence[Path], options: Any) -> Table:
             files.append(open_text(path, options.separator, options.comment, options.encoding))
     has_header = has_header_line(files[0], options)
     for file in files[1:]:
-        if file.width != files[0].width or (has_header and file.sample[0] != files[0].sample[0]):
+        same = file.width == files[0].width and file.separator == files[0].separator
+        if not same or (has_header and file.sample[0] != files[0].sample[0]):
             raise DataError(
                 f"Files that are read together must have the same columns. Found {file.sample[0][:20]} in "
                 f"{file.path.name}, and {files[0].sample[0][:20]} in {files[0].path.name}. Read them one by one."
             )
     by_position = not has_header or options.numbers_columns
-    names = list(range(files[0].width)) if by_position else [name.strip() for name in files[0].sample[0]]
+    names: list[Any] = list(range(files[0].width)) if by_position else [name.strip() for name in files[0].sample[0]]
+    if names.count("") > 1:  # of separators at the ends of lines, as Excel writes them
+        names = [f"column {place + 1}" if name == "" and place else name for place, name in enumerate(names)]
     check_names(names)
     markers = MISSING | {str(one).strip().lower() for one in options.na_values or ()}
     return Table(
@@ -570,7 +586,16 @@ def _arrow_files(paths: Sequence[Path], kind: str) -> Table:
                     tables.append(pa_json.read_json(raw if isinstance(raw, pa.NativeFile) else pa.PythonFile(raw)))
             dataset = ds.dataset(pa.concat_tables(tables, promote_options="permissive"))
         else:
-            dataset = ds.dataset([str(path) for path in paths], format="ipc" if kind == "feather" else kind)
+            form = "ipc" if kind == "feather" else kind
+            schemas = [ds.dataset(str(path), format=form).schema for path in paths]
+            for path, schema in zip(paths, schemas, strict=True):
+                if set(schema.names) != set(schemas[0].names):
+                    raise DataError(
+                        f"Files that are read together must have the same columns. Found {schema.names[:20]} in "
+                        f"{path.name}, and {schemas[0].names[:20]} in {paths[0].name}. Read them one by one."
+                    )
+            whole = pa.unify_schemas(schemas, promote_options="permissive")
+            dataset = ds.dataset([str(path) for path in paths], whole, form)
     return _arrow_table(dataset.schema, load, paths[0].name)
 
 

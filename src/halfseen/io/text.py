@@ -11,7 +11,6 @@ import csv
 import io
 import mmap
 import re
-import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,7 +38,7 @@ LARGEST_BLOCK = (1 << 31) - 1
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 ZIP = b"PK\x03\x04"
 
-csv.field_size_limit(sys.maxsize)  # a table of 20,000 columns is one field under a wrong separator
+csv.field_size_limit((1 << 31) - 1)  # a table of 20,000 columns is one field under a wrong separator
 
 
 @contextmanager
@@ -109,6 +108,7 @@ class TextFile:
     comment: str | None = None
     skip: int = 0
     quotes_after_blanks: bool = False
+    encoding_is_given: bool = False
 
     @property
     def width(self) -> int:
@@ -118,7 +118,7 @@ class TextFile:
     @property
     def is_plain(self) -> bool:
         """Whether Arrow can read the bytes as they are."""
-        usual = self.encoding in ("utf-8", "utf-8-sig") and len(self.separator) == 1 and self.separator != BLANKS
+        usual = self.encoding == "utf-8-sig" and has_quotes(self.separator)
         return usual and self.comment is None and not self.quotes_after_blanks
 
     def records(self) -> Iterator[tuple[int, Record]]:
@@ -147,7 +147,7 @@ class TextFile:
             "skip_rows": above if self.is_plain else 0,  # else they are left out on the way
             "block_size": max(BLOCK, 16 * max(sum(map(len, record)) for record in self.sample)),
         }
-        is_split_elsewhere = len(self.separator) > 1 or self.separator == BLANKS  # such files have no quotes
+        is_split_elsewhere = not has_quotes(self.separator)
         parse = pa_csv.ParseOptions(
             delimiter=UNIT if is_split_elsewhere else self.separator,
             quote_char=False if is_split_elsewhere else '"',
@@ -164,16 +164,20 @@ class TextFile:
                 with self._arrow_input(above, progress) as source:
                     return pa_csv.read_csv(source, pa_csv.ReadOptions(**options), parse, convert)
             except pa.ArrowInvalid as error:
-                text = str(error)
-                if "block" in text and "size" in text and options["block_size"] < LARGEST_BLOCK:
+                text = str(error)  # which quotes a broken line: that is looked for first
+                if "Expected" in text:
+                    raise self._broken_line(has_header, text) from None
+                if "straddl" in text and options["block_size"] < LARGEST_BLOCK:
                     options["block_size"] = min(8 * options["block_size"], LARGEST_BLOCK)
-                elif "Empty CSV" in text:  # a header and nothing below
+                elif text.startswith(("Empty CSV", "Could not skip")):  # a header and nothing below
                     return pa.table({names[position]: pa.array([], pa.string()) for position in positions})
-                elif "UTF8" in text:
+                elif "invalid UTF8" in text and not self.encoding_is_given and self.encoding == "utf-8-sig":
                     self.encoding = find_encoding(self.path)  # which the summary names
                     return self.read(positions, has_header, progress)
                 else:
                     raise self._broken_line(has_header, text) from None
+            except UnicodeDecodeError as error:
+                raise _wrong_encoding(self.path, self.encoding, error) from None
 
     def _may_have_quotes(self) -> bool:
         if not self.is_plain or self.path.stat().st_size == 0:
@@ -259,10 +263,10 @@ class _Lines(io.RawIOBase):
             self.edits.append((re.compile(rb"(?m)^" + re.escape(file.comment.encode()) + rb"[^\n]*\n?"), b""))
         if file.quotes_after_blanks:
             separator = re.escape(file.separator.encode())
-            self.edits.append((re.compile(separator + rb' +(?=")'), file.separator.encode()))
+            self.edits.append((re.compile(separator + rb' +(?="(?!"))'), file.separator.encode()))
         if file.separator == BLANKS:
             self.edits += [(re.compile(rb"(?m)^[ \t]+|[ \t\r]+$"), b""), (re.compile(rb"[ \t]+"), UNIT.encode())]
-        elif len(file.separator) > 1:
+        elif not has_quotes(file.separator):
             self.edits.append((re.compile(re.escape(file.separator.encode())), UNIT.encode()))
 
     def readable(self) -> bool:
@@ -277,6 +281,7 @@ class _Lines(io.RawIOBase):
                 self.progress(self.size if self.ended else where, self.size)
             if self.decoder is not None:
                 data = self.decoder.decode(data, final=self.ended).encode("utf-8")
+                data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             if not self.edits and not self.skip:
                 self.ready, self.rest = self.ready + self.rest + data, b""
                 continue
@@ -300,9 +305,21 @@ class _Lines(io.RawIOBase):
         return len(data)
 
 
+def has_quotes(separator: str) -> bool:
+    """Whether fields between such separators may be quoted: those that Arrow and Python's csv know."""
+    return len(separator) == 1 and separator.isascii() and separator != BLANKS
+
+
+def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> DataError:
+    return DataError(
+        f"{path.name} must be in the encoding {encoding}. Found otherwise: {error.reason} at byte {error.start}. Pass "
+        "another encoding, or leave it out."
+    )
+
+
 def split_lines(lines: Any, separator: str) -> Iterator[Record]:
-    """Lines split at the separator; only those of a single character have quotes."""
-    if len(separator) > 1 or separator == BLANKS:
+    """Lines split at the separator; only those of a single ASCII character have quotes."""
+    if not has_quotes(separator):
         at = None if separator == BLANKS else separator
         return (line.strip("\r\n").split(at) if line.strip() else [] for line in lines)
     return csv.reader(lines, delimiter=separator, skipinitialspace=separator != "\t")
@@ -316,21 +333,19 @@ def is_blank(record: Record) -> bool:
 def open_text(path: Path, separator: str | None, comment: str | None, encoding: str | None) -> TextFile:
     """Look at the first lines of a text file; what the caller gives is not guessed."""
     _check_options(separator, comment, encoding)
+    is_given = encoding is not None
     if encoding is None:
         with open_bytes(path) as raw:
             marked = raw.read(3)
         encoding = "utf-16" if marked[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-        guessed = True
     else:
-        guessed = False
+        encoding = codecs.lookup(encoding).name
+        encoding = "utf-8-sig" if encoding == "utf-8" else encoding
     try:
         lines = _first_lines(path, encoding)
     except UnicodeDecodeError as error:
-        if not guessed:
-            raise DataError(
-                f"{path.name} must be in the encoding given, {encoding}. Found otherwise: {error.reason}. Pass another "
-                "encoding, or leave it out."
-            ) from None
+        if is_given:
+            raise _wrong_encoding(path, encoding, error) from None
         encoding = find_encoding(path)
         lines = _first_lines(path, encoding)
     if any("\0" in line for line in lines):
@@ -358,12 +373,16 @@ def open_text(path: Path, separator: str | None, comment: str | None, encoding: 
     sample = [record for record in split_lines(table, separator) if not is_blank(record)]
     if not sample:
         raise DataError(f"A data file must have at least one field. Found none in {path.name}. Check the path.")
-    quoted = (
-        len(separator) == 1
-        and separator not in "\t "
-        and any(re.search(re.escape(separator) + ' +"', one) for one in table)
-    )
-    return TextFile(path, encoding, separator, sample, comment, skip, quoted)
+    quoted = has_quotes(separator) and separator != "\t" and _contains(path, table, f'{separator} "')
+    return TextFile(path, encoding, separator, sample, comment, skip, quoted, is_given)
+
+
+def _contains(path: Path, lines: list[str], text: str) -> bool:
+    """Whether a text is in the first lines of a file, or anywhere in it, if it is not compressed."""
+    if any(text in line for line in lines) or path.stat().st_size == 0:
+        return any(text in line for line in lines)
+    with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+        return contents.find(text.encode()) >= 0
 
 
 def _check_options(separator: str | None, comment: str | None, encoding: str | None) -> None:
@@ -373,7 +392,7 @@ def _check_options(separator: str | None, comment: str | None, encoding: str | N
         raise ParameterError(f'comment must be the text that comment lines begin with, such as "#". Found {comment!r}.')
     if encoding is not None:
         try:
-            codecs.lookup(encoding)
+            "".encode(encoding)  # which refuses what is no encoding of text
         except (LookupError, TypeError):
             raise ParameterError(
                 f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252. Found {encoding!r}."
@@ -417,7 +436,7 @@ def find_encoding(path: Path) -> str:
     escaped = contents.decode("utf-8", errors="surrogateescape")
     invalid = re.findall("[\udc80-\udcff]", escaped)
     valid = sum(1 for _ in re.finditer("[^\x00-\x7f\udc80-\udcff]", escaped))
-    if valid > len(invalid):
+    if valid >= len(invalid):
         try:
             contents.decode("utf-8")
         except UnicodeDecodeError as error:

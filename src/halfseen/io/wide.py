@@ -53,7 +53,9 @@ def find_row_names(table: Table, options: ReadOptions) -> RowNames:
     if is_candidate and table.has_header and heads_row_ids(first):
         ids = _distinct_integers(table, first)
         if ids is not None:
-            return RowNames(None if len(ids) < table.n_rows else uniform(ids, "row"), True, source)
+            if len(ids) == table.n_rows:
+                return RowNames(uniform(ids, "row"), True, source)
+            return RowNames(table.index, True, "" if table.index is None else "the index")
     if table.index is not None:
         return RowNames(table.index, source="the index")
     if table.is_text:
@@ -104,6 +106,18 @@ def observe_wide(table: Table, options: ReadOptions, build: Any) -> Observed:
     table.read_columns(table.names)
     rows = find_row_names(table, options)
     names = table.names[rows.in_first_column :]
+    if table.is_text and table.has_header and not options.scale.names:
+        codes = [
+            name for name in names if not options.fits_column(name) and holds_codes(table.column(name), table.markers)
+        ]
+        names = [name for name in names if name not in codes]
+        if codes and names:
+            warnings.warn(
+                "Columns of a wide table should hold amounts. Found numbers padded with zeros, as codes are, in column "
+                f"{codes[0]!r} of {table.name} ({len(codes)} such in all). They were left out.",
+                DataWarning,
+                stacklevel=5,
+            )
     array = wide_array(table, names, options.scale)
     if table.is_text:
         table.parser.settle()
@@ -121,7 +135,7 @@ def observe_wide(table: Table, options: ReadOptions, build: Any) -> Observed:
 
 def wide_array(table: Table, names: Sequence[Any], scale: Scale) -> np.ndarray:
     """The named columns side by side as floats; float32 if all of them are."""
-    columns, padded = [], []
+    columns = []
     for name in names:
         if table.is_text:
             parsed = table.parser.parse(table.column(name), name, scale)
@@ -132,7 +146,6 @@ def wide_array(table: Table, names: Sequence[Any], scale: Scale) -> np.ndarray:
                     f"{'Leave' if scale.names else 'Write a number, leave'} the field empty if it is unknown, drop the "
                     f"column, or say which columns to read: {columns_option(likely_long(table))}."
                 )
-            padded += [name] if not scale.names and holds_codes(table.column(name), table.markers) else []
             columns.append(parsed.values)
             continue
         column = table.column(name)
@@ -144,13 +157,6 @@ def wide_array(table: Table, names: Sequence[Any], scale: Scale) -> np.ndarray:
                 f"{columns_option(likely_long(table))}."
             )
         columns.append(table.numbers(name, scale))
-    if padded:
-        warnings.warn(
-            f"Columns of a wide table should hold amounts. Found numbers padded with zeros, as codes are, in column "
-            f"{padded[0]!r} of {table.name}. They were read as numbers; drop the column if they are codes.",
-            DataWarning,
-            stacklevel=6,
-        )
     dtype = np.float32 if columns and all(column.dtype == np.float32 for column in columns) else np.float64
     array = np.empty((table.n_rows, len(columns)), dtype=dtype)
     for position, column in enumerate(columns):

@@ -27,6 +27,8 @@ SEPARATORS = {
     ".csv": ",;|", ".txt": ",;|\t ", ".dat": "\t,;| ", ".data": ",;|\t ", ".tsv": "\t", ".tab": "\t",
 }  # fmt: skip
 PARQUET = (".parquet", ".pq")
+UMASK = os.umask(0)  # which can only be read by setting it
+os.umask(UMASK)
 
 
 @contextmanager
@@ -50,7 +52,7 @@ def atomic_writes(*paths: Path | str) -> Iterator[list[Path]]:
         for draft, target in zip(drafts, targets, strict=True):
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
-            draft.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+            draft.chmod(target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~UMASK)
         moved: list[tuple[Path, Path | None]] = []
         try:
             for draft, target in zip(list(drafts), targets, strict=True):
@@ -81,12 +83,6 @@ def atomic_write(path: Path | str) -> Iterator[Path]:
     """A temporary file beside `path` to write to, moved to its place when it is whole."""
     with atomic_writes(path) as (draft,):
         yield draft
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -107,6 +107,7 @@ class TextFile:
     sample: list[Record]
     comment: str | None = None
     skip: int = 0
+    may_have_quotes: bool = True
     quotes_after_blanks: bool = False
     encoding_is_given: bool = False
 
@@ -151,7 +152,7 @@ class TextFile:
         parse = pa_csv.ParseOptions(
             delimiter=UNIT if is_split_elsewhere else self.separator,
             quote_char=False if is_split_elsewhere else '"',
-            newlines_in_values=not is_split_elsewhere and self._may_have_quotes(),
+            newlines_in_values=self.may_have_quotes,
             invalid_row_handler=lambda row: "skip" if self._is_no_record(row.text) else "error",
         )
         convert = pa_csv.ConvertOptions(
@@ -178,13 +179,6 @@ class TextFile:
                     raise self._broken_line(has_header, text) from None
             except UnicodeDecodeError as error:
                 raise _wrong_encoding(self.path, self.encoding, error) from None
-
-    def _may_have_quotes(self) -> bool:
-        if not self.is_plain or self.path.stat().st_size == 0:
-            return True
-        with self.path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-            is_compressed = contents[:4] == ZIP or any(contents[:4].startswith(magic) for magic in COMPRESSED)
-            return is_compressed or contents.find(b'"') >= 0
 
     def _is_no_record(self, text: str) -> bool:
         is_comment = text.lstrip().startswith(self.comment or "#") and bool(self.comment or self.skip)
@@ -373,16 +367,20 @@ def open_text(path: Path, separator: str | None, comment: str | None, encoding: 
     sample = [record for record in split_lines(table, separator) if not is_blank(record)]
     if not sample:
         raise DataError(f"A data file must have at least one field. Found none in {path.name}. Check the path.")
-    quoted = has_quotes(separator) and separator != "\t" and _contains(path, table, f'{separator} "')
-    return TextFile(path, encoding, separator, sample, comment, skip, quoted, is_given)
+    may_have_quotes = has_quotes(separator) and _contains(path, '"', if_compressed=True)
+    after_blank = f'{separator} "'
+    in_sample = any(after_blank in line for line in table)
+    quoted = may_have_quotes and separator != "\t" and (in_sample or _contains(path, after_blank, if_compressed=False))
+    return TextFile(path, encoding, separator, sample, comment, skip, may_have_quotes, quoted, is_given)
 
 
-def _contains(path: Path, lines: list[str], text: str) -> bool:
-    """Whether a text is in the first lines of a file, or anywhere in it, if it is not compressed."""
-    if any(text in line for line in lines) or path.stat().st_size == 0:
-        return any(text in line for line in lines)
+def _contains(path: Path, text: str, if_compressed: bool) -> bool:
+    """Whether a text is in a file, which can't be known of a compressed one."""
+    if path.stat().st_size == 0:
+        return False
     with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-        return contents.find(text.encode()) >= 0
+        is_compressed = contents[:4] == ZIP or any(contents[:4].startswith(magic) for magic in COMPRESSED)
+        return if_compressed if is_compressed else contents.find(text.encode()) >= 0
 
 
 def _check_options(separator: str | None, comment: str | None, encoding: str | None) -> None:

@@ -141,7 +141,7 @@ class ReadSummary:
     `layout` is "long" or "wide". `roles` says where things are from, as in {"rows": "column 'user'", ...}: rows,
     columns, values and weights of a long table, as far as it has them; the names of the rows of a wide one.
     `unused` are the other columns of a long table, `width` is the number of columns of a wide one. `if_long` says how
-    to read a wide table that might as well be long, `if_wide` the other way round.
+    to read a wide table that might as well be long.
     """
 
     layout: str
@@ -153,10 +153,9 @@ class ReadSummary:
     decimal: str = POINT
     encoding: str = ""
     if_long: str = ""
-    if_wide: str = ""
 
     @classmethod
-    def of_long(cls, table: Table, header: LongHeader, weight: Any, if_wide: str = "") -> ReadSummary:
+    def of_long(cls, table: Table, header: LongHeader, weight: Any) -> ReadSummary:
         """Of a long table, `weight` naming its column of weights."""
         named = table.has_header and not all(isinstance(name, int) for name in table.names)
 
@@ -172,7 +171,6 @@ class ReadSummary:
             named,
             unused,
             **_of_text(table),
-            if_wide=if_wide,
         )
 
     @classmethod
@@ -197,8 +195,7 @@ class ReadSummary:
             told = f"A wide table{header}: {rows}{self.width:,} column{'' if self.width == 1 else 's'} of {self.holds}."
         told += " Numbers have decimal commas." if self.decimal == COMMA else ""
         told += f" The text is not UTF-8 and was read as {self.encoding}." if self.encoding else ""
-        told += f" If its lines are row, column, value, pass {self.if_long}." if self.if_long else ""
-        return told + (f" If it is a table, pass {self.if_wide}." if self.if_wide else "")
+        return told + (f" If its lines are row, column, value, pass {self.if_long}." if self.if_long else "")
 
     def _not_used(self) -> str:
         if not self.unused:

@@ -189,7 +189,11 @@ class TextFile:
         if self.is_plain and progress is None:
             with open_bytes(self.path) as raw:
                 yield (
-                    raw if isinstance(raw, pa.NativeFile) else pa.PythonFile(raw) if _is_zipped(raw) else str(self.path)
+                    raw
+                    if isinstance(raw, pa.NativeFile)
+                    else pa.PythonFile(raw)
+                    if isinstance(raw, zipfile.ZipExtFile)
+                    else str(self.path)
                 )
             return
         with self.path.open("rb") as raw:
@@ -210,10 +214,6 @@ class TextFile:
             f"{self.path.name} must be a table of text. Found otherwise: {complaint}. "
             "Look for a quote that is not closed."
         )
-
-
-def _is_zipped(raw: Any) -> bool:
-    return isinstance(raw, zipfile.ZipExtFile)
 
 
 class _Readable(io.RawIOBase):

@@ -57,6 +57,26 @@ def test_lines_without_a_value_are_not_the_last_of_a_row(tmp_path):
     assert cells(test) == {("a", "z", 3.0), ("b", "z", 1.0)}
 
 
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_times_are_compared_as_times_and_not_as_texts(tmp_path, as_frame):
+    """Ten in Paris is before nine in New York."""
+    lines = ["a,x,1,2024-01-31T10:00:00+01:00", "a,y,2,2024-01-31T09:00:00-05:00", "a,z,3,2024-01-31T09:30:00+00:00"]
+    (tmp_path / "r.csv").write_text("user,item,rating,time\n" + "\n".join(lines) + "\n")
+    source = pd.read_csv(tmp_path / "r.csv") if as_frame else tmp_path / "r.csv"
+    assert cells(hs.data.split_cells(source, by="time", last=1)[1]) == {("a", "y", 2.0)}
+    split_file(tmp_path / "r.csv", tmp_path / "t.csv", tmp_path / "h.csv", by="time", last=1)
+    assert cells(hs.observe(tmp_path / "h.csv")) == {("a", "y", 2.0)}
+    (tmp_path / "r.csv").write_text("user,item,rating,time\na,x,1,2024-01-31\na,y,2,soon\n")
+    with pytest.raises(DataError, match="'soon' on line 3"):
+        hs.data.split_cells(tmp_path / "r.csv", 1, by="time")
+
+
+def test_a_table_of_nothing_but_codes_is_refused_by_name(tmp_path):
+    (tmp_path / "t.csv").write_text("zip,area\n01013,044\n02134,044\n")
+    with pytest.raises(DataError, match="'zip'"):
+        hs.observe(tmp_path / "t.csv")
+
+
 def test_files_that_are_read_together_have_the_same_columns(tmp_path):
     frames = {"p1": ("rating", [1]), "p2": ("stars", [2])}
     for name, (value, values) in frames.items():

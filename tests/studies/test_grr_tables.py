@@ -74,7 +74,7 @@ def test_the_other_matrices():
 @pytest.mark.parametrize("proportion", PROPORTIONS)
 def test_cells_are_parted_as_in_section_4_2(proportion):
     levels = RANDOM.levels(50, 3)
-    train, test = (part.to_dense() for part in tables.parted(levels, proportion, 7))
+    train, test = (part.to_dense() for part in tables.split_levels(levels, proportion, 7))
     assert (~np.isnan(test)).sum() == 500  # "held-out 20% entries"
     assert (~np.isnan(train)).sum() == round(2500 * proportion)
     assert not (~np.isnan(train) & ~np.isnan(test)).any()

@@ -51,7 +51,7 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
               help="For ordinal: each row, or each column, has thresholds of its own.")  # fmt: skip
 @click.option("--l2", type=float, default=None, help="The penalty l2 / 2 * (sum of squares) on both factors.")
 @click.option("--early-stopping", is_flag=True, default=None,
-              help="For round and ordinal: hold a tenth of the cells out, and stop when they are foretold no "
+              help="For round and ordinal: hold a tenth of the cells out, and stop when they are predicted no "
               "better.")  # fmt: skip
 @options.READING
 @options.FITTING

@@ -28,7 +28,7 @@ GAP = "  "
 #: What a loader advises where data are absent.
 _TO_FETCH = "halfseen.datasets.fetch("
 TITLE = "The papers, reproduced"
-SUBTITLE = "Every table and figure of the papers, made anew: theirs beside ours. What is grey is printed in the paper."
+SUBTITLE = "Every table and figure of the papers, reproduced: theirs beside ours. What is grey is printed in the paper."
 
 
 class Block(NamedTuple):

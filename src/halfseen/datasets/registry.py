@@ -27,7 +27,7 @@ TIMEOUT, CHUNK = 60, 1 << 16  # seconds without a byte from the server, bytes at
 UNREADABLE = (OSError, EOFError, zlib.error)  # raised on reading a file that is damaged, or no file
 PRESENT, MODIFIED, UNVERIFIED = "present", "present, checksum differs", "present, not verified"
 NOT_FETCHED, MANUAL = "not fetched", "manual download"
-Progress = Callable[[int, int | None], None]  # told the bytes downloaded so far, and in all if the server says so
+Progress = Callable[[int, int | None], None]  # of the bytes downloaded so far, and in all if the server says so
 
 
 def data_folder() -> Path:

@@ -10,7 +10,7 @@ from halfseen.errors import DataError
 from halfseen.estimators.features import is_list_of_histories, observe_rows
 from halfseen.io.reader import grid_of
 from halfseen.io.schema import spelled_long
-from halfseen.io.tables import as_frame
+from halfseen.io.sources import as_frame
 from halfseen.observed import Observed
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.

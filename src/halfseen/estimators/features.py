@@ -14,7 +14,7 @@ from halfseen.io import observe
 from halfseen.io.numbers import NotANumber, Scale
 from halfseen.io.reader import are_triples
 from halfseen.io.schema import ReadOptions, spelled_long
-from halfseen.io.tables import as_frame, frame_table
+from halfseen.io.sources import as_frame, frame_table
 from halfseen.io.wide import find_row_names
 from halfseen.observed import Observed
 

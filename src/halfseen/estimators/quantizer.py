@@ -17,7 +17,7 @@ from halfseen.errors import DataError
 from halfseen.io import observe
 from halfseen.io.reader import Grid, grid_of
 from halfseen.io.schema import ReadOptions, recognise
-from halfseen.io.tables import as_frame, frame_table
+from halfseen.io.sources import as_frame, frame_table
 from halfseen.observed import Observed, as_values
 
 #: From values to as many values, NaN to NaN.

@@ -11,7 +11,7 @@ from halfseen.engines.ranking import Best, Listed, Products, best_columns
 from halfseen.estimators.features import is_list_of_histories, observe_rows
 from halfseen.estimators.labelling import labels_at, positions
 from halfseen.estimators.seen import Seen
-from halfseen.io.tables import as_frame
+from halfseen.io.sources import as_frame
 from halfseen.observed import Observed
 
 

@@ -15,7 +15,8 @@ from scipy import sparse
 from halfseen.errors import DataError, DataWarning
 from halfseen.io.numbers import NUMBERS, NotANumber, Scale
 from halfseen.io.schema import LongHeader, ReadOptions, ReadSummary, recognise
-from halfseen.io.tables import Table, as_frame, open_file, open_table, ordered_levels
+from halfseen.io.sources import as_frame, open_file, open_table
+from halfseen.io.tables import Table, ordered_levels
 from halfseen.io.wide import grid_of_frame, observe_wide
 from halfseen.labels import NULL_TYPES, Index, Places, encode, index_dtype, quoted, text_array
 from halfseen.observed import LARGE, Observed, as_values

@@ -188,14 +188,14 @@ class ReadSummary:
             )
             start = start[0].upper() + start[1:] if self.has_header else f"No header: {start}"
             ones = "" if "values" in self.roles else "; no column of values: every pair counts 1"
-            told = f"{', '.join([start, *others])}{ones}{self._not_used()}."
+            text = f"{', '.join([start, *others])}{ones}{self._not_used()}."
         else:
             header = "" if self.has_header else " without a header"
             rows = f"names of rows from {self.roles['rows']}, " if self.roles else ""
-            told = f"A wide table{header}: {rows}{self.width:,} column{'' if self.width == 1 else 's'} of {self.holds}."
-        told += " Numbers have decimal commas." if self.decimal == COMMA else ""
-        told += f" The text is not UTF-8 and was read as {self.encoding}." if self.encoding else ""
-        return told + (f" If its lines are row, column, value, pass {self.if_long}." if self.if_long else "")
+            text = f"A wide table{header}: {rows}{self.width:,} column{'' if self.width == 1 else 's'} of {self.holds}."
+        text += " Numbers have decimal commas." if self.decimal == COMMA else ""
+        text += f" The text is not UTF-8 and was read as {self.encoding}." if self.encoding else ""
+        return text + (f" If its lines are row, column, value, pass {self.if_long}." if self.if_long else "")
 
     def _not_used(self) -> str:
         if not self.unused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,13 +17,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from halfseen.checks import between, check_parameters, one_of, seed, whole
 from halfseen.errors import DataError, ParameterError
-from halfseen.io.numbers import is_missing
 from halfseen.io.reader import build_observed, observe, read_long, with_ordered_levels
 from halfseen.io.schema import LongHeader, ReadOptions, recognise, time_column
-from halfseen.io.tables import Table, open_file, open_table
+from halfseen.io.sources import open_file, open_table
+from halfseen.io.tables import Table
 from halfseen.io.text import TextFile, open_bytes
 from halfseen.io.wide import WideTable, read_wide_table
 from halfseen.io.write import (
@@ -263,21 +265,31 @@ def _times(table: Table, header: LongHeader, name: Any) -> np.ndarray:
     elif table.is_numeric(name):
         found = table.numbers(name)
     else:
-        texts = table.texts(name)
-        is_date = [str(text)[:4].isdigit() and str(text)[4:5] == "-" and len(str(text)) >= 10 for text in texts]
-        if not all(is_date):
-            first = is_date.index(False)
-            raise DataError(
-                "Times must be numbers or dates such as 2024-01-31. "
-                f"Found {texts[first]!r} {table.place(first, name)}. Write them so, or as seconds."
-            )
-        found = np.unique(np.array(texts, dtype=str), return_inverse=True)[1].astype(np.float64)
+        found = _parse_times(column, lambda row: table.place(row, name))
     missing = np.flatnonzero(np.isnan(found)) if found.dtype.kind == "f" else np.empty(0, np.intp)
     if missing.size:
         raise DataError(
             f"Every line must have a time. Found none {table.place(int(missing[0]), name)}. Fill it in, or drop it."
         )
     return found
+
+
+def _parse_times(column: Any, place: Any) -> np.ndarray:
+    """Dates and times in ISO 8601 as microseconds; zone offsets count, and without them all are of one zone."""
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            times: np.ndarray = pc.cast(pc.utf8_trim_whitespace(column), kind).cast(pa.int64()).to_numpy()
+            return times
+        except (pa.ArrowException, TypeError):
+            continue
+    texts = (
+        [str(text) for text in column.to_pylist()] if isinstance(column, pa.ChunkedArray) else list(map(str, column))
+    )
+    wrong = next((row for row, text in enumerate(texts) if not re.match(r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}", text)), 0)
+    raise DataError(
+        "Times must be numbers or dates such as 2024-01-31 or 2024-01-31T12:30:00+02:00, all with zones or none. "
+        f"Found {texts[wrong]!r} {place(wrong)}. Write them so, or as seconds."
+    )
 
 
 def _line_pairs(rows: np.ndarray, columns: np.ndarray, width: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -399,7 +411,7 @@ def split_file(
         (rows, _), (columns, labels) = table.encode(header.row, "row"), table.encode(header.column, "column")
         kept = np.ones(rows.size, dtype=bool)
         if header.value is not None and by != "random":  # lines without a value stay in training
-            kept = np.array([not is_missing(one, table.markers) for one in table.texts(header.value)], dtype=bool)
+            kept = table.is_present(header.value)
         pair_of_line, first = _line_pairs(rows[kept], columns[kept], max(labels.size, 1))
         chosen_pairs = chosen(first.size, rows[kept][first], pair_of_line, None if times is None else times[kept])
         is_test = np.zeros(rows.size, dtype=bool)

@@ -1,44 +1,28 @@
-"""Tables of every origin as Arrow columns: text, Parquet, Feather, JSON lines, Excel, frames, streams, records."""
+"""Tables as Arrow columns, and what becomes of a column: codes and labels of ids, floats, levels."""
 
 from __future__ import annotations
 
-import glob
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pa_json
 
 from halfseen.errors import DataError
 from halfseen.io.numbers import MISSING, NUMBERS, POINT, NotANumber, NumberParser, Scale, is_amount, is_missing
-from halfseen.io.text import ZIP, Progress, TextFile, file_errors, open_bytes, open_text
+from halfseen.io.text import TextFile
 from halfseen.labels import (
     encode,
     encode_integers,
     exact_integers,
     is_plain_integer,
     missing_id,
-    quoted,
     text_array,
     uniform,
 )
-
-PANDAS_INDEX = "__index_level_"  # how the names begin under which pandas hides an index in a Parquet file
-PARQUET, FEATHER = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
-JSON_LINES = (".jsonl", ".ndjson")
-FOREIGN = (
-    ".xls", ".ods", ".sav", ".dta", ".rds", ".rdata", ".h5", ".hdf5", ".npz", ".npy", ".pkl", ".pickle", ".mat",
-)  # fmt: skip
-ARROW_MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather"}
 
 
 @dataclass
@@ -149,6 +133,16 @@ class Table:
     def parser(self) -> NumberParser:
         """Parses the numbers of a text table."""
         return NumberParser(self.place, self.delimiter or ",", self.decimal, self.thousands, self.markers)
+
+    def is_present(self, name: Any) -> np.ndarray:
+        """Which rows of a column are not missing."""
+        column = self.column(name)
+        if isinstance(column, np.ndarray):
+            return np.array([not is_missing(one, self.markers) for one in column], dtype=bool)
+        if not self.is_text:
+            return ~column.is_null(nan_is_null=pa.types.is_floating(column.type)).to_numpy()
+        codes, labels = _encoded(column)
+        return np.array([not is_missing(one, self.markers) for one in labels], dtype=bool)[codes]
 
     def find_decimal(self) -> str:
         """The decimal mark of a text table: of all its columns of numbers; a point if they do not agree."""
@@ -346,281 +340,3 @@ def ordered_levels(column: Any) -> tuple[str, ...]:
     chunks = column.unify_dictionaries().chunks
     names = chunks[0].dictionary.to_pylist() if chunks else []
     return tuple(names) if all(isinstance(one, str) for one in names) else ()
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# where tables come from
-
-
-def open_table(X: Any, options: Any) -> Table | None:
-    """X as a table; None if it is no table but an array, a matrix or something else."""
-    if isinstance(X, np.ndarray):  # the most frequent case, known without asking anybody
-        return None
-    if isinstance(X, (str, os.PathLike)):
-        return open_file(X, options)
-    if isinstance(X, (pa.Table, pa.RecordBatch)):
-        return _arrow_table(X.schema, lambda at: [X.column(one) for one in at])
-    if hasattr(X, "to_table") and isinstance(getattr(X, "schema", None), pa.Schema):
-        return _arrow_table(X.schema, lambda at: X.to_table(columns=[X.schema.names[one] for one in at]).columns)
-    frame = _narwhal(X)
-    if isinstance(frame, nw.LazyFrame):
-        return _lazy_frame(frame)
-    if isinstance(frame, nw.DataFrame):
-        return frame_table(frame)
-    if hasattr(X, "__arrow_c_stream__"):
-        try:
-            stream = pa.RecordBatchReader.from_stream(X)
-        except pa.ArrowInvalid:  # a single column, as pandas' Series: no table
-            return None
-        return open_table(stream.read_all(), options)
-    if isinstance(X, (list, tuple)) and X and all(isinstance(one, Mapping) for one in X):
-        names = list(dict.fromkeys(name for record in X for name in record))
-        return Table(names, lambda at: [_objects([one.get(names[place]) for one in X]) for place in at])
-    return None
-
-
-def _narwhal(X: Any) -> Any:
-    try:
-        return nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        found = " ".join(line.strip("- ") for line in str(error).splitlines()[1:])
-        raise DataError(f"Every column must have its own name. Found {found}. Rename one of them.") from None
-
-
-def as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """X as a narwhals frame, None if it is no frame in memory."""
-    if isinstance(X, np.ndarray):
-        return None
-    frame = _narwhal(X)
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
-def _objects(values: list[Any]) -> Any:
-    """A list as an Arrow array, or as an object array where its values are of several kinds."""
-    try:
-        array = pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-        array = None
-    kinds = {type(one) for one in values if one is not None}
-    if array is None or len({bool: 0, int: 1, float: 2, str: 3}.keys() & kinds) > 1 or pa.types.is_decimal(array.type):
-        objects = np.empty(len(values), dtype=object)
-        objects[:] = values
-        return objects
-    return array
-
-
-def _arrow_table(schema: pa.Schema, load: Callable[[Sequence[int]], Any], name: str = "X") -> Table:
-    """A table of Arrow's; its rows are named by the index that pandas hid in it, if that is a single column."""
-    check_names(schema.names)
-    hidden = [place for place, one in enumerate(schema.names) if one.startswith(PANDAS_INDEX)]
-    kept = [place for place in range(len(schema.names)) if place not in hidden]
-    index = _as_list(load(hidden)[0]) if len(hidden) == 1 else []
-    return Table(
-        [schema.names[place] for place in kept],
-        lambda at: load([kept[one] for one in at]),
-        name=name,
-        index=uniform(index, "row") if index and len(set(index)) == len(index) else None,
-        types=[schema.types[place] for place in kept],
-    )
-
-
-def check_names(names: Sequence[Any]) -> None:
-    """Refuse two columns of one name."""
-    if len(set(names)) != len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise DataError(f"Every column must have its own name. Found {quoted(twice)} twice. Rename one of them.")
-
-
-def _lazy_frame(frame: nw.LazyFrame[Any]) -> Table:
-    names = frame.collect_schema().names()
-    return _arrow_table(
-        frame.head(0).collect().to_arrow().schema,
-        lambda at: frame.select([names[one] for one in at]).collect().to_arrow().columns,
-    )
-
-
-def frame_table(frame: nw.DataFrame[Any]) -> Table:
-    """A frame of pandas, polars or another library in memory."""
-    names = list(frame.columns)
-    check_names(names)
-    table = Table(names, lambda at: [_series(frame.get_column(names[one])) for one in at])
-    index = nw.maybe_get_index(frame)
-    if index is not None and index.nlevels == 1 and index.is_unique:
-        labels = index.to_numpy()
-        counts_rows = labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(labels.size))
-        table.index = None if counts_rows else uniform(labels, "row")
-    return table
-
-
-def _series(series: nw.Series[Any]) -> Any:
-    if series.dtype in (nw.Object, nw.Unknown):
-        return _objects(series.to_list())
-    native = series.to_native()
-    if series.dtype.is_numeric() and isinstance(getattr(native, "dtype", None), np.dtype):  # of pandas
-        return pa.array(native.to_numpy())  # NaN stays a value here: it means missing all the same
-    try:
-        return series.to_arrow()
-    except (pa.ArrowException, UnicodeEncodeError, TypeError):
-        return _objects(series.to_list())
-
-
-def open_file(X: Any, options: Any) -> Table:
-    """A file, or all files that a pattern such as "part-*.csv" names."""
-    path = Path(X).expanduser()
-    paths = [path]
-    if any(mark in str(path) for mark in "*?[") and not path.exists():
-        paths = sorted(Path(one) for one in glob.glob(str(path), recursive=True))
-        if not paths:
-            raise DataError(f"A pattern must name at least one file. Found none for {str(X)!r}. Check the folder.")
-    with file_errors(path if len(paths) == 1 else paths[0]):
-        kind = _kind(paths[0])
-        if kind == "text":
-            return _text_table(paths, options)
-        return _excel_table(paths) if kind == "excel" else _arrow_files(paths, kind)
-
-
-def _kind(path: Path) -> str:
-    """What a file is: by its first bytes, or by its ending where these don't tell."""
-    with path.open("rb") as raw:
-        head = raw.read(64)
-    suffix = Path(path.stem).suffix.lower() if path.suffix in (".gz", ".bz2", ".zst", ".zip") else path.suffix.lower()
-    if suffix in (".xlsx", ".xlsm") and head.startswith(ZIP):
-        return "excel"
-    if suffix in FOREIGN:
-        raise DataError(
-            f"A data file must be text, Parquet, Feather, JSON lines or .xlsx. Found {path.name!r}. Save it as CSV or "
-            "Parquet."
-        )
-    for magic, kind in ARROW_MAGIC.items():
-        if head.startswith(magic):
-            return kind
-    if suffix in PARQUET or suffix in FEATHER:
-        raise DataError(
-            f"{path.name} must be a whole {'Parquet' if suffix in PARQUET else 'Feather'} file. Found otherwise. "
-            "Download or copy it again."
-        )
-    if suffix in JSON_LINES or (head.lstrip().startswith(b"{") and b'"' in head):
-        return "json"
-    if head.lstrip()[:1] == b"[" and (suffix == ".json" or re.match(rb"\s*\[\s*[\[{]", head)):
-        raise DataError(
-            f"JSON must have one object per line. Found an array in {path.name}. Write it as JSON lines, or as CSV."
-        )
-    return "text"
-
-
-class _TextColumns:
-    """Reads columns of text files that belong together, one after the other."""
-
-    def __init__(self, files: Sequence[TextFile], has_header: bool, progress: Progress | None) -> None:
-        self.files, self.has_header, self.progress = files, has_header, progress
-        self.rows_per_file: list[int] = []
-
-    def __call__(self, at: Sequence[int]) -> Sequence[Any]:
-        tables = []
-        for file in self.files:
-            with file_errors(file.path):
-                tables.append(file.read(at, self.has_header, self.progress))
-        self.rows_per_file = [table.num_rows for table in tables]
-        whole = pa.concat_tables(tables)
-        return [whole.column(place) for place in range(len(at))]
-
-
-def _text_table(paths: Sequence[Path], options: Any) -> Table:
-    from halfseen.io.schema import has_header_line
-
-    files = []
-    for path in paths:
-        with file_errors(path):
-            files.append(open_text(path, options.separator, options.comment, options.encoding))
-    has_header = has_header_line(files[0], options)
-    for file in files[1:]:
-        same = file.width == files[0].width and file.separator == files[0].separator
-        if not same or (has_header and file.sample[0] != files[0].sample[0]):
-            raise DataError(
-                f"Files that are read together must have the same columns. Found {file.sample[0][:20]} in "
-                f"{file.path.name}, and {files[0].sample[0][:20]} in {files[0].path.name}. Read them one by one."
-            )
-    by_position = not has_header or options.numbers_columns
-    names: list[Any] = list(range(files[0].width)) if by_position else [name.strip() for name in files[0].sample[0]]
-    if names.count("") > 1:  # of separators at the ends of lines, as Excel writes them
-        names = [f"column {place + 1}" if name == "" and place else name for place, name in enumerate(names)]
-    check_names(names)
-    markers = MISSING | {str(one).strip().lower() for one in options.na_values or ()}
-    return Table(
-        names,
-        _TextColumns(files, has_header, options.progress),
-        has_header,
-        paths[0].name,
-        tuple(files),
-        options.decimal,
-        options.thousands,
-        markers,
-    )
-
-
-def _arrow_files(paths: Sequence[Path], kind: str) -> Table:
-    """Parquet, Feather and JSON lines as an Arrow dataset; a damaged file is refused when it is opened or read."""
-    import pyarrow.dataset as ds
-
-    what = "JSON lines, an object per line, all alike" if kind == "json" else f"a whole {kind.capitalize()} file"
-
-    @contextmanager
-    def errors() -> Iterator[None]:
-        try:
-            yield
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(
-                f"{paths[0].name} must be {what}. Found otherwise: {error}. Fix it, or download or copy it again."
-            ) from None
-
-    def load(at: Sequence[int]) -> Sequence[Any]:
-        with errors():
-            columns: Sequence[Any] = dataset.to_table(columns=[dataset.schema.names[one] for one in at]).columns
-            return columns
-
-    with errors():
-        if kind == "json":
-            tables = []
-            for path in paths:
-                with open_bytes(path) as raw:
-                    tables.append(pa_json.read_json(raw if isinstance(raw, pa.NativeFile) else pa.PythonFile(raw)))
-            dataset = ds.dataset(pa.concat_tables(tables, promote_options="permissive"))
-        else:
-            form = "ipc" if kind == "feather" else kind
-            schemas = [ds.dataset(str(path), format=form).schema for path in paths]
-            for path, schema in zip(paths, schemas, strict=True):
-                if set(schema.names) != set(schemas[0].names):
-                    raise DataError(
-                        f"Files that are read together must have the same columns. Found {schema.names[:20]} in "
-                        f"{path.name}, and {schemas[0].names[:20]} in {paths[0].name}. Read them one by one."
-                    )
-            whole = pa.unify_schemas(schemas, promote_options="permissive")
-            dataset = ds.dataset([str(path) for path in paths], whole, form)
-    return _arrow_table(dataset.schema, load, paths[0].name)
-
-
-def _excel_table(paths: Sequence[Path]) -> Table:
-    try:
-        import openpyxl
-    except ImportError:
-        raise DataError(
-            f"Excel files need openpyxl. Found {paths[0].name!r} and no openpyxl. Install it: pip install openpyxl; or "
-            "save the table as CSV."
-        ) from None
-    try:
-        with closing(openpyxl.load_workbook(paths[0], read_only=True, data_only=True)) as book:
-            records = book.worksheets[0].iter_rows(values_only=True)
-            rows = [list(row) for row in records if any(one is not None for one in row)]
-    except Exception as error:  # openpyxl has no class of its own for a damaged workbook
-        raise DataError(
-            f"{paths[0].name} must be a whole Excel workbook. Found otherwise: {error}. Save it again, or as CSV."
-        ) from None
-    if len(paths) > 1 or not rows:
-        found = "no row" if not rows else f"{len(paths)} workbooks"
-        raise DataError(f"One Excel workbook with names in its first row can be read. Found {found}. Save it as CSV.")
-    header, *below = rows
-    width = max((place + 1 for row in rows for place, one in enumerate(row) if one is not None), default=0)
-    names = [str(name).strip() if name is not None else "" for name in (*header, *[None] * width)][:width]
-    columns = [_objects([row[place] if place < len(row) else None for row in below]) for place in range(width)]
-    check_names(names)
-    return Table(names, lambda at: [columns[one] for one in at], name=paths[0].name)

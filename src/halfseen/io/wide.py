@@ -24,9 +24,11 @@ from halfseen.io.schema import (
     heads_row_ids,
     likely_long,
     might_be_long,
+    recognise,
     spelled_long,
 )
-from halfseen.io.tables import Table, as_frame, holds_numbers, open_file, to_floats
+from halfseen.io.sources import as_frame, frame_table, open_file
+from halfseen.io.tables import Table, holds_numbers, to_floats
 from halfseen.labels import exact_integers, is_plain_integer, quoted, text_array, uniform
 from halfseen.observed import Observed
 
@@ -111,7 +113,12 @@ def observe_wide(table: Table, options: ReadOptions, build: Any) -> Observed:
             name for name in names if not options.fits_column(name) and holds_codes(table.column(name), table.markers)
         ]
         names = [name for name in names if name not in codes]
-        if codes and names:
+        if codes and not names:
+            raise DataError(
+                f"A wide table must have a column of amounts. Found only codes, padded with zeros, as in column "
+                f"{codes[0]!r} of {table.name}. Name the columns of a long table: {columns_option(likely_long(table))}."
+            )
+        if codes:
             warnings.warn(
                 "Columns of a wide table should hold amounts. Found numbers padded with zeros, as codes are, in column "
                 f"{codes[0]!r} of {table.name} ({len(codes)} such in all). They were left out.",
@@ -180,8 +187,6 @@ def _weights_by_name(options: ReadOptions, names: Sequence[Any], row_labels: np.
     frame = None if options.cell_weight is None else as_frame(options.cell_weight)
     if frame is None:
         return options.cell_weight
-    from halfseen.io.tables import frame_table
-
     table = frame_table(frame)
     rows = find_row_names(table, options)
     found = table.names[rows.in_first_column :]
@@ -386,9 +391,6 @@ def _looks_long(table: Table, numeric: Any) -> LongHeader | None:
 
 def grid_of_frame(frame: nw.DataFrame[Any]) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None] | None:
     """Values, row labels and column labels of a wide frame; None if it is long."""
-    from halfseen.io.schema import recognise
-    from halfseen.io.tables import frame_table
-
     table, options = frame_table(frame), ReadOptions()
     if recognise(table, options) is not None:
         return None

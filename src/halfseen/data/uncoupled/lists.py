@@ -13,7 +13,8 @@ from halfseen.errors import DataError
 from halfseen.io import schema
 from halfseen.io.numbers import POINT, NotANumber, hint_about, is_missing, is_number, numbers
 from halfseen.io.schema import BESIDES, ReadOptions, id_headers, names_listed, plain_spelling, words
-from halfseen.io.tables import Table, encode_column, encode_text, open_file, open_table, to_floats
+from halfseen.io.sources import open_file, open_table
+from halfseen.io.tables import Table, encode_column, encode_text, to_floats
 from halfseen.io.text import Record
 from halfseen.labels import Index, exact_integers, is_plain_integer
 

@@ -88,7 +88,7 @@ class CompletionTable(Study):
         for place, proportion in enumerate(effort.proportions):
             for number in range(effort.seeds):
                 tell(f"{proportion:.0%} seen, seed {seed + number}")
-                cells = parted(self.family.levels(SIZE, seed + number), proportion, seed + number)
+                cells = split_levels(self.family.levels(SIZE, seed + number), proportion, seed + number)
                 for name, error in self._errors(*cells, effort, seed + number).items():
                     found.setdefault(name, np.empty((len(effort.proportions), effort.seeds)))[place, number] = error
 
@@ -147,7 +147,7 @@ class CompletionTable(Study):
         return Table(title, columns, rows, footnotes)
 
 
-def parted(levels: Array, proportion: float, seed: int) -> tuple[Observed, Observed]:
+def split_levels(levels: Array, proportion: float, seed: int) -> tuple[Observed, Observed]:
     """Cells for training, `proportion` of all, and for test, drawn uniformly; more have all those that fewer have."""
 
     def cells(places: Array) -> Observed:

@@ -317,7 +317,7 @@ def test_no_threshold(relevant):
 
 def test_nothing_relevant():
     W, H, train, test = problem()
-    sentence = rf"Found none of 6 or more among {np.sum(~np.isnan(test))} cells; the highest has 5. Lower `relevant`"
+    sentence = rf"Found none of 6 or more among {np.sum(~np.isnan(test))} cells; the highest has 5. Lower relevant"
     for relevant in (6, [1, 6]):
         with pytest.raises(DataError, match=sentence):
             ndcg_at_k((W, H), train, test, relevant=relevant)

@@ -11,6 +11,7 @@ from halfseen.cli import choosing, options, streams, summaries
 from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON, In, Out
+from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 
 #: How a table can be filled; with one component, nmf is exact.
@@ -69,7 +70,7 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     model = getattr(halfseen, METHODS[method])().set_params(**params, **options.given(loss=loss), random_state=seed)
     units = np.ones(observed.shape[1])
     if method == "nmf":
-        model._make_likelihood().check(observed, "impute")  # before scaling: errors name values as they are written
+        likelihood_for(model.loss).check(observed, "impute")  # before scaling: errors name values as they are written
         units = _column_means(observed) if scale else units
     scaled = replace(observed, values=observed.values / units[observed.indices])
     if isinstance(n_components, int):

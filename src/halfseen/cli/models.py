@@ -33,7 +33,8 @@ def counted_levels(model: Any) -> str:
     levels = getattr(model, "levels_", None)
     if levels is None or levels.dtype.kind != "O":
         return ""
-    return f"levels counted {'1, 2' if model.unseen == 'zero' else '0, 1'}, ... from {model._fitted_names()[0]!r}"
+    first = model.model_.encoder.levels_to_read[0]
+    return f"levels counted {'1, 2' if model.model_.unseen == 'zero' else '0, 1'}, ... from {first!r}"
 
 
 def thresholds(model: Any, texts: Sequence[str]) -> list[tuple[str | float, float]]:
@@ -41,7 +42,7 @@ def thresholds(model: Any, texts: Sequence[str]) -> list[tuple[str | float, floa
 
     By default 1; of levels that are words the lowest, or the next where unseen cells are missing and thus every cell
     reaches the lowest."""
-    names = model._fitted_names() if hasattr(model, "_fitted_names") else None
+    names = model.model_.encoder.levels_to_read
     found: list[tuple[str | float, float]] = []
     if names is None:
         for text in texts or ["1"]:
@@ -53,7 +54,7 @@ def thresholds(model: Any, texts: Sequence[str]) -> list[tuple[str | float, floa
                     "that makes a column relevant, such as 1 or 4."
                 ) from None
         return found
-    for text in texts or [names[0] if model.unseen == "zero" else names[1]]:
+    for text in texts or [names[0] if model.model_.unseen == "zero" else names[1]]:
         if text not in names:
             near = did_you_mean(text, names)
             remedy = f"Did you mean {near!r}?" if near else "Name the lowest that makes a column relevant."

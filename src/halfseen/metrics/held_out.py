@@ -6,7 +6,7 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning
-from halfseen.estimators.seen import Seen
+from halfseen.model import Seen
 from halfseen.observed import Observed
 
 #: Rows compared in one go: what was seen in a dense table is spelled out row by row.
@@ -48,7 +48,7 @@ def _seen_before(test: Observed, seen: Seen) -> Array:
         cells = slice(indptr[0], indptr[-1])
         if cells.start < cells.stop:
             asked = cell_numbers(indptr, test.indices[cells], m)
-            again[cells] = places_among(asked, cell_numbers(*seen.of(rows), m)) >= 0
+            again[cells] = places_among(asked, cell_numbers(*seen.in_rows(rows), m)) >= 0
     return again
 
 

@@ -10,11 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
-from halfseen.estimators.features import read_cells
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.predictive import PredictiveMixin
-from halfseen.labels import Places, text_array
-from halfseen.observed import match_cells
+from halfseen.labels import text_array
 
 #: Where the classes of counts begin by default: the round numbers of Gouvert, Oberlin & Févotte (2020).
 EDGES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -65,7 +61,7 @@ def predictive_check(
 
 
 def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> None:
-    if not isinstance(model, PredictiveMixin):
+    if "likelihood" not in getattr(model, "offers", ()):
         raise ParameterError(
             f"model must be one that data can be drawn from. Found a {type(model).__name__}. "
             "Fit OrdNMF, OrdinalMF, SquaredOrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson or "
@@ -75,7 +71,7 @@ def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> N
     wishes = {"n": n, "level": level, "edges": edges, "random_state": random_state}
     rules = {"n": checks.whole(1), "level": checks.between(0.0, 1.0), "edges": checks.rising(above=0.0)}
     checks.check_parameters(wishes, {**rules, "random_state": checks.seed()})
-    if edges is not None and isinstance(model, LeveledMixin):
+    if edges is not None and "levels" in model.offers:
         raise ParameterError(
             f"edges must be None for {type(model).__name__}, which has levels. Found {edges!r}. Leave them out."
         )
@@ -83,8 +79,8 @@ def _check(model: Any, n: int, level: float, edges: Any, random_state: Any) -> N
 
 def _classes(model: Any, edges: Any) -> tuple[Array, Histogram]:
     """The names of levels, or of classes of counts, and how to count the cells in each."""
-    if isinstance(model, LeveledMixin):
-        values = model._valued(np.arange(model.levels_.size))
+    if "levels" in model.offers:
+        values = model.model_.encoder.level_values
         return model.levels_, lambda data: np.bincount(np.searchsorted(values, data), minlength=values.size)
     starts = np.asarray(EDGES if edges is None else edges, dtype=np.float64)
     return _named(starts), lambda data: np.bincount(np.searchsorted(starts, data, "right"), minlength=starts.size + 1)
@@ -102,15 +98,14 @@ def _span(low: float, high: float) -> str:
 
 def _of_data(model: Any, histogram: Histogram, X: Any) -> Array:
     """The histogram of the cells of X that are in the model's rows and columns; unseen places of a grid are at 0."""
-    shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    cells = match_cells(read_cells(X, "X", model.unseen, model._fitted_names()), shape, labels, "X", duplicates="keep")
-    counts = histogram(model._valued(model._counted(cells).values))
-    counts[0] += cells.unseen_places if model.unseen == "zero" else 0
+    encoder, cells = model.model_.encoder, model.model_.read_cells(X)
+    counts = histogram(encoder.values_of(encoder.codes(cells).values))
+    counts[0] += cells.n_unobserved if model.model_.unseen == "zero" else 0
     return counts
 
 
 def _of_sample(model: Any, histogram: Histogram, values: Array) -> Array:
     """The histogram of a data set drawn; what is not stored of a grid is at level 0."""
     counts = histogram(values)
-    counts[0] += len(model.W_) * len(model.H_) - values.size if model.unseen == "zero" else 0
+    counts[0] += len(model.W_) * len(model.H_) - values.size if model.model_.unseen == "zero" else 0
     return counts

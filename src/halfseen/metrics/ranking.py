@@ -24,7 +24,7 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.engines.ranking import best_columns
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators.seen import Seen
+from halfseen.model import Seen
 from halfseen.metrics.held_out import held_out
 from halfseen.metrics.hits import Held, metrics_of_rows
 from halfseen.metrics.scorers import scorer_of
@@ -144,7 +144,7 @@ def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_
     scores = np.full((4, thresholds.size, scorer.shape[0]), np.nan)
     for rows in _blocks(asked, thresholds.min(), scorer.rows_at_a_time):
         threads = scorer.n_jobs if n_jobs is None else n_jobs
-        best = best_columns(scorer.scores_of(rows), k, seen.of(rows), n_jobs=threads)
+        best = best_columns(scorer.scores_of(rows), k, seen.in_rows(rows), n_jobs=threads)
         scores[:, :, rows] = metrics_of_rows(Held.in_(asked.select_rows(rows)), best.columns, k, thresholds)
     _refuse_nothing_relevant(scores[0], thresholds, asked, read.level_names)
     return RankingScores(*(scores if np.ndim(relevant) else scores[:, 0]))

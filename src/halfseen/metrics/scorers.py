@@ -10,10 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen.arrays import Array
 from halfseen.engines.ranking import Given, Products, Scores
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators.features import read_cells
-from halfseen.estimators.model import FactorModel
-from halfseen.estimators.seen import Seen
+from halfseen.estimators.base import BaseFactorization
 from halfseen.labels import Places
+from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed
 
 #: Rows ranked in one go by factors: enough to keep threads busy, few enough that their lists take little room.
@@ -43,14 +42,14 @@ class Scorer:
 
 def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
     """The scorer that a model is, and what was seen in training: by default, what the model was fitted on."""
-    if isinstance(model, FactorModel):
+    if isinstance(model, BaseFactorization):
         check_is_fitted(model)
         scorer = _by_factors(
             model.W_,
             model.H_,
-            Places(model.row_labels_, model.column_labels_),
-            unseen=model.unseen,
-            level_names=model._fitted_names(),
+            model.model_.labels,
+            unseen=model.model_.unseen,
+            level_names=model.model_.encoder.levels_to_read,
             n_jobs=model.n_jobs,
         )
         return scorer, model.seen_ if train is None else scorer.read(train, "train")

@@ -9,10 +9,6 @@ import numpy as np
 
 from halfseen import plots
 from halfseen.arrays import Array
-from halfseen.estimators.labelling import labels_at
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.ordinal import OrdinalMixin
-from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.metrics import predictive_check
 from halfseen.plots.axes import told_apart
 from halfseen.plots.fits import discarded
@@ -181,7 +177,7 @@ def components(context: ReportContext, top: int) -> Section:
             f"share of the root mean squares of all. {_COUNTED}{some}"
         )
     else:
-        unit = ", the lowest threshold being the unit" if isinstance(model, OrdinalMixin) else ""
+        unit = ", the lowest threshold being the unit" if "levels" in model.offers and model.likelihood_.x_is_positive else ""
         text = (
             "The product of a cell is a sum over components. A component's strength in a column is what it adds there "
             f"for an average row, and in a row what it adds for an average column{unit}. Its size is its share of all. "
@@ -223,12 +219,12 @@ def _strongest(context: ReportContext, values: Array, side: str, caption: str, h
 def thresholds(context: ReportContext) -> Section | None:
     """Thresholds between levels."""
     model = context.model
-    if not isinstance(model, LeveledMixin):
+    if "levels" not in model.offers:
         return None
     cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()  # type: ignore[attr-defined]
     names = level_names(model.levels_, MAX_LETTERS)
     heads, rows = ["Level", "Begins at"], [[name, cut] for name, cut in zip(placed(names)[1:], cuts, strict=True)]
-    if isinstance(model, OrdinalMixin):  # whose scale is free
+    if "levels" in model.offers and model.likelihood_.x_is_positive:  # whose scale is free
         heads, rows = [*heads, "Over the lowest"], [[*row, cut / cuts[0]] for row, cut in zip(rows, cuts, strict=True)]
     alt = f"Bars of the {len(names)} levels from {names[0]} to {names[-1]}, each from its threshold to the next."
     caption = "Where each level is, by the product of a row's and a column's factors."
@@ -240,7 +236,7 @@ def thresholds(context: ReportContext) -> Section | None:
 def posterior_predictive(context: ReportContext) -> Section | None:
     """A posterior predictive check, where data can be drawn and the data of the fit are given."""
     model, train = context.model, context.train
-    if train is None or not isinstance(model, PredictiveMixin):
+    if train is None or "likelihood" not in model.offers:
         return None
     title = "Whether the model draws such data"
     cells = np.prod(context.shape, dtype=float) if model.unseen == "zero" else float(train.nnz)
@@ -300,7 +296,7 @@ def coupling(context: ReportContext) -> Section | None:
     drawable = np.flatnonzero((asked > 1) & (asked <= _MAX_RESPONDENTS))
     questions = drawable[np.argsort(-(sums[drawable] / asked[drawable]), kind="stable")[:_QUESTIONS]]
     side = "column" if model._turned else "row"
-    for label, name in zip(labels_at(model, questions, side), context.names(questions, side), strict=True):
+    for label, name in zip(model.model_.labels_at(questions, side), context.names(questions, side), strict=True):
 
         def draw(ax: Any, label: Any = label) -> None:
             plots.coupling(model, label, ax=ax)
@@ -313,7 +309,7 @@ def coupling(context: ReportContext) -> Section | None:
 def recommendations(context: ReportContext) -> Section | None:
     """The best unseen columns for some rows, where unseen cells are zeros, or values are levels such as stars."""
     model, train, (n, m) = context.model, context.train, context.shape
-    has_ratings = getattr(model, "unseen", None) == "zero" or isinstance(model, LeveledMixin)
+    has_ratings = getattr(model, "unseen", None) == "zero" or "levels" in model.offers
     if not has_ratings or context.inner_shape is not None or not hasattr(model, "recommend"):
         return None
 
@@ -328,7 +324,7 @@ def recommendations(context: ReportContext) -> Section | None:
 
     parts = []
     for row, name in zip(rows, context.names(rows, "row"), strict=True):
-        found = model.recommend(labels_at(model, np.array([row]), "row"), n=_COLUMNS)
+        found = model.recommend(model.model_.labels_at(np.array([row]), "row"), n=_COLUMNS)
         scored = zip(found.ids[0], found.scores[0], strict=True)
         pairs = [(label_text(label), float(score)) for label, score in scored if score == score]
         note = ""

@@ -17,7 +17,7 @@ from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
 from halfseen.estimators.base import Factorization
-from halfseen.estimators.features import observe_for_fit
+from halfseen.estimators.inputs import feature_attributes, observe_for_fit
 from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
 
 #: Ranks tried by default, as far as the data have rows and columns.
@@ -252,7 +252,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         grid = check_grid(self.parameters, estimator, metric)
         scorer = get_scorer(metric, self.relevant, estimator)
         ranks = [] if self.ranks is None else check_ranks(self.ranks)
-        observed = observe_for_fit(estimator, X, cell_weight)
+        observed = observe_for_fit(X, estimator.unseen, cell_weight, estimator.levels_to_read)
         ranks = ranks or [rank for rank in DEFAULT_RANKS if rank <= max(1, min(observed.shape))]
         # score every combination, fold and rank
         models = [clone(estimator).set_params(**further) for further in grid]
@@ -287,8 +287,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
             "grid_": {"parameters": grid, "scores": every} if self.parameters else None,
             "metric_": metric,
         }
-        columns = ("n_features_in_", "feature_names_in_")
-        fitted |= {name: getattr(estimator, name) for name in columns if hasattr(estimator, name)}
+        fitted |= feature_attributes(X, observed.shape[1])
         if self.refit:
             fitted["best_estimator_"] = clone(self.estimator).set_params(**params).fit(X, cell_weight=cell_weight)
         # all attributes at once: after Ctrl-C or an error, those of the last fit are whole

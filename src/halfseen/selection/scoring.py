@@ -18,13 +18,11 @@ from halfseen.arrays import Array
 from halfseen.checks import did_you_mean
 from halfseen.engines.threads import count_of
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators import watching
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.pairs import products_at
+from halfseen.estimators.progress import progress_bar
 from halfseen.io.splits import fold_indices
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from halfseen.observed import Observed
-from halfseen.result import Status
+from halfseen.model import Status
 from halfseen.selection.warm_start import warm_start
 
 #: The score of a model fitted on `train` by the cells of `test`, from (model, train, test); larger is better.
@@ -79,14 +77,14 @@ def get_scorer(metric: Any, relevant: Any, estimator: Any) -> Scorer:
 
 def _log_likelihood(model: Any, train: Observed, test: Observed) -> float:
     """Mean log-likelihood of the cells."""
-    return float(np.average(model.log_likelihood(test, each=True), weights=model._held_out(test).weights))
+    return float(np.average(model.log_likelihood(test, each=True), weights=model.model_.scored_cells(test).weights))
 
 
 def _divergence(model: Any, train: Observed, test: Observed) -> float:
     """Minus the mean divergence, log p(y|y) - log p(y|x), or loss, of the cells."""
-    encoded = model._counted(test) if hasattr(model, "_counted") else test
     likelihood, x = _likelihood_and_x(model, test)
-    return -float(np.average(likelihood.divergence(encoded.values, x), weights=test.weights))
+    codes = model.model_.encoder.codes(test).values
+    return -float(np.average(likelihood.divergence(codes, x), weights=test.weights))
 
 
 def _rmse(model: Any, train: Observed, test: Observed) -> float:
@@ -98,7 +96,7 @@ def _mae(model: Any, train: Observed, test: Observed) -> float:
 
 
 def _errors(model: Any, test: Observed) -> Array:
-    if isinstance(model, LeveledMixin) and model._numbers is None:
+    if model.model_.encoder.is_text:
         raise DataError(
             f"The metrics rmse and mae need levels that are numbers. Found {model.levels_[-1]!r}. "
             'Use "log-likelihood" or "divergence".'
@@ -109,7 +107,7 @@ def _errors(model: Any, test: Observed) -> Array:
 
 def _likelihood_and_x(model: Any, test: Observed) -> tuple[Any, Array]:
     cells = test.row_of_cell(), test.indices
-    return model._likelihood_at(*cells), products_at(model.W_, model.H_, *cells)
+    return model.model_.likelihood_at(*cells), model.model_.products(*cells)
 
 
 VALUES: dict[str, Scorer] = {"log-likelihood": _log_likelihood, "divergence": _divergence, "rmse": _rmse, "mae": _mae}
@@ -120,7 +118,7 @@ def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.rand
     for _, held in fold_indices(observed, n_folds, random):
         is_test = np.zeros(observed.nnz, dtype=bool)
         is_test[held] = True
-        if isinstance(estimator, LeveledMixin):
+        if "levels" in estimator.offers:
             is_test &= np.isin(observed.values, observed.values[~is_test])
         if not is_test.any():
             raise DataError(
@@ -139,7 +137,7 @@ def score_paths(
         models = [clone(model).set_params(n_jobs=1) for model in models]
     steps, done, stopped = len(models) * len(folds) * len(ranks), count(1), Event()
 
-    with watching.bar(search, steps, "score") as bar, warnings.catch_warnings():
+    with progress_bar(search, steps, "score") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # rows without a cell in some fold are expected
         warnings.simplefilter("ignore", ConvergenceWarning)  # the search warns once, at the end
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.engines import Side
-from halfseen.folding import heard_of, where
+from halfseen.folding import has_data, where
 from halfseen.result import Fit, Status
-from halfseen.solvers import Momentum, Solver, State, Task
+from halfseen.solvers import Momentum, Problem, Solver, State
 
 #: Gives the factors (W, H) to start from; a function, so that nobody else holds on to these arrays.
 Start = Callable[[], tuple[Array, Array]]
@@ -19,7 +19,7 @@ Watch = Callable[[int, State[Any]], bool | None]
 
 
 def run(
-    task: Task,
+    task: Problem,
     solver: Solver[Any],
     start: Start,
     *,
@@ -46,7 +46,7 @@ def run(
     objectives: list[float] = []
     seconds: list[float] = []
     status = Status.MAX_ITER
-    if solver.falls and not np.isfinite(first):  # nothing that follows could be compared with the start
+    if solver.minimizes and not np.isfinite(first):  # nothing that follows could be compared with the start
         status, max_iter = Status.NOT_FINITE, 0
     try:
         while len(objectives) < max_iter:
@@ -69,30 +69,32 @@ def run(
     return fit_at(task, solver, state, trace, status)
 
 
-def fit_at(task: Task, solver: Solver[Any], state: State[Any], trace: Mapping[str, np.ndarray], status: Status) -> Fit:
+def fit_at(
+    task: Problem, solver: Solver[Any], state: State[Any], trace: Mapping[str, np.ndarray], status: Status
+) -> Fit:
     """The fit of a run that ends in this state."""
     rows, columns = _with_blanks_filled(task, solver, state)
     return Fit(_fetched(task, rows), _fetched(task, columns), state.likelihood, trace, status)
 
 
-def _begun(task: Task, solver: Solver[Any], start: Start) -> State[Any]:
+def _begun(task: Problem, solver: Solver[Any], start: Start) -> State[Any]:
     dtype = task.cells.observed.dtype
-    W, H = (task.engine.place_factor(factor.astype(dtype, copy=False)) for factor in start())
-    return solver.begin(task, W, H)
+    W, H = (task.engine.asarray(factor.astype(dtype, copy=False)) for factor in start())
+    return solver.init_state(task, W, H)
 
 
-def _trouble(task: Task, solver: Solver[Any], old: State[Any], new: State[Any], first: float) -> Status | None:
+def _trouble(task: Problem, solver: Solver[Any], old: State[Any], new: State[Any], first: float) -> Status | None:
     """Whether an epoch must not be kept: its objective is no number, or worse by more than rounding."""
     if not np.isfinite(new.objective):
         return Status.NOT_FINITE
     if not np.isfinite(old.objective):
         return None
-    worse = (new.objective - old.objective) * (1 if solver.falls else -1)
+    worse = (new.objective - old.objective) * (1 if solver.minimizes else -1)
     scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
     return Status.WORSENED if worse > 1e4 * np.finfo(task.cells.observed.dtype).eps * scale else None
 
 
-def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> tuple[Any, Any]:
+def _with_blanks_filled(task: Problem, solver: Solver[Any], state: State[Any]) -> tuple[Any, Any]:
     """Rows and columns without a seen cell get the average of the others: nothing else is known of them."""
     observed = task.cells.observed
     sides = (
@@ -101,13 +103,13 @@ def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> t
     )
     filled = []
     for side, factor, seen in sides:
-        heard = heard_of(seen, observed.unseen)
+        heard = has_data(seen, observed.unseen)
         if not heard.all():
-            average = task.engine.fetch(factor.mean)[heard].mean(axis=0)
-            factor = where(heard, factor, solver.blank(average, len(heard), side))
+            average = task.engine.to_numpy(factor.mean)[heard].mean(axis=0)
+            factor = where(heard, factor, solver.default_factor(average, len(heard), side))
         filled.append(factor)
     return filled[0], filled[1]
 
 
-def _fetched(task: Task, factor: Any) -> Any:
-    return factor._make(task.engine.fetch(array) for array in factor)
+def _fetched(task: Problem, factor: Any) -> Any:
+    return factor._make(task.engine.to_numpy(array) for array in factor)

@@ -22,7 +22,7 @@ from halfseen.folding import fold_in
 from halfseen.likelihoods import Likelihood
 from halfseen.observed import Observed
 from halfseen.result import Fit
-from halfseen.solvers import Solver, Task
+from halfseen.solvers import Problem, Solver
 
 
 class Factorization(CallbackSupportMixin, FactorModel):
@@ -68,7 +68,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
         solver.check(likelihood)
         _warn_of_blanks(observed)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(coded, Side.ROWS, Side.COLUMNS), likelihood)
+            task = Problem(engine, engine.place(coded, Side.ROWS, Side.COLUMNS), likelihood)
             with watching.watch(self, X, y, cell_weight, observed, task) as watch:
                 fit = self._found(task, solver, watch)
                 for name, value in self._attributes(fit, observed).items():
@@ -77,7 +77,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
         tell_the_end(self, stacklevel=4)
         return self
 
-    def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
+    def _found(self, task: Problem, solver: Solver[Any], watch: Watch | None) -> Fit:
         """What the loop finds from the start that `init` asks for."""
         random = check_random_state(self.random_state)
         how: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "accelerate": self.accelerate}
@@ -87,7 +87,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
         """The cells as the likelihood counts them, and the likelihood to start with."""
         return observed, self._make_likelihood()
 
-    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
+    def _start(self, task: Problem, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
         n, m = task.cells.observed.shape
         sizes = ((n, self.n_components), (m, self.n_components))
         if isinstance(self.init, str):
@@ -96,7 +96,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
         return W, H
 
     def _named_start(
-        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+        self, task: Problem, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
     ) -> tuple[Array, Array]:
         """The start that `init` names; here, "random"."""
         return solver.random(task, sizes[0], random), solver.random(task, sizes[1], random)
@@ -120,7 +120,7 @@ class Factorization(CallbackSupportMixin, FactorModel):
     def _folded_in(self, observed: Observed) -> Array:
         observed = self._coded(observed)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
+            task = Problem(engine, engine.place(observed, Side.ROWS), self.likelihood_)
             task.likelihood.check(observed, type(self).__name__)
             far = self.factors_[1]._make(
                 np.ascontiguousarray(array, dtype=observed.dtype) for array in self.factors_[1]
@@ -140,8 +140,8 @@ def checked_start(factor: Any, size: tuple[int, int], name: str, solver: Solver[
             f"component, shape {size}. Found shape {factor.shape}. Reshape it."
         )
     good = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor))
-    if not (good and (np.all(factor >= 0) or not solver.multiplies) and solver.starts(factor)):
-        needs = f"finite numbers{' of 0 or more' if solver.multiplies else ''}{solver.start_needs}"
+    if not (good and (np.all(factor >= 0) or not solver.is_multiplicative) and solver.accepts_start(factor)):
+        needs = f"finite numbers{' of 0 or more' if solver.is_multiplicative else ''}{solver.start_requirement}"
         raise ParameterError(f"{name} of init must hold {needs}. Found others. Replace them.")
     return factor.astype(np.float64) if factor.dtype.kind != "f" else factor
 

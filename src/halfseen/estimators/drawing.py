@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from halfseen.arrays import Array, floored
-from halfseen.engines import blas
+from halfseen.engines.threads import hold_blas, release_blas
 from halfseen.estimators.pairs import products_at
 from halfseen.estimators.seen import Seen
 from halfseen.likelihoods import Likelihood
@@ -82,7 +82,7 @@ def drawn_everywhere(W: Array, H: Array, draw: Draw, random: np.random.Generator
     n, m = len(W), len(H)
     height = max(1, CELLS_AT_A_TIME // max(1, m))
     counts, columns, values = [np.zeros(1, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
-    blas.hold()
+    hold_blas()
     try:
         for top in range(0, n, height):
             y = draw(W[top : top + height] @ H.T, random)
@@ -91,7 +91,7 @@ def drawn_everywhere(W: Array, H: Array, draw: Draw, random: np.random.Generator
             columns.append(here[1])
             values.append(y[here])
     finally:
-        blas.release()
+        release_blas()
     indptr = np.cumsum(np.concatenate(counts))
     return sparse.csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(n, m))
 

@@ -11,8 +11,7 @@ from halfseen.arrays import Array
 from halfseen.estimators.base import Factorization
 from halfseen.estimators.drawing import generator
 from halfseen.estimators.predictive import PredictiveMixin
-from halfseen.priors import GammaPrior
-from halfseen.solvers import Gamma, GammaFactor
+from halfseen.solvers import Gamma, GammaFactor, GammaPrior
 
 
 class GammaFactorization(PredictiveMixin, Factorization):
@@ -69,7 +68,7 @@ class GammaFactorization(PredictiveMixin, Factorization):
         self, random: np.random.Generator, rows: Array | None, columns: Array | None
     ) -> tuple[Array, Array]:
         W, H = (
-            (factor if chosen is None else factor._make(part[chosen] for part in factor)).drawn(random)
+            (factor if chosen is None else factor._make(part[chosen] for part in factor)).sample(random)
             for factor, chosen in zip(self.factors_, (rows, columns), strict=True)
         )
         return W, H

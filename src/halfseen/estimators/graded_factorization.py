@@ -16,10 +16,10 @@ from halfseen.estimators.base import Factorization, checked_start
 from halfseen.estimators.holding_out import Patience, held_out
 from halfseen.estimators.leveled import LeveledMixin
 from halfseen.fitting import Start, Watch, run
-from halfseen.likelihoods import Likelihood, Smooth
+from halfseen.likelihoods import Likelihood, SmoothOrdinal
 from halfseen.observed import Observed
 from halfseen.result import Fit, Status
-from halfseen.solvers import Newton, PointFactor, Ridge, Solver, Stochastic, Task
+from halfseen.solvers import SGD, Newton, PointFactor, Problem, Ridge, Solver
 
 
 class GradedFactorization(LeveledMixin, Factorization):
@@ -54,20 +54,20 @@ class GradedFactorization(LeveledMixin, Factorization):
     }
 
     @abstractmethod
-    def _unfitted(self, thresholds: Array, learned: bool) -> Smooth:
+    def _unfitted(self, thresholds: Array, learned: bool) -> SmoothOrdinal:
         """The likelihood, with these thresholds."""
 
     def _first_likelihood(self, histogram: Array) -> Likelihood:
         if self.thresholds is not None:
             return self._unfitted(np.asarray(self.thresholds, dtype=np.float64), False)
         likelihood = self._unfitted(np.zeros(histogram.size - 1), True)
-        likelihood.refuse_zeros(self.unseen, type(self).__name__)  # else no cell would be at level 0
-        return likelihood.started(histogram)
+        likelihood.check_unseen(self.unseen, type(self).__name__)  # else no cell would be at level 0
+        return likelihood.initialize(histogram)
 
     def _make_solver(self) -> Solver[Any]:
         if self.solver == "newton":
             return Newton(self._ridge)
-        return Stochastic(self._ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
+        return SGD(self._ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
 
     def _make_folding_solver(self) -> Solver[Any]:
         """Rows alone have one best place, to which Newton's method is the shortest way."""
@@ -77,13 +77,13 @@ class GradedFactorization(LeveledMixin, Factorization):
     def _ridge(self) -> Ridge:
         return Ridge(self.l2_, bool(self.biases), bool(self.centred))
 
-    def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
+    def _found(self, task: Problem, solver: Solver[Any], watch: Watch | None) -> Fit:
         """The best of `n_init` runs: by the cells held out, if there are any, else by the loss."""
         random = check_random_state(self.random_state)
         fitted, judges = task, None
         if self.early_stopping:
             cells, judges = held_out(task.cells.observed, self.validation_fraction, random)
-            fitted = Task(task.engine, task.engine.place(cells, Side.ROWS, Side.COLUMNS), task.likelihood)
+            fitted = Problem(task.engine, task.engine.place(cells, Side.ROWS, Side.COLUMNS), task.likelihood)
         best: Fit | None = None
         # From a given start Newton's method goes one way, however often.
         starts = self.n_init if isinstance(self.init, str) or self.solver == "sgd" else 1
@@ -98,23 +98,23 @@ class GradedFactorization(LeveledMixin, Factorization):
                 break
         return best  # type: ignore[return-value]
 
-    def _is_perfect(self, fit: Fit, task: Task) -> bool:
+    def _is_perfect(self, fit: Fit, task: Problem) -> bool:
         """Whether no other start could do better."""
         return False
 
-    def _run(self, task: Task, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
+    def _run(self, task: Problem, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
         """One run, from a random start of its own or from the given one."""
         return self._run_from(lambda: self._start(task, solver, random), task, solver, watch)
 
-    def _run_from(self, start: Start, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
+    def _run_from(self, start: Start, task: Problem, solver: Solver[Any], watch: Watch | None) -> Fit:
         # Single cells in random order have no direction to go ahead in.
         accelerate = bool(self.accelerate) and self.solver == "newton"
         return run(task, solver, start, max_iter=self.max_iter, tol=self.tol, accelerate=accelerate, watch=watch)
 
-    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
+    def _start(self, task: Problem, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
         if isinstance(self.init, str):
             W, H = super()._start(task, solver, random)
-            return self._ridge.started(W, Side.ROWS), self._ridge.started(H, Side.COLUMNS)
+            return self._ridge.initialize(W, Side.ROWS), self._ridge.initialize(H, Side.COLUMNS)
         return self._given_start(task.cells.observed.shape, solver)
 
     def _given_start(self, shape: tuple[int, int], solver: Solver[Any]) -> tuple[Array, Array]:
@@ -126,23 +126,23 @@ class GradedFactorization(LeveledMixin, Factorization):
             given = checked_start(factor, (count, k + 2 if has_biases else k), name, solver)
             if self.biases and not has_biases:
                 given = self._ridge.with_biases(given, side)
-            held = self._ridge.pulled(given.shape[1], side).held
+            held = self._ridge.penalty(given.shape[1], side).fixed
             factors.append(np.where(held == 1, 1.0, given).astype(given.dtype))
         return factors[0], factors[1]
 
     def _settle_l2(self, observed: Observed, likelihood: Any) -> None:
         self.l2_ = self._l2_by_noise(observed, likelihood) if self.l2 is None else float(self.l2)
 
-    def _l2_by_noise(self, observed: Observed, likelihood: Smooth) -> float:
+    def _l2_by_noise(self, observed: Observed, likelihood: SmoothOrdinal) -> float:
         """rms(slope at x = 0) * (sqrt(cells a row) + sqrt(cells a column)).
 
         Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this, and an l2
         on both factors must outweigh it, or else they fit noise.
         """
-        slopes = likelihood.local(observed.values, np.zeros_like(observed.values)).slope
+        slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope
         slopes = slopes if observed.weights is None else slopes * observed.weights
-        if observed.firsts is not None:  # what is seen twice in one place is one cell of the matrix
-            slopes = np.bincount(np.cumsum(observed.firsts.astype(np.int64)) - 1, slopes)
+        if observed.is_first_at_cell is not None:  # what is seen twice in one place is one cell of the matrix
+            slopes = np.bincount(np.cumsum(observed.is_first_at_cell.astype(np.int64)) - 1, slopes)
         return float(np.sqrt(np.mean(slopes**2)) * np.sqrt(slopes.size / np.array(observed.shape)).sum())
 
     def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:

@@ -11,7 +11,7 @@ from halfseen.estimators.pairs import products_at
 from halfseen.fitting import Watch, fit_at
 from halfseen.observed import Observed
 from halfseen.result import Fit, Status
-from halfseen.solvers import Solver, State, Task
+from halfseen.solvers import Problem, Solver, State
 
 
 class Patience:
@@ -49,7 +49,7 @@ class Patience:
 
         return both
 
-    def best(self, fit: Fit, task: Task, solver: Solver[Any]) -> Fit:
+    def best(self, fit: Fit, task: Problem, solver: Solver[Any]) -> Fit:
         """The fit at the iteration where the held-out loss was lowest; the trace tells of all."""
         trace = {**fit.trace, "held_out": np.array(self.losses)}
         if self._best is None:

@@ -22,7 +22,7 @@ from halfseen.estimators.pairs import products_at
 from halfseen.estimators.recommending import RecommendingMixin
 from halfseen.likelihoods import Likelihood
 from halfseen.observed import Observed
-from halfseen.solvers import Task
+from halfseen.solvers import Problem
 
 
 class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -175,8 +175,8 @@ class FactorModel(RecommendingMixin, ClassNamePrefixFeaturesOutMixin, Transforme
         observed = self._coded(observed)
         H = np.ascontiguousarray(self.H_, dtype=observed.dtype)
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
-            loss = task.divergence(engine.dots(task.cells, W, H), W, H)
+            task = Problem(engine, engine.place(observed, Side.ROWS), self.likelihood_)
+            loss = task.divergence(engine.sddmm(task.cells, W, H), W, H)
         gain = task.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / task.weight_of_cells
 

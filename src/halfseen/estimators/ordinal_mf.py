@@ -12,9 +12,9 @@ from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.graded_factorization import GradedFactorization
 from halfseen.estimators.ordinal import ProbableLevelsMixin
 from halfseen.estimators.predictive import PredictiveMixin
-from halfseen.likelihoods import LINKS, Cumulative, Likelihood, OwnThresholds, Smooth
+from halfseen.likelihoods import LINKS, Cumulative, Likelihood, OwnThresholds, SmoothOrdinal
 from halfseen.observed import Observed
-from halfseen.solvers.ridge import OF_BIASES
+from halfseen.solvers.newton import BIAS_L2
 
 
 class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
@@ -139,7 +139,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         self.engine = engine
         self.n_jobs = n_jobs
 
-    def _unfitted(self, thresholds: Array, learned: bool) -> Smooth:
+    def _unfitted(self, thresholds: Array, learned: bool) -> SmoothOrdinal:
         return Cumulative(thresholds, learned, self._numbers, link=LINKS[self.link])
 
     def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
@@ -154,7 +154,7 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
 
     def _owned(self, likelihood: Any, offsets: Array) -> OwnThresholds:
         common = (likelihood.thresholds, True, likelihood.values, likelihood.link)
-        return OwnThresholds(*common, offsets, OF_BIASES * self.l2_, str(self.own_thresholds))
+        return OwnThresholds(*common, offsets, BIAS_L2 * self.l2_, str(self.own_thresholds))
 
     def _refuse_what_owners_cannot_have(self, coded: Observed) -> None:
         if self.thresholds is not None or self.solver != "newton":
@@ -181,14 +181,14 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     def _likelihood_at(self, rows: Array | None, columns: Array | None) -> Any:
         if not self._has_owners:
             return self.likelihood_
-        if self.likelihood_.who == "rows":
-            return self.likelihood_.at_owners(len(self.W_) if rows is None else rows)
-        return self.likelihood_.at_owners(np.arange(len(self.H_)) if columns is None else columns)
+        if self.likelihood_.axis == "rows":
+            return self.likelihood_.for_owners(len(self.W_) if rows is None else rows)
+        return self.likelihood_.for_owners(np.arange(len(self.H_)) if columns is None else columns)
 
     @property
     def own_thresholds_(self) -> Array | None:
         """tau_1..tau_N of each row or column; None if all share `thresholds_`."""
-        thresholds: Array | None = self.likelihood_.of_owners[:-1] if self._has_owners else None
+        thresholds: Array | None = self.likelihood_.owner_thresholds[:-1] if self._has_owners else None
         return thresholds
 
     def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
@@ -208,6 +208,6 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
 def _with_owners(coded: Observed, owned: OwnThresholds, *, new_rows: bool = False) -> Observed:
     """Cells with owner and level in one number; new rows have no thresholds of their own yet."""
     owner: Any = coded.indices
-    if owned.who == "rows":
+    if owned.axis == "rows":
         owner = len(owned.offsets) if new_rows else coded.row_of_cell()
     return replace(coded, values=(owner * (owned.highest + 1) + coded.values).astype(coded.dtype))

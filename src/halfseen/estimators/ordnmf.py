@@ -13,8 +13,7 @@ from halfseen.estimators.gamma_factorization import GammaFactorization
 from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.likelihoods import GammaNoise, Likelihood, Ordinal
 from halfseen.observed import Observed
-from halfseen.priors import GammaPrior
-from halfseen.solvers import Gamma, GammaFactor, InverseGaussian, InverseGaussianFactor, Solver
+from halfseen.solvers import Gamma, GammaFactor, GammaPrior, InverseGaussian, InverseGaussianFactor, Solver
 
 NOISES = ("inverse-gamma", "exponential", "gamma")
 #: The shape of the priors where none is asked for: the paper's, and one at which no entry can die out.

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
 from halfseen.checks import check_parameters, whole
-from halfseen.engines.ranking import Best, Listed, Products, best_columns
+from halfseen.engines.topk import Best, ColumnLists, Products, best_columns
 from halfseen.estimators.features import is_list_of_histories, observe_rows
 from halfseen.estimators.labelling import labels_at, positions
 from halfseen.estimators.seen import Seen
@@ -56,7 +56,7 @@ class RecommendingMixin:
         )
         return self._named(best)
 
-    def _rows_to_serve(self, rows: Any) -> tuple[Array, Listed]:
+    def _rows_to_serve(self, rows: Any) -> tuple[Array, ColumnLists]:
         """W of the rows, and what each has seen."""
         if _is_data(rows):
             observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)

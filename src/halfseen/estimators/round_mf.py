@@ -12,9 +12,9 @@ from halfseen.errors import ParameterError
 from halfseen.estimators.graded_factorization import GradedFactorization
 from halfseen.estimators.pairs import products_at
 from halfseen.fitting import Watch
-from halfseen.likelihoods import Likelihood, Linear, MultiSigmoid, Round, Smooth
+from halfseen.likelihoods import Likelihood, Linear, MultiSigmoid, Round, SmoothOrdinal
 from halfseen.result import Fit, Status
-from halfseen.solvers import Ridge, Solver, Task
+from halfseen.solvers import Problem, Ridge, Solver
 
 #: The l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT = 1e-5
@@ -142,7 +142,7 @@ class RoundMF(GradedFactorization):
         self.engine = engine
         self.n_jobs = n_jobs
 
-    def _unfitted(self, thresholds: Array, learned: bool) -> Smooth:
+    def _unfitted(self, thresholds: Array, learned: bool) -> SmoothOrdinal:
         if self.loss == "round":
             return Round(thresholds, learned, self._numbers, margin=self.margin)
         if self.loss == "multi-sigmoid":
@@ -156,9 +156,9 @@ class RoundMF(GradedFactorization):
 
     def _restored_likelihood(self, further: dict[str, Array]) -> Likelihood:
         likelihood = super()._restored_likelihood(further)
-        return likelihood.at(further["parameters"]) if isinstance(likelihood, Linear) else likelihood
+        return likelihood.with_parameters(further["parameters"]) if isinstance(likelihood, Linear) else likelihood
 
-    def _l2_by_noise(self, observed: Any, likelihood: Smooth) -> float:
+    def _l2_by_noise(self, observed: Any, likelihood: SmoothOrdinal) -> float:
         return EXACT if self.loss == "round" else super()._l2_by_noise(observed, likelihood)
 
     @property
@@ -167,14 +167,14 @@ class RoundMF(GradedFactorization):
         return Ridge(self.l2_, bool(self.biases), bool(self.centred) and self.loss != "round")
 
     def _named_start(
-        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+        self, task: Problem, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
     ) -> tuple[Array, Array]:
         if self.loss != "round":
             return super()._named_start(task, solver, sizes, random)
         W, H = (random.normal(0.0, FAR_APART, size) for size in sizes)
         return W, H
 
-    def _is_perfect(self, fit: Fit, task: Task) -> bool:
+    def _is_perfect(self, fit: Fit, task: Problem) -> bool:
         """For "round": whether every cell is at its level."""
         if self.loss != "round":
             return False
@@ -182,14 +182,14 @@ class RoundMF(GradedFactorization):
         x = products_at(fit.rows.mean, fit.columns.mean, cells.row_of_cell(), cells.indices)
         return bool(np.all(fit.likelihood.levels(x) == cells.values))
 
-    def _run(self, task: Task, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
+    def _run(self, task: Problem, solver: Solver[Any], random: np.random.RandomState, watch: Watch | None) -> Fit:
         if self.loss != "round" or not (isinstance(self.init, str) and self.init == "smooth"):
             return super()._run(task, solver, random, watch)
         likelihood: Any = task.likelihood
-        smooth = task.under(MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values))
+        smooth = task.with_likelihood(MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values))
         first = super()._run(smooth, solver, random, None)
         likelihood = replace(likelihood, thresholds=first.likelihood.cuts)
         if first.status is Status.INTERRUPTED:
             return replace(first, likelihood=likelihood)
         found = (first.rows.mean, first.columns.mean)
-        return self._run_from(lambda: found, task.under(likelihood), solver, watch)
+        return self._run_from(lambda: found, task.with_likelihood(likelihood), solver, watch)

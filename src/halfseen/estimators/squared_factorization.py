@@ -12,8 +12,7 @@ from halfseen.estimators.base import Factorization
 from halfseen.estimators.predictive import PredictiveMixin
 from halfseen.likelihoods import Likelihood, Squared
 from halfseen.observed import Observed
-from halfseen.priors import Penalty
-from halfseen.solvers import Multiplicative, PointFactor, Solver, Task
+from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem, Solver
 
 #: l2 by default, as a part of sqrt(n) + sqrt(m); how it was found, and where it is too small: docs/methods.md.
 L2_SHARE = 0.72
@@ -46,7 +45,7 @@ class SquaredFactorization(PredictiveMixin, Factorization):
     def _settle_l2(self, observed: Observed) -> None:
         self.l2_ = L2_SHARE * float(np.sqrt(observed.shape).sum()) if self.l2 is None else float(self.l2)
 
-    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
+    def _start(self, task: Problem, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
         W, H = super()._start(task, solver, random)
         for name, factor in (("W0", W), ("H0", H)):
             zeros = np.flatnonzero(~factor.any(axis=1))
@@ -58,7 +57,7 @@ class SquaredFactorization(PredictiveMixin, Factorization):
         return W, H
 
     def _named_start(
-        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+        self, task: Problem, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
     ) -> tuple[Array, Array]:
         """Gamma(1, 1) sqrt(sqrt(density) / k), so that x^2 is about the share of cells that are above 0."""
         observed = task.cells.observed

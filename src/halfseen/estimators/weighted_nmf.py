@@ -10,8 +10,7 @@ from halfseen.arrays import Array
 from halfseen.estimators.base import Factorization
 from halfseen.estimators.starts import around_rank_one
 from halfseen.likelihoods import Likelihood, likelihood_for
-from halfseen.priors import Penalty
-from halfseen.solvers import Multiplicative, PointFactor, Solver, Task
+from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem, Solver
 
 
 class WeightedNMF(Factorization):
@@ -105,7 +104,7 @@ class WeightedNMF(Factorization):
         return Multiplicative(Penalty(self.l1, self.l2))
 
     def _named_start(
-        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+        self, task: Problem, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
     ) -> tuple[Array, Array]:
         if self.init == "rank-one":
             return around_rank_one(task.cells.observed, self.n_components, random, self.n_jobs)

@@ -105,7 +105,7 @@ def _of_data(model: Any, histogram: Histogram, X: Any) -> Array:
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
     cells = match_cells(read_cells(X, "X", model.unseen, model._fitted_names()), shape, labels, "X", duplicates="keep")
     counts = histogram(model._valued(model._counted(cells).values))
-    counts[0] += cells.unseen_places if model.unseen == "zero" else 0
+    counts[0] += cells.n_unobserved if model.unseen == "zero" else 0
     return counts
 
 

@@ -23,9 +23,9 @@ def run(n: int = 20_000, m: int = 12_000, nnz: int = 4_500_000, k: int = 128) ->
     u, i = observed.row_of_cell(), observed.indices
     with open_engine("cpu", 2) as engine:
         cells = engine.place(observed, Side.ROWS, Side.COLUMNS)
-        spread = best_of(lambda: engine.spread(cells, values, H, Side.ROWS))
-        down = best_of(lambda: engine.spread(cells, values, W, Side.COLUMNS))
-        dots = best_of(lambda: engine.dots(cells, W, H))
+        spread = best_of(lambda: engine.spmm(cells, values, H, Side.ROWS))
+        down = best_of(lambda: engine.spmm(cells, values, W, Side.COLUMNS))
+        dots = best_of(lambda: engine.sddmm(cells, W, H))
     scipy = best_of(lambda: csr @ H, 3)
     scipy_down = best_of(lambda: csr.T @ W, 3)
     gathered = best_of(lambda: _gathered(W, H, u, i), 2)

@@ -10,16 +10,19 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import numpy as np
 
-from halfseen.arrays import Array, ArraySpec, Optional
+from halfseen.arrays import Array, ArraySpec
 from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
 from halfseen.errors import HalfseenError, ModelFileError
+from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS
 from halfseen.model import RECORDS, Status
 from halfseen.solvers import FACTORS, SOLVERS
@@ -45,62 +48,48 @@ def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
         return value.item()
     if type(value) in (tuple, list):
         return [pack(item, f"{path}/{position}", arrays) for position, item in enumerate(value)]
-    fields = {name: pack(getattr(value, name), f"{path}/{name}", arrays) for name in value.state}
-    return {"type": type(value).__name__, **fields}
+    fields = value.to_state() if hasattr(value, "to_state") else {name: getattr(value, name) for name in value.state}
+    packed = {name: pack(field, f"{path}/{name}", arrays) for name, field in fields.items()}
+    return {"type": type(value).__name__, **packed}
 
 
 def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], sizes: dict[str, int]) -> Any:
     """The value that `pack` wrote, checked; arrays are taken out of `arrays`."""
-    if isinstance(expected, Optional):
-        return None if packed is None else unpack(packed, expected.of, path, arrays, sizes)
+    if isinstance(expected, UnionType):
+        return None if packed is None else unpack(packed, expected.__args__[0], path, arrays, sizes)
     if isinstance(expected, ArraySpec):
+        if packed is None and expected.optional:
+            return None
         if not isinstance(packed, dict) or packed.keys() != {"array"} or packed["array"] not in arrays:
             raise ValueError(f"{path} must be an array of the file")
         array = arrays.pop(packed["array"])
         expected.check(path, array, sizes)
         return array
-    if isinstance(expected, tuple):
-        if not isinstance(packed, list) or len(packed) != len(expected):
-            raise ValueError(f"{path} must have {len(expected)} entries")
-        pairs = enumerate(zip(packed, expected, strict=True))
-        return tuple(unpack(item, one, f"{path}/{position}", arrays, sizes) for position, (item, one) in pairs)
+    if isinstance(expected, tuple | list):
+        count = len(expected) if isinstance(expected, tuple) else None
+        if not isinstance(packed, list) or count not in (None, len(packed)):
+            raise ValueError(f"{path} must be a list{'' if count is None else f' of {count} entries'}")
+        items = zip(packed, expected if isinstance(expected, tuple) else expected * len(packed), strict=True)
+        return tuple(unpack(*item, f"{path}/{place}", arrays, sizes) for place, item in enumerate(items))
     if expected in (bool, int, float, str):
-        is_number = isinstance(packed, int) and not isinstance(packed, bool) and expected is float
+        is_number = expected is float and type(packed) is int
         if type(packed) is not expected and not is_number:
             raise ValueError(f"{path} must be of type {expected.__name__}")
         return expected(packed)
-    kind = TYPES.get(packed.get("type")) if isinstance(packed, dict) else None
+    name = packed.get("type") if isinstance(packed, dict) else None
+    kind = {**TYPES, expected.__name__: expected}.get(name) if isinstance(name, str) else None
     if kind is None or not issubclass(kind, expected):
         raise ValueError(f"{path} must be a record of a known type")
     state = kind.state
     if packed.keys() != {"type", *state}:
         raise ValueError(f"{path} must have the fields {', '.join(state)}")
-    if getattr(kind, "is_factor", False):  # rows of a factor are rows or columns of the matrix
-        sizes = _Renamed(sizes, {"rows": path.rpartition("/")[2]})
+    if path.endswith("/columns") and kind in FACTORS.values():
+        state = {name: replace(spec, shape=("columns", *spec.shape[1:])) for name, spec in state.items()}
     fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, sizes) for name, one in state.items()}
-    value = kind(**fields)
+    value = kind.from_state(fields) if hasattr(kind, "from_state") else kind(**fields)
     if hasattr(value, "check_state"):
-        value.check_state(sizes)
+        value.check_state(path)
     return value
-
-
-class _Renamed(dict[str, int]):
-    """Sizes under other names."""
-
-    def __init__(self, sizes: dict[str, int], names: Mapping[str, str]) -> None:
-        self._sizes, self._names = sizes, names
-
-    def __contains__(self, name: object) -> bool:
-        return self._names.get(str(name), name) in self._sizes
-
-    def __getitem__(self, name: str) -> int:
-        return self._sizes[self._names.get(name, name)]
-
-    def __setitem__(self, name: str, size: int) -> None:
-        self._sizes[self._names.get(name, name)] = size
-
-    def setdefault(self, name: str, size: int = 0) -> int:
-        return self._sizes.setdefault(self._names.get(name, name), size)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -193,7 +182,7 @@ def _restore(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> Any
         if name not in ("objective", "seconds", "held_out"):
             raise ValueError(f"trace/{name} is not known")
         trace[name] = unpack(packed, ArraySpec("f", ("iterations",), finite=False), f"trace/{name}", arrays, sizes)
-    names = unpack(header["feature_names"], Optional(ArraySpec("O", ("columns",))), "feature_names", arrays, sizes)
+    names = unpack(header["feature_names"], ArraySpec("O", ("columns",), optional=True), "feature_names", arrays, sizes)
     more = unpack(header["more"], kind.more_state, "more", arrays, sizes)
     if arrays:
         raise ValueError(f"{next(iter(arrays))} does not belong to it")
@@ -229,8 +218,6 @@ def _plain(value: Any) -> Any:
 
 def write_archive(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write header and arrays; `path` is never half a file."""
-    from halfseen.io.write import atomic_write
-
     path = Path(path)
     text = [name for name, array in arrays.items() if array.dtype.kind == "O"]
     head = {"format": FORMAT, "version": VERSION, "arrays": list(arrays), "text": text, **header}
@@ -308,13 +295,16 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _to_bytes(texts: Array) -> Array:
-    """Text as one array of bytes: UTF-8, a line of JSON each, which escapes line breaks."""
-    return np.frombuffer("\n".join(json.dumps(str(text)) for text in texts).encode(), dtype=np.uint8)
+    """Text, or None, as one array of bytes: UTF-8, a line of JSON each, which escapes line breaks."""
+    lines = (json.dumps(None if text is None else str(text)) for text in texts)
+    return np.frombuffer("\n".join(lines).encode(), dtype=np.uint8)
 
 
 def _to_text(packed: Array) -> Array:
     lines = packed.tobytes().decode()
     texts = [json.loads(line) for line in lines.split("\n")] if lines else []
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise ValueError("its labels are not text")
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
     return array

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from halfseen import checks
-from halfseen.arrays import Array
+from halfseen.arrays import Array, ArraySpec
 from halfseen.errors import DataError, ParameterError
 from halfseen.labels import quoted
 from halfseen.likelihoods import Poisson
@@ -23,6 +23,8 @@ MAX_FILLED_CELLS = 1 << 22
 class Encoder:
     """Values as they are; the base of all encoders."""
 
+    #: Fields of an encoder in a model file.
+    state: ClassVar[Mapping[str, Any]] = {}
     has_levels: ClassVar[bool] = False
     #: Whether values are text.
     is_text: ClassVar[bool] = False
@@ -97,7 +99,26 @@ class OrdinalEncoder(Encoder):
     level_weights: Array | None = None
     n_rows: int = 0
 
+    state: ClassVar[Mapping[str, Any]] = {
+        "unseen": str,
+        "fill_zeros": bool,
+        "owners": str | None,
+        "labels": ArraySpec("fO", ("levels",)),
+        "level_weights": ArraySpec("f", ("levels",), low=0.0, optional=True),
+        "n_rows": int,
+    }
     has_levels: ClassVar[bool] = True
+
+    def check_state(self, path: str) -> None:
+        """Refuse labels and owners that no fit could leave."""
+        labels = self.fitted_labels
+        first = 1 if self.unseen == "zero" and labels.size and labels[0] is None else 0
+        if labels.size < 2 or (self.is_text and not all(isinstance(label, str) for label in labels[first:])):
+            raise ValueError(f"{path}/labels must be two or more numbers or texts")
+        if not self.is_text and not np.all(np.diff(labels) > 0):
+            raise ValueError(f"{path}/labels must increase")
+        if self.owners not in (None, "rows", "columns") or self.unseen not in ("missing", "zero"):
+            raise ValueError(f"{path} must have known owners and a known meaning of unseen cells")
 
     @property
     def is_text(self) -> bool:  # type: ignore[override]
@@ -240,6 +261,12 @@ def are_texts(levels: Any) -> bool:
 def texts_in(labels: Array) -> list[str]:
     """Text labels without the None of unseen cells."""
     return [str(label) for label in labels if label is not None]
+
+
+def text_labels(levels: list[str], unseen: str) -> Array:
+    """Labels of text levels: None first, for unseen cells, where these are zeros."""
+    names: list[str | None] = [None] if unseen == "zero" else []
+    return np.array([*names, *levels], dtype=object)
 
 
 def level_text(label: Any) -> str:

@@ -128,8 +128,8 @@ def run(
     started = perf_counter()
     mover = Momentum(solver) if accelerate else solver
     dtype = problem.cells.observed.dtype
-    W, H = (problem.engine.place_factor(factor.astype(dtype, copy=False)) for factor in start())
-    initial = solver.begin(problem, W, H)
+    W, H = (problem.engine.asarray(factor.astype(dtype, copy=False)) for factor in start())
+    initial = solver.init_state(problem, W, H)
     del W, H
     first = initial.objective
 
@@ -145,14 +145,14 @@ def run(
             return Status.NOT_FINITE
         if not np.isfinite(old.objective):
             return None
-        worse = (new.objective - old.objective) * (1 if solver.falls else -1)
+        worse = (new.objective - old.objective) * (1 if solver.minimizes else -1)
         scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
         return Status.WORSENED if worse > 1e4 * np.finfo(dtype).eps * scale else None
 
     def converged(old: State[Any], new: State[Any]) -> bool:
         return bool(np.isfinite(old.objective)) and solver.converged(first, old.objective, new.objective, tol)
 
-    if solver.falls and not np.isfinite(first):  # nothing that follows could be compared with the start
+    if solver.minimizes and not np.isfinite(first):  # nothing that follows could be compared with the start
         trace = {"objective": np.empty(0), "seconds": np.empty(0)}
         return fit_at(problem, solver, initial, trace, Status.NOT_FINITE)
     outcome = iterate(
@@ -179,7 +179,7 @@ def fit_at(
         known = has_data(count, observed.unseen)
         if not known.all():
             average = problem.engine.to_numpy(factor.mean)[known].mean(axis=0)
-            factor = where(known, factor, solver.blank(average, len(known), side))
+            factor = where(known, factor, solver.default_factor(average, len(known), side))
         factors.append(factor._make(problem.engine.to_numpy(array) for array in factor))
     return Fit(factors[0], factors[1], state.likelihood, trace, status)
 

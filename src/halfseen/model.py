@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from halfseen.arrays import Array, floored
+from halfseen.arrays import Array, ArraySpec, floored
 from halfseen.checks import did_you_mean
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
@@ -123,6 +123,18 @@ class Seen:
     n_columns: int
     lists_holes: bool = False
 
+    state: ClassVar[Mapping[str, Any]] = {
+        "indptr": ArraySpec("iu", ("rows+1",), low=0, sorted=True),
+        "indices": ArraySpec("iu", ("cells",), low=0, high="columns"),
+        "n_columns": int,
+        "lists_holes": bool,
+    }
+
+    def check_state(self, path: str) -> None:
+        """Refuse row pointers that do not list all cells."""
+        if self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
+            raise ValueError(f"{path}/indptr must run from 0 to {self.indices.size}")
+
     @classmethod
     def from_observed(cls, observed: Observed) -> "Seen":
         """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later."""
@@ -147,6 +159,8 @@ class Folding:
     solver: Solver[Any]
     max_iter: int
     tol: float
+
+    state: ClassVar[Mapping[str, Any]] = {"solver": Solver, "max_iter": int, "tol": float}
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +197,26 @@ class FittedModel:
     folding: Folding | None
     fingerprint: str | None = None
 
+    state: ClassVar[Mapping[str, Any]] = {
+        "rows": tuple,
+        "columns": tuple,
+        "likelihood": Likelihood,
+        "encoder": Encoder,
+        "index": (Index | None, Index | None),
+        "seen": Seen,
+        "unseen": str,
+        "folding": Folding | None,
+        "fingerprint": str | None,
+    }
+
+    def check_state(self, path: str) -> None:
+        """Refuse labels and a meaning of unseen cells that do not fit the factors."""
+        for index, size in zip(self.index, self.shape, strict=True):
+            if index is not None and len(index) != size:
+                raise ValueError(f"{path}/index has {len(index)} labels for {size} rows or columns")
+        if self.unseen not in ("missing", "zero") or self.seen.n_columns != self.shape[1]:
+            raise ValueError(f"{path} must say what unseen cells are, of {self.shape[1]} columns")
+
     @property
     def W(self) -> Array:
         """Means of the row factor, of shape (n, k)."""
@@ -206,6 +240,11 @@ class FittedModel:
         return Places(*(None if index is None else index.labels for index in self.index))
 
     @property
+    def can_fold_in(self) -> bool:
+        """Whether new rows can be folded in."""
+        return self.folding is not None
+
+    @property
     def has_posterior(self) -> bool:
         """Whether factors have a distribution."""
         return hasattr(self.rows, "sample")
@@ -220,7 +259,7 @@ class FittedModel:
             return np.empty(0, np.int64)
         axis = 0 if side == "row" else 1
         index, size = self.index[axis], self.shape[axis]
-        new = ", or pass its history (a dict from columns to values)" if side == "row" and self.folding else ""
+        new = ", or pass its history (a dict from columns to values)" if side == "row" and self.can_fold_in else ""
         remedy = f"For a new {side}, fit again{new}."
         if index is None:
             wanted = np.asarray(wanted)
@@ -311,9 +350,9 @@ class FittedModel:
         """
         if not isinstance(self.likelihood, OwnThresholds):
             return self.likelihood
-        if self.likelihood.owners == "rows":
-            return self.likelihood.at_owners(len(self.W) if rows is None else rows)
-        return self.likelihood.at_owners(np.arange(len(self.H)) if columns is None else columns)
+        if self.likelihood.axis == "rows":
+            return self.likelihood.for_owners(len(self.W) if rows is None else rows)
+        return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
 
     def mean_at(self, u: Array, i: Array) -> Array:
         """Expected values at pairs of positions."""
@@ -520,3 +559,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**32, 4, dtype=np.uint32))
     return np.random.default_rng(random_state)
+
+
+#: Classes of this module that occur in model files.
+RECORDS = {kind.__name__: kind for kind in (FittedModel, Folding, Seen, Index)}

@@ -48,7 +48,7 @@ def test_threads_end_with_the_engine():
         return {thread.name for thread in threading.enumerate() if thread.name.startswith("halfseen")}
 
     with open_engine("cpu", 2) as engine:
-        engine.each(np.sqrt, np.ones(1 << 18))
+        engine.map(np.sqrt, np.ones(1 << 18))
         assert names()
     assert not names()
 
@@ -58,4 +58,4 @@ def test_an_error_in_a_thread_comes_out():
         raise ZeroDivisionError("here")
 
     with open_engine("cpu", 2) as engine, pytest.raises(ZeroDivisionError, match="here"):
-        engine.each(rule, np.ones(10))
+        engine.map(rule, np.ones(10))

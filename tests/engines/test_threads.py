@@ -7,7 +7,7 @@ import joblib
 import numpy as np
 import pytest
 
-from halfseen.engines.threads import Threads, count_of, quietly
+from halfseen.engines.threads import Threads, thread_count, without_overflow_warnings
 
 
 def names():
@@ -20,7 +20,7 @@ def names():
      (-joblib.cpu_count(), 1)],
 )  # fmt: skip
 def test_how_many(n_jobs, count):
-    assert count_of(n_jobs) == Threads(n_jobs).count == count
+    assert thread_count(n_jobs) == Threads(n_jobs).count == count
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -76,7 +76,7 @@ def test_numbers_beyond_all_bounds_raise_no_warning(n_jobs):
     with Threads(n_jobs) as threads:
         found = threads.all(lambda part: (huge * huge, huge * huge - huge * huge), range(3))
     assert all(np.isinf(product) and np.isnan(difference) for product, difference in found)
-    assert np.isinf(quietly(lambda part: part * part, huge))
+    assert np.isinf(without_overflow_warnings(lambda part: part * part, huge))
 
 
 def test_division_by_zero_is_still_told():

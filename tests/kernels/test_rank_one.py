@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.kernels import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
+from halfseen.kernels.rank_one import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
 
 NAN = np.nan
 indices = pytest.mark.parametrize("index", [np.int32, np.int64])

@@ -20,7 +20,7 @@ from halfseen.likelihoods import (
     Round,
     Squared,
 )
-from halfseen.solvers import Task
+from halfseen.solvers import Problem
 
 #: Those whose divergence is a textbook's, zero at x = y: the dense oracle knows them by their beta.
 DIVERGENCES = [
@@ -122,16 +122,16 @@ def observed_cases(likelihood, unseen, weighted, seed=0):
 
 
 @contextmanager
-def a_task(likelihood, observed, n_jobs=1):
+def open_problem(likelihood, observed, n_jobs=1):
     with open_engine("cpu", n_jobs) as engine:
-        yield Task(engine, engine.place(observed, *Side), likelihood)
+        yield Problem(engine, engine.place(observed, *Side), likelihood)
 
 
 def states(solver, likelihood, observed, W, H, steps, n_jobs=1):
     """The states of a solver from (W, H), the start first."""
-    with a_task(likelihood, observed, n_jobs) as task:
-        state = solver.begin(task, W.copy(), H.copy())
+    with open_problem(likelihood, observed, n_jobs) as problem:
+        state = solver.init_state(problem, W.copy(), H.copy())
         yield state
         for _ in range(steps):
-            state = solver.epoch(task, state)
+            state = solver.epoch(problem, state)
             yield state

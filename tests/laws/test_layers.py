@@ -27,7 +27,7 @@ ROOMS = {
     ("engines",): 8,
     ("likelihoods",): 7,
     ("geometry",): 7,
-    ("priors", "result", "archive"): 7,
+    ("result", "archive"): 7,
     ("data", "datasets"): 4,
     ("io",): 3,
     ("observed", "labels"): 2,

@@ -11,21 +11,20 @@ from halfseen.engines import Side, cpu
 from halfseen.errors import ParameterError
 from halfseen.io import observe
 from halfseen.likelihoods import CompoundPoisson, GammaNoise, Ordinal, Poisson
-from halfseen.priors import GammaPrior, Penalty
-from halfseen.solvers import Gamma, InverseGaussian, Multiplicative
+from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, Multiplicative, Penalty
 from tests import oracle
 from tests.laws.cases import (
     DECREMENTS,
     DIVERGENCES,
     LIKELIHOODS,
     OTHERS,
-    a_task,
     beta_of,
     counts,
     half_seen,
     made_legal,
     names,
     observed_cases,
+    open_problem,
     start,
     states,
     weights_for,
@@ -314,10 +313,10 @@ def test_rows_and_columns_are_treated_alike(solver, likelihood, unseen):
     W, H = start(*X.shape, K)
     moved = []
     for data, weights, factors, side in ((X, weight, (W, H), Side.COLUMNS), (X.T, weight.T, (H, W), Side.ROWS)):
-        with a_task(likelihood, observe(data, unseen=unseen, cell_weight=weights)) as task:
-            x = task.engine.dots(task.cells, *factors)
-            near, far = (solver.begin_factor(F) for F in (H, W))
-            moved.append(solver.half_step(task, near, far, side, x).mean)
+        with open_problem(likelihood, observe(data, unseen=unseen, cell_weight=weights)) as problem:
+            x = problem.engine.sddmm(problem.cells, *factors)
+            near, far = (solver.init_factor(F) for F in (H, W))
+            moved.append(solver.half_step(problem, near, far, side, x).mean)
     assert_allclose(moved[0], moved[1], rtol=1e-12)
     assert np.abs(moved[0] - H).max() > 1e-3
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.engines.blocks import Block, blocks_of
-from halfseen.engines.threads import Threads
+from halfseen.engines.threads import Block, Threads, row_blocks
 
 #: Answers a block of rows: below this, a second thread does not pay.
 _ANSWERS_PER_BLOCK = 1 << 16
@@ -29,5 +28,5 @@ def error_weights(answers: Array, answer_indptr: Array, threads: Threads) -> tup
         rows, pointers, _ = part
         lines(answer_indptr[pointers], answers, ends[rows], errors[rows])
 
-    threads.all(block, blocks_of(answer_indptr, _ANSWERS_PER_BLOCK))
+    threads.all(block, row_blocks(answer_indptr, _ANSWERS_PER_BLOCK))
     return np.ascontiguousarray(ends[:, ::-1]) / 2.0, errors

@@ -109,7 +109,7 @@ def as_in_a1gm(observed: Observed) -> Observed:
     """
     if observed.unseen != "missing":
         raise DataError(f'unseen must be "missing". Found {observed.unseen!r}. Read the data with unseen="missing".')
-    values, n_missing = np.abs(observed.values), observed.unseen_places
+    values, n_missing = np.abs(observed.values), observed.n_unobserved
     zeros = values == 0
     if zeros.all() and n_missing == 0:
         raise DataError("Some value must not be 0. Found only zeros. Leave the matrix as it is.")

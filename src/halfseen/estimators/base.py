@@ -515,7 +515,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
             loss = problem.divergence(engine.sddmm(problem.cells, W, H), W, H)
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
-        return (gain - loss) / problem.total_weight
+        return (gain - loss) / problem.weight_of_cells
 
     def save(self, path: Any) -> None:
         """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
@@ -709,8 +709,8 @@ def check_start(factor: Any, shape: tuple[int, int], name: str, solver: Solver[A
             remedy="Reshape it.",
         )
     is_finite = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor))
-    if not (is_finite and (np.all(factor >= 0) or not solver.multiplies) and solver.starts(factor)):
-        needs = f"finite numbers{' of 0 or more' if solver.multiplies else ''}{solver.start_needs}"
+    if not (is_finite and (np.all(factor >= 0) or not solver.is_multiplicative) and solver.accepts_start(factor)):
+        needs = f"finite numbers{' of 0 or more' if solver.is_multiplicative else ''}{solver.start_requirement}"
         raise ParameterError(
             f"{name} of init must hold {needs}.", parameter="init", found="others", remedy="Replace them."
         )

@@ -14,8 +14,7 @@ from halfseen.engines.threads import Threads
 from halfseen.estimators.base import Factorization, Method
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
-from halfseen.priors import Penalty
-from halfseen.solvers import Multiplicative, Problem
+from halfseen.solvers import Multiplicative, Penalty, Problem
 
 #: Of the rank-one fit that random factors start around.
 _START_TOL = 1e-3

@@ -16,10 +16,10 @@ from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import Factorization, Method, check_start, fitted
 from halfseen.estimators.ordnmf import count_levels
 from halfseen.fitting import Callback, EarlyStopping, Start, run, split_validation
-from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, Smooth
+from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
-from halfseen.solvers import BIAS_SHARE, Newton, Problem, Ridge, Solver, Stochastic
+from halfseen.solvers import BIAS_L2, Newton, Problem, Ridge, Solver, SGD
 
 #: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT_L2 = 1e-5
@@ -75,7 +75,7 @@ class ThresholdFactorization(Factorization):
         """c, one for each column; None without biases."""
         return self.H_[:, -1] if self.ridge_.biases else None
 
-    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> Smooth:
+    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
         """Likelihood with these thresholds for all rows and columns."""
         raise NotImplementedError
 
@@ -87,20 +87,20 @@ class ThresholdFactorization(Factorization):
             folding=lambda solver: Newton(solver.ridge),  # rows alone have one best place, which Newton finds fastest
         )
 
-    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> Smooth:
+    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
         histogram = count_levels(codes, encoder, self.thresholds)
         if self.thresholds is not None:
             given = np.asarray(self.thresholds, dtype=np.float64)
             return self._common_likelihood(given, False, encoder.numbers)
         likelihood = self._common_likelihood(np.zeros(histogram.size - 1), True, encoder.numbers)
-        likelihood.refuse_zeros(self.unseen, type(self).__name__)  # else no cell would be at level 0
+        likelihood.check_unseen(self.unseen, type(self).__name__)  # else no cell would be at level 0
         return likelihood.initialize(histogram)
 
     def _solver(self, codes: Observed, likelihood: Any) -> Solver[Any]:
         ridge = self._ridge(noise_l2(codes, likelihood) if self.l2 is None else float(self.l2))
         if self.solver == "newton":
             return Newton(ridge)
-        return Stochastic(ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
+        return SGD(ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
 
     def _ridge(self, l2: float) -> Ridge:
         return Ridge(l2, bool(self.biases), bool(self.centred))
@@ -146,7 +146,7 @@ class ThresholdFactorization(Factorization):
         ridge: Ridge = solver.ridge
         if isinstance(self.init, str):
             W, H = super()._start(problem, solver, method, random)
-            return ridge.started(W, Side.ROWS), ridge.started(H, Side.COLUMNS)
+            return ridge.initialize(W, Side.ROWS), ridge.initialize(H, Side.COLUMNS)
         # the pair of arrays, which may have the columns of biases already
         k, factors = self.n_components, []
         has_biases = bool(self.biases) and all(np.shape(factor)[1:] == (k + 2,) for factor in self.init)
@@ -155,21 +155,21 @@ class ThresholdFactorization(Factorization):
             given = check_start(factor, (count, k + 2 if has_biases else k), name, solver)
             if self.biases and not has_biases:
                 given = ridge.with_biases(given, side)
-            fixed = ridge.pulled(given.shape[1], side).held
+            fixed = ridge.penalty(given.shape[1], side).fixed
             factors.append(np.where(fixed == 1, 1.0, given).astype(given.dtype))
         return factors[0], factors[1]
 
 
-def noise_l2(observed: Observed, likelihood: Smooth) -> float:
+def noise_l2(observed: Observed, likelihood: SmoothOrdinal) -> float:
     """rms(slope at x = 0) * (sqrt(cells per row) + sqrt(cells per column)).
 
     Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this, and an l2 on
     both factors must outweigh it, or else they fit noise.
     """
-    slopes = likelihood.local(observed.values, np.zeros_like(observed.values)).slope
+    slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope
     slopes = slopes if observed.weights is None else slopes * observed.weights
-    if observed.firsts is not None:  # what is observed twice in one place is one cell of the matrix
-        slopes = np.bincount(np.cumsum(observed.firsts.astype(np.int64)) - 1, slopes)
+    if observed.is_first_at_cell is not None:  # what is observed twice in one place is one cell of the matrix
+        slopes = np.bincount(np.cumsum(observed.is_first_at_cell.astype(np.int64)) - 1, slopes)
     return float(np.sqrt(np.mean(slopes**2)) * np.sqrt(slopes.size / np.array(observed.shape)).sum())
 
 
@@ -306,10 +306,10 @@ class OrdinalMF(ThresholdFactorization):
         encoder = OrdinalEncoder(self.levels, self.unseen, owners=self.own_thresholds)
         return replace(super()._method(), encoder=encoder)
 
-    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> Smooth:
+    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
         return Cumulative(thresholds, learned, numbers, link=LINKS[self.link])
 
-    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> Smooth:
+    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
         common: Any = super()._initial_likelihood(codes, encoder)
         if self.own_thresholds is None:
             return common  # type: ignore[no-any-return]
@@ -324,7 +324,7 @@ class OrdinalMF(ThresholdFactorization):
         l2 = noise_l2(codes, common) if self.l2 is None else float(self.l2)
         n_owners = codes.shape[0 if self.own_thresholds == "rows" else 1]
         shared = (common.thresholds, True, common.values, common.link)
-        return OwnThresholds(*shared, np.zeros((n_owners, common.highest)), BIAS_SHARE * l2, self.own_thresholds)
+        return OwnThresholds(*shared, np.zeros((n_owners, common.highest)), BIAS_L2 * l2, self.own_thresholds)
 
     def _solver(self, codes: Observed, likelihood: Any) -> Solver[Any]:
         if self.own_thresholds is not None:
@@ -335,7 +335,7 @@ class OrdinalMF(ThresholdFactorization):
     def own_thresholds_(self) -> Array | None:
         """tau_1..tau_N of each row or column; None if all share `thresholds_`."""
         likelihood = self.model_.likelihood
-        return likelihood.of_owners[:-1] if isinstance(likelihood, OwnThresholds) else None
+        return likelihood.owner_thresholds[:-1] if isinstance(likelihood, OwnThresholds) else None
 
 
 class RoundMF(ThresholdFactorization):
@@ -457,7 +457,7 @@ class RoundMF(ThresholdFactorization):
     def _method(self) -> Method:
         return replace(super()._method(), start=_wide_start if self.loss == "round" else None)
 
-    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> Smooth:
+    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
         if self.loss == "round":
             return Round(thresholds, learned, numbers, margin=self.margin)
         if self.loss == "multi-sigmoid":

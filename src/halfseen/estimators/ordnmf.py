@@ -15,8 +15,7 @@ from halfseen.estimators.base import Factorization, Method, fitted
 from halfseen.estimators.poisson import GammaFactorization
 from halfseen.likelihoods import GammaNoise, Ordinal, Poisson, Squared
 from halfseen.observed import Observed
-from halfseen.priors import GammaPrior, Penalty
-from halfseen.solvers import Gamma, InverseGaussian, Multiplicative, Problem, Solver
+from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, Multiplicative, Penalty, Problem, Solver
 
 NOISES = ("inverse-gamma", "exponential", "gamma")
 #: l2 of squared models by default, as a share of sqrt(n) + sqrt(m); how it was found, and where it is too small:

@@ -14,8 +14,7 @@ from halfseen.encoders import Encoder, PresenceEncoder
 from halfseen.estimators.base import SEED_RULES, Factorization, Method, fitted
 from halfseen.likelihoods import Ordinal, Poisson
 from halfseen.model import random_generator
-from halfseen.priors import GammaPrior
-from halfseen.solvers import Gamma
+from halfseen.solvers import Gamma, GammaPrior
 
 
 class GammaFactorization(Factorization):

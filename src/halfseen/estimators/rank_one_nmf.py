@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks, rank_one
-from halfseen.arrays import Array, ArraySpec, Optional
+from halfseen.arrays import Array, ArraySpec
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
@@ -41,11 +41,15 @@ from halfseen.rank_one import DenseTable, ListedTable, Marginals, Parts, Step, T
 from halfseen.solvers import PointFactor
 
 METHODS = ("exact", "a1gm", "em")
+#: A vector of any length, in a file.
+AXIS = ArraySpec("f", ("*",))
 
 
 @dataclass(frozen=True, eq=False)
 class RankOneModel(FittedModel):
     """Fitted factors of rank one: new rows are folded in by a closed form, w_u = (sum of the row) / (h of its cells)."""
+
+    can_fold_in = True  # type: ignore[assignment]
 
     def fold_in(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
         with Threads(n_jobs) as threads:
@@ -193,7 +197,7 @@ class RankOneNMF(BaseFactorization):
     _fit: Any
 
     record = RankOneModel
-    more_state = ([ArraySpec("f", (Ellipsis,), low=0.0)], [ArraySpec("i", (Ellipsis,), low=-1)], [ArraySpec("f", (Ellipsis,))], Optional(float))
+    more_state = ([AXIS], [replace(AXIS, kind="iu", low=-1)], [replace(AXIS, finite=False)], float | None)
     levels_to_read = None
     objective_name = "Loss, but for a constant of the data"
     n_components = 1

@@ -120,7 +120,7 @@ def split_indices(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The positions of training and test cells, as `split_cells` splits them."""
     pair_of_cell, n_pairs = _pairs(observed)
-    firsts = np.arange(observed.nnz) if observed.firsts is None else np.flatnonzero(observed.firsts)
+    firsts = np.arange(observed.nnz) if observed.is_first_at_cell is None else np.flatnonzero(observed.is_first_at_cell)
     rows = observed.row_of_cell()[firsts]
     is_test = _choose(n_pairs, rows, pair_of_cell, test_size, random_state, by, last, times)
     is_test = is_test if pair_of_cell is None else is_test[pair_of_cell]
@@ -169,9 +169,9 @@ def _folds(n_pairs: int, n_folds: int, random_state: Any) -> np.ndarray:
 
 def _pairs(observed: Observed) -> tuple[np.ndarray | None, int]:
     """The number of the (row, column) pair of each cell, None if no pair has two, and the number of pairs."""
-    if observed.firsts is None:
+    if observed.is_first_at_cell is None:
         return None, observed.nnz
-    pair_of_cell = np.cumsum(observed.firsts, dtype=np.int64) - 1
+    pair_of_cell = np.cumsum(observed.is_first_at_cell, dtype=np.int64) - 1
     return pair_of_cell, int(pair_of_cell[-1]) + 1
 
 

@@ -357,7 +357,7 @@ def read_wide_table(path: Any, skip: Sequence[str] = (), header: bool | None = N
         frozenset(percent),
         tuple(notes),
         table.parser.mark if table.is_text else POINT,
-        observed.unseen_places - n_texts,
+        observed.n_unobserved - n_texts,
     )
 
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels import streams
-from halfseen.kernels.compiling import kernel
+from halfseen.kernels import kernel, streams
 
 Array = npt.NDArray[Any]
 

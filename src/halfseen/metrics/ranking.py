@@ -22,7 +22,7 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.engines.ranking import best_columns
+from halfseen.engines.topk import best_columns
 from halfseen.errors import DataError, ParameterError
 from halfseen.model import Seen
 from halfseen.metrics.held_out import held_out

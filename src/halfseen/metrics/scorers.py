@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
-from halfseen.engines.ranking import Given, Products, Scores
+from halfseen.engines.topk import DenseScores, Products, Scores
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import BaseFactorization
 from halfseen.labels import Places
@@ -103,7 +103,7 @@ def _by_function(score: Callable[[Array], Any], shape: tuple[int, int], labels: 
     return Scorer(shape, lambda rows: _given(np.asarray(score(rows)), rows, shape[1]), _height(shape[1]), labels)
 
 
-def _given(x: Array, rows: Array, m: int) -> Given:
+def _given(x: Array, rows: Array, m: int) -> DenseScores:
     if x.shape != (rows.size, m) or x.dtype.kind not in "fiub":
         raise DataError(
             f"Scores of {rows.size} rows must be a dense array of numbers of shape {(rows.size, m)}. "
@@ -115,7 +115,7 @@ def _given(x: Array, rows: Array, m: int) -> Given:
             f"Scores must be numbers. Found NaN at row {rows[row]}, column {column} (positions). "
             "Use -inf for a column that must not be ranked."
         )
-    return Given(_as_floats(x))
+    return DenseScores(_as_floats(x))
 
 
 def _as_floats(array: Array) -> Array:

@@ -52,7 +52,7 @@ def thresholds(model: Any, *, ax: Axes | None = None) -> Axes:
     if own is not None:
         low, high = np.quantile(own, _MOST, axis=0)
         ax.errorbar(cuts, places[1:] - 0.5, xerr=np.maximum([cuts - low, high - cuts], 0), fmt="none", ecolor=ORANGE,
-                    capsize=3, label=f"nine tenths of all {model.likelihood_.who}")  # fmt: skip
+                    capsize=3, label=f"nine tenths of all {model.likelihood_.axis}")  # fmt: skip
         ax.legend()
     if is_positive:
         _plain_logarithms(ax)

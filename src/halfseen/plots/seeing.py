@@ -116,8 +116,8 @@ def _cells(X: Any) -> tuple[Array, Array, tuple[int, int]]:
         return rows, columns, X.shape
     observed = _observed(X)
     rows, columns = observed.row_of_cell(), observed.indices
-    if observed.firsts is not None:  # a place that was seen twice is one place
-        first = observed.firsts > 0
+    if observed.is_first_at_cell is not None:  # a place that was seen twice is one place
+        first = observed.is_first_at_cell > 0
         rows, columns = rows[first], columns[first]
     return rows, columns, observed.shape
 

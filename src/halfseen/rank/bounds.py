@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from halfseen.arrays import Array
 from halfseen.checks import check_parameters, flag, seed, whole
-from halfseen.engines import blas
+from halfseen.engines.threads import hold_blas, release_blas
 from halfseen.rank.levels import checked_levels
 from halfseen.rank.lower import Bound, binary_bounds
 from halfseen.rank.outer_products import as_outer_product
@@ -86,11 +86,11 @@ def round_rank(
     check_parameters({"search": search, "n_init": n_init, "random_state": random_state}, _RULES)
     tau = None if thresholds is None else checked_thresholds(thresholds)
     distinct = Distinct.of(Question(checked_levels(Y, tau), tau))
-    blas.hold()  # the search ends elsewhere with other sums, and small ones do not gain by threads
+    hold_blas()  # the search ends elsewhere with other sums, and small ones do not gain by threads
     try:
         bound, proof = _bounds(distinct.question, n_init if search else 0, random_state)
     finally:
-        blas.release()
+        release_blas()
     proof = distinct.repeated(proof)
     return RoundRank(bound.rank, proof.rank, proof.W, proof.H, proof.thresholds, bound.why, proof.why)
 

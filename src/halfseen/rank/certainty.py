@@ -143,9 +143,9 @@ def _levels_seen(model: Any, Y: Any) -> Observed:
 
 
 def _unseen(seen: Observed) -> tuple[Array, Array]:
-    if seen.unseen_places > MOST_CELLS:
+    if seen.n_unobserved > MOST_CELLS:
         raise ParameterError(
-            f"cells must be named where more than {MOST_CELLS} are unseen. Found {seen.unseen_places} unseen cells. "
+            f"cells must be named where more than {MOST_CELLS} are unseen. Found {seen.n_unobserved} unseen cells. "
             "Pass cells=(rows, cols)."
         )
     hidden = np.ones(seen.shape, bool)

@@ -49,7 +49,7 @@ class Exposure:
 
     def of_rows(self, far: Array, threads: Threads) -> Array:
         """sum_j phi_ij far_j for every row i."""
-        from halfseen.kernels import row_exposures
+        from halfseen.kernels.rank_one import row_exposures
 
         total = float(far.sum())
         out = np.empty(self.shape[0])
@@ -63,7 +63,7 @@ class Exposure:
 
     def of_columns(self, near: Array, threads: Threads) -> Array:
         """sum_i phi_ij near_i for every column j."""
-        from halfseen.kernels import column_changes
+        from halfseen.kernels.rank_one import column_changes
 
         total = self.base * float(near.sum())
 
@@ -79,7 +79,7 @@ class Exposure:
 
     def _summed_anew(self, near: Array, out: Array, columns: Array) -> Array:
         """Columns whose listed cells took nearly all of the total away, without subtracting."""
-        from halfseen.kernels import column_exposures
+        from halfseen.kernels.rank_one import column_exposures
 
         out[columns] = 0.0
         column_exposures(self.indptr, self.indices, self.change, near, columns, np.ones(self.shape[1]), out)

@@ -98,7 +98,7 @@ class DenseTable(Table):
         return self._rows
 
     def _look_through(self) -> None:
-        from halfseen.kernels import survey
+        from halfseen.kernels.rank_one import survey
 
         n, m = self._matrix.shape
         self._row_sums = np.empty(n)
@@ -148,7 +148,7 @@ class DenseTable(Table):
 
     def _kinds_of_rows(self) -> tuple[Array, Array]:
         """For each row with holes a number, the same for the same holes; and the first row of each number."""
-        from halfseen.kernels import alike
+        from halfseen.kernels.rank_one import alike
 
         kinds, firsts = np.empty(self._rows.size, np.int64), np.empty(min(_MOST_KINDS, self._rows.size), np.int64)
         count = alike(self._ends_of_holes, self._holes, kinds, firsts)
@@ -190,7 +190,7 @@ class DenseTable(Table):
         return SeenCells(rows, columns, None, self._matrix[rows, columns] > 0)
 
     def sums_around(self, rows: Array, free: Array) -> tuple[Array, Array]:
-        from halfseen.kernels import sums_beside
+        from halfseen.kernels.rank_one import sums_beside
 
         beside, below = np.empty(rows.size), np.zeros(self._matrix.shape[1])
         sums_beside(self._matrix, rows, free, beside, below)
@@ -231,7 +231,7 @@ class ListedTable(Table):
             (observed.seen_per_row(), *along_axes(observed.seen_per_column().reshape(inner))),
             self._exposure(),
             tuple(range(1 + len(inner))),
-            binary=observed.weights is None and observed.firsts is None,
+            binary=observed.weights is None and observed.is_first_at_cell is None,
             unseen=observed.unseen,
         )
 
@@ -248,8 +248,8 @@ class ListedTable(Table):
         observed = self._observed
         if observed.unseen == "zero":
             return self._exposure_with_zeros()
-        more_than_seen = observed.weights is not None or observed.firsts is not None
-        if more_than_seen or observed.unseen_places >= observed.nnz:
+        more_than_seen = observed.weights is not None or observed.is_first_at_cell is not None
+        if more_than_seen or observed.n_unobserved >= observed.nnz:
             return Exposure.of_seen(observed.indptr, observed.indices, observed.weights, observed.shape)
         return self._exposure_by_holes()
 
@@ -263,12 +263,12 @@ class ListedTable(Table):
     def _exposure_with_zeros(self) -> Exposure:
         """Every place of the grid counts once, seen ones by their weights instead."""
         observed = self._observed
-        if observed.weights is None and observed.firsts is None:
+        if observed.weights is None and observed.is_first_at_cell is None:
             return Exposure.everywhere(observed.shape)
         weights = np.ones(observed.nnz) if observed.weights is None else observed.weights.astype(np.float64)
-        if observed.unseen_places == 0:
+        if observed.n_unobserved == 0:
             return Exposure.of_seen(observed.indptr, observed.indices, weights, observed.shape)
-        firsts = np.ones(observed.nnz) if observed.firsts is None else observed.firsts
+        firsts = np.ones(observed.nnz) if observed.is_first_at_cell is None else observed.is_first_at_cell
         # Next to 1 a small weight would lose its digits: such a cell is listed twice, less 1 and then more its weight.
         times = 1 + (weights < _SMALL)
         change = np.repeat(weights - firsts, times)

@@ -63,7 +63,7 @@ _ROWS, _COLUMNS, _FAVOURITES, _HOLES, _LEVEL = 4, 8, 5, 12, 0.9
 def observed_data(context: ReportContext) -> Section:
     """Shape, holes and values."""
     seen, train, (n, m) = context.seen, context.train, context.shape
-    n_seen = n * m - seen.unseen_places
+    n_seen = n * m - seen.n_unobserved
     word = "asked" if context.is_uncoupled else "seen"
     pairs: list[tuple[str, Any]] = [
         ("Rows", n),

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
 from halfseen.checks import did_you_mean
-from halfseen.engines.threads import count_of
+from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.progress import progress_bar
 from halfseen.io.splits import fold_indices
@@ -132,7 +132,7 @@ def score_paths(
     search: Any, models: Sequence[Any], ranks: Sequence[int], folds: Sequence[Fold], scorer: Scorer
 ) -> tuple[Array, Array, Array]:
     """Scores, seconds, and whether fits did not converge, by model, fold and rank, whatever the number of threads."""
-    jobs = min(count_of(search.n_jobs), len(models) * len(folds))
+    jobs = min(thread_count(search.n_jobs), len(models) * len(folds))
     if jobs > 1:
         models = [clone(model).set_params(n_jobs=1) for model in models]
     steps, done, stopped = len(models) * len(folds) * len(ranks), count(1), Event()

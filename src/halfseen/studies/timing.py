@@ -5,7 +5,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from halfseen.engines import blas
+from halfseen.engines.threads import hold_blas, release_blas
 
 
 def median_seconds(works: Sequence[Callable[[], Any]], at_least: int = 5, until: float = 0.5) -> list[float]:
@@ -15,7 +15,7 @@ def median_seconds(works: Sequence[Callable[[], Any]], at_least: int = 5, until:
     lets the compiled code be compiled. Rounds go on for `at_least` so many and `until` so many seconds have passed.
     BLAS is held to one thread: on a machine that is not idle, threads of its own made NumPy up to 40 times slower.
     """
-    blas.hold()
+    hold_blas()
     try:
         for work in works:
             work()
@@ -24,7 +24,7 @@ def median_seconds(works: Sequence[Callable[[], Any]], at_least: int = 5, until:
         while len(rounds) < at_least or perf_counter() - started < until:
             rounds.append([seconds(work) for work in works])
     finally:
-        blas.release()
+        release_blas()
     return [median(times) for times in zip(*rounds, strict=True)]
 
 

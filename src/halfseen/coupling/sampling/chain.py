@@ -10,8 +10,7 @@ from scipy.special import gammaincc, gammainccinv
 from halfseen.arrays import Array
 from halfseen.coupling.sampling.hyper import drawn_normal
 from halfseen.coupling.sampling.layout import Layout, Side
-from halfseen.engines.blocks import Block, blocks_of
-from halfseen.engines.threads import Threads
+from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.kernels import cells as cell_kernels
 from halfseen.kernels import coupling as coupling_kernels
 from halfseen.kernels import draws as draw_kernels
@@ -57,7 +56,7 @@ class Chain:
         self.mean = np.zeros(layout.n_cells)
         share = layout.n_cells // (BLOCKS_PER_THREAD * threads.count if threads.count > 1 else 1) + 1
         self._row_blocks, self._column_blocks = (
-            blocks_of(side.indptr, max(share, LEAST_CELLS)) for side in (layout.rows, layout.columns)
+            row_blocks(side.indptr, max(share, LEAST_CELLS)) for side in (layout.rows, layout.columns)
         )
 
     def _first_coupling(self) -> tuple[Array, Array]:
@@ -142,7 +141,7 @@ class Chain:
 
         def block(part: Block) -> None:
             mine, pointers, cells = part
-            cell_kernels.dots(rows.indptr[pointers], rows.indices[cells], self.A[mine], self.B, self.mean[cells])
+            cell_kernels.sddmm(rows.indptr[pointers], rows.indices[cells], self.A[mine], self.B, self.mean[cells])
 
         self.threads.all(block, self._row_blocks)
 

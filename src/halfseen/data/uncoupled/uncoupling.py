@@ -16,8 +16,8 @@ FEW = 2  # times as many pairs as wanted: few enough to look at all of them
 def taken_apart(X: Observed, n_comparisons: int, rng: np.random.Generator, questions_are: str) -> dict[str, Any]:
     """The fields of an `Uncoupled`: min(n_comparisons, l (l - 1) / 2) different pairs in each question of l cells,
     compared by value; equal ones go both ways."""
-    if X.firsts is not None or X.weights is not None:
-        found = "weights" if X.firsts is None else "cells that were seen more than once"
+    if X.is_first_at_cell is not None or X.weights is not None:
+        found = "weights" if X.is_first_at_cell is None else "cells that were seen more than once"
         raise DataError(
             f"A matrix to be taken apart must have one value in each cell, and no weights. Found {found}. "
             'Drop the weights; merge such cells: observe(X, duplicates="mean").'

@@ -19,9 +19,8 @@ from halfseen.fitting import run
 from halfseen.labels import quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
 from halfseen.observed import Observed
-from halfseen.priors import GammaPrior, Penalty
 from halfseen.result import Fit
-from halfseen.solvers import Gamma, Multiplicative, Solver, Task
+from halfseen.solvers import Gamma, GammaPrior, Multiplicative, Penalty, Problem, Solver
 
 
 def by_loop(model: Any, seen: Uncoupled) -> Found:
@@ -72,7 +71,7 @@ def _factorized(model: Any, seen: Uncoupled, engine: Engine, values: Observed, l
     else:
         solver = Multiplicative(Penalty())
     solver.check(likelihood)
-    task = Task(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
+    task = Problem(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
     random = check_random_state(model.random_state)
     how: dict[str, Any] = {"max_iter": model.max_iter, "tol": model.tol}
     with watching.watch(model, seen, None, None, values, task) as watch:
@@ -80,7 +79,7 @@ def _factorized(model: Any, seen: Uncoupled, engine: Engine, values: Observed, l
 
 
 def _start(
-    model: Any, seen: Uncoupled, task: Task, solver: Solver[Any], random: np.random.RandomState
+    model: Any, seen: Uncoupled, task: Problem, solver: Solver[Any], random: np.random.RandomState
 ) -> tuple[Array, Array]:
     sizes = [(size, model.n_components) for size in (seen.n_questions, seen.n_respondents)]
     if isinstance(model.init, str):

@@ -20,9 +20,8 @@ from halfseen.fitting import run
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
-from halfseen.priors import Penalty
 from halfseen.result import Fit, Status
-from halfseen.solvers import Multiplicative, PointFactor, Task
+from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem
 
 #: The largest posterior mean that is factorized whole; of larger ones, the asked cells are.
 MOST_CELLS_AT_ONCE = 1 << 24
@@ -67,7 +66,7 @@ def _non_negative(model: Any, seen: Uncoupled, engine: Engine, posterior: Sample
     """A non-negative factorization of the posterior mean, and how many of its cells were below 0."""
     values, n_clipped = _means_to_factorize(seen, posterior)
     solver = Multiplicative(Penalty())
-    task = Task(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood_for("frobenius"))
+    task = Problem(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood_for("frobenius"))
     random = check_random_state(model.random_state)
     sizes = [(size, model.n_components) for size in values.shape]
     start = [solver.random(task, size, random) for size in sizes]

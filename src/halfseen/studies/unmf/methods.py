@@ -12,8 +12,7 @@ import halfseen
 from halfseen.arrays import Array
 from halfseen.coupling.sampling.layout import Layout
 from halfseen.data.uncoupled import Uncoupled
-from halfseen.engines import blas
-from halfseen.engines.threads import Threads
+from halfseen.engines.threads import Threads, hold_blas, release_blas
 from halfseen.io import k_folds
 from halfseen.observed import Observed
 from halfseen.studies.base import quietly
@@ -89,7 +88,7 @@ def coupled_bayes(train: Observed, k: int, sweeps: int, burn: int, seed: int) ->
     The posterior mean of every cell under  x_ij ~ N(a_i . b_j, rho_i s_j^2), x known at the training cells.
     """
     total = np.zeros(train.shape)
-    blas.hold()  # its matrices are small
+    hold_blas()  # its matrices are small
     try:
         with Threads(None) as threads:
             chain = known_chain(train, k, seed, threads)
@@ -98,7 +97,7 @@ def coupled_bayes(train: Observed, k: int, sweeps: int, burn: int, seed: int) ->
                 if number >= burn:
                     total += chain.A @ chain.B.T
     finally:
-        blas.release()
+        release_blas()
     centre, scale = (unit[:, None] for unit in chain.layout.units)
     return np.asarray(centre + scale * total / (sweeps - burn))
 

@@ -1,11 +1,11 @@
-"""The best of many scores, row by row.
+"""Partial sort: the n best scores of each row.
 
-A bar is found that about n of a row's scores exceed, by halving: nothing can be done with scores as fast as counting
-those above a bar. The scores above it are listed and sorted. Unlike in a heap or a partition there is no branch to
-foresee: for 100 of 3,700 scores this takes less than half the time of either.
+Bisection finds a threshold that about n of a row's scores exceed: counting the scores above a threshold is the fastest
+operation there is on them. The scores above it are listed and sorted. Unlike a heap or a partition this has no
+unpredictable branch: for 100 of 3,700 scores it takes less than half the time of either.
 
 Scores come in the order of their columns and sorting is stable, so that of equal scores the first columns are kept,
-whatever the tiles. NaN and -inf exceed no bar and are never kept.
+whatever the tiles. NaN and -inf exceed no threshold and are never kept.
 """
 
 from typing import Any
@@ -13,40 +13,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels.compiling import kernel
+from halfseen.kernels import kernel
 
 Array = npt.NDArray[Any]
 Counter = Any
 
 # Counters are unsigned, because a signed one would be checked for being negative at every use.
 _ZERO, _ONE, _TWO = np.uintp(0), np.uintp(1), np.uintp(2)
-#: Runs of so many scores are sorted one by one before they are merged.
+#: Runs of this many scores are sorted by insertion before they are merged.
 _RUN = np.uintp(8)
-#: Scores looked at for a bar to begin with.
+#: Scores sampled for the first threshold.
 _SAMPLE = 64
-#: Halvings after which the bar is low enough, however the scores are spread.
+#: Bisection steps after which the threshold is low enough, whatever the distribution of scores.
 _HALVINGS = 40
 
 
 @kernel
-def hide(x: Array, first: int, indptr: Array, hidden: Array, place_of: Array) -> None:
+def mask_columns(x: Array, first: int, indptr: Array, hidden: Array, position_of: Array) -> None:
     """-inf in a tile of scores at the columns hidden[p] that are listed for each row; the tile begins at `first`.
 
-    `place_of` tells where a listed column stands among those that have scores; -1: it has none.
+    `position_of` is the position of a listed column among those that have scores, or -1.
     """
     start = indptr[0]
     for u in range(x.shape[0]):
         for p in range(indptr[u] - start, indptr[u + 1] - start):
-            j = place_of[hidden[p]] - first
+            j = position_of[hidden[p]] - first
             if 0 <= j < x.shape[1]:
                 x[u, j] = -np.inf
 
 
 @kernel
-def keep_best(x: Array, first: int, columns: Array, scores: Array) -> None:
-    """Offer a tile of scores, which begins at column `first`, to the lists of the best so far, one a row, best first.
+def update_topk(x: Array, first: int, columns: Array, scores: Array) -> None:
+    """Merge a tile of scores, which begins at column `first`, into the best so far of each row, best first.
 
-    A place that nothing has taken yet holds the column -1 and the score -inf.
+    Empty positions hold the column -1 and the score -inf.
     """
     n = columns.shape[1]
     room = n + x.shape[1]
@@ -54,22 +54,22 @@ def keep_best(x: Array, first: int, columns: Array, scores: Array) -> None:
     far, far_columns = np.empty(room, x.dtype), np.empty(room, np.int64)
     for u in range(x.shape[0]):
         row = x[u]
-        bar = _bar(row, n, scores[u, n - 1])
+        threshold = _threshold(row, n, scores[u, n - 1])
         count = _ZERO
         while count < n and columns[u, count] >= 0:
             near[count], near_columns[count] = scores[u, count], columns[u, count]
             count += _ONE
-        for j in range(np.uintp(row.size)):  # every score is noted, and kept if it is above: no branch to foresee
+        for j in range(np.uintp(row.size)):  # every score is written, and kept if it is above: no branch
             near[count], near_columns[count] = row[j], first + j
-            count += np.uintp(row[j] > bar)
+            count += np.uintp(row[j] > threshold)
         _sort(near, near_columns, count, far, far_columns)
         for i in range(min(count, np.uintp(n))):
             scores[u, i], columns[u, i] = near[i], near_columns[i]
 
 
 @kernel
-def _bar(row: Array, n: int, least: float) -> float:
-    """A bar that n scores exceed, and few others, not below `least`; `least` itself if fewer than n exceed that."""
+def _threshold(row: Array, n: int, least: float) -> float:
+    """A threshold that n scores exceed, and few others; `least`, its lower bound, if fewer than n exceed that."""
     high = least
     for j in range(row.size):
         high = row[j] if row[j] > high else high
@@ -94,16 +94,16 @@ def _bar(row: Array, n: int, least: float) -> float:
 
 
 @kernel
-def _count_above(row: Array, bar: float) -> int:
+def _count_above(row: Array, threshold: float) -> int:
     count = 0
     for j in range(row.size):
-        count += row[j] > bar
+        count += row[j] > threshold
     return count
 
 
 @kernel
 def _sort(scores: Array, columns: Array, size: Counter, left: Array, left_columns: Array) -> None:
-    """Sort the first `size` scores, highest first, equal ones in their order; `left` is room for half of them."""
+    """Sort the first `size` scores, highest first, equal ones in their order; `left` is a buffer for half of them."""
     for start in range(_ZERO, size, _RUN):
         _sort_run(scores, columns, start, min(start + _RUN, size))
     width = _RUN

@@ -7,16 +7,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen.engines import Side
 from halfseen.fitting import run
 from halfseen.io import observe
-from halfseen.solvers import Newton, Ridge, Stochastic, stochastic
+from halfseen.solvers import SGD, Newton, Ridge, sgd
 from tests import oracle
 from tests.graded import oracle as graded
-from tests.laws.cases import SMOOTHS, a_task, levels, signed_start, states, weights_for
+from tests.laws.cases import SMOOTHS, levels, open_problem, signed_start, states, weights_for
 
 PRIOR = graded.Prior(1.0, True)
 
 
 def solver(rate=0.1, batch=30, seed=0, l2=1.0):
-    return Stochastic(Ridge(l2, True), rate, batch, np.random.RandomState(seed))
+    return SGD(Ridge(l2, True), rate, batch, np.random.RandomState(seed))
 
 
 def start(shape):
@@ -27,11 +27,11 @@ def start(shape):
 def test_it_comes_to_about_the_loss_of_newton(name):
     """On a problem of which each row has seen much and the prior is strong."""
     observed, ridge = observe(levels(60, 40)), Ridge(5.0, True)
-    begun = [ridge.started(F, side) for F, side in zip(signed_start(60, 40, 2), Side, strict=True)]
-    with a_task(SMOOTHS[name], observed) as task:
+    begun = [ridge.initialize(F, side) for F, side in zip(signed_start(60, 40, 2), Side, strict=True)]
+    with open_problem(SMOOTHS[name], observed) as problem:
         one, other = (
-            run(task, one, lambda: begun, max_iter=60, tol=1e-6)
-            for one in (Newton(ridge), Stochastic(ridge, 0.3, 100, np.random.RandomState(0)))
+            run(problem, one, lambda: begun, max_iter=60, tol=1e-6)
+            for one in (Newton(ridge), SGD(ridge, 0.3, 100, np.random.RandomState(0)))
         )
     assert other.trace["objective"][-1] < 1.1 * one.trace["objective"][-1]
 
@@ -40,7 +40,7 @@ def test_it_comes_to_about_the_loss_of_newton(name):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_an_epoch_is_the_oracles(name, weighted, monkeypatch):
     """Slopes at the factors before a batch; then one cell after another; then the parameters, by the same x."""
-    monkeypatch.setattr(stochastic, "_FEWEST_BATCHES", 1)
+    monkeypatch.setattr(sgd, "_MIN_BATCHES", 1)
     Y = levels(blanks=False)
     observed = observe(Y, cell_weight=weights_for(Y) if weighted else None)
     W, H = start(observed.shape)
@@ -78,7 +78,7 @@ def test_an_epoch_is_the_oracles(name, weighted, monkeypatch):
 def test_an_epoch_that_makes_it_worse_is_done_again_with_half_the_rate():
     observed = observe(levels())
     run_of = list(states(solver(rate=0.8, batch=200), SMOOTHS["linear"], observed, *start(observed.shape), 8))
-    rates = [state.cells.rate for state in run_of]
+    rates = [state.cells.learning_rate for state in run_of]
     assert rates[0] == 0.8
     assert rates[-1] < 0.8
     assert np.all(np.diff(rates) <= 0)
@@ -89,30 +89,30 @@ def test_an_epoch_that_makes_it_worse_is_done_again_with_half_the_rate():
 
 def test_what_no_rate_helps_stays_and_the_run_ends():
     observed = observe(levels())
-    with a_task(SMOOTHS["logit"], observed) as task:
-        fit = run(task, Newton(Ridge(1.0, True)), lambda: start(observed.shape), max_iter=2000, tol=1e-13)
+    with open_problem(SMOOTHS["logit"], observed) as problem:
+        fit = run(problem, Newton(Ridge(1.0, True)), lambda: start(observed.shape), max_iter=2000, tol=1e-13)
         best = fit.rows.mean.copy(), fit.columns.mean.copy()
-        task = task.under(fit.likelihood)
+        problem = problem.with_likelihood(fit.likelihood)
         stuck = solver(rate=5.0, batch=10)
-        state = stuck.begin(task, *best)
-        after = stuck.epoch(task, state)
+        state = stuck.init_state(problem, *best)
+        after = stuck.epoch(problem, state)
     assert after.objective <= state.objective
     assert after.objective > state.objective * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("fewest", [1, 10])
 def test_every_cell_is_visited_once_an_epoch_in_batches_of_which_there_are_enough(fewest, monkeypatch):
-    monkeypatch.setattr(stochastic, "_FEWEST_BATCHES", fewest)
+    monkeypatch.setattr(sgd, "_MIN_BATCHES", fewest)
     observed = observe(levels())
     size = min(30, observed.nnz // fewest)
-    with a_task(SMOOTHS["logit"], observed) as task:
+    with open_problem(SMOOTHS["logit"], observed) as problem:
         visited = []
-        descend = type(task.engine).descend
+        adagrad_step = type(problem.engine).adagrad_step
         monkeypatch.setattr(
-            type(task.engine), "descend", lambda *args: (visited.append(args[2].copy()), descend(*args))[1]
+            type(problem.engine), "adagrad_step", lambda *args: (visited.append(args[2].copy()), adagrad_step(*args))[1]
         )
         small = solver(rate=0.01, batch=30)
-        small.epoch(task, small.begin(task, *start(observed.shape)))
+        small.epoch(problem, small.init_state(problem, *start(observed.shape)))
     assert [batch.size for batch in visited[:-1]] == [size] * (len(visited) - 1)
     assert_array_equal(np.sort(np.concatenate(visited)), np.arange(observed.nnz))
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
-from halfseen.engines import ranking
-from halfseen.engines.ranking import Given, Products, best_columns
+from halfseen.engines import topk
+from halfseen.engines.topk import DenseScores, Products, best_columns
 from tests.data.strategies import CALM
 
 
@@ -48,7 +48,7 @@ def test_against_brute_force(data):
     candidates = data.draw(st.none() | st.just(np.flatnonzero(rng.random(columns) < 0.5)))
     n = data.draw(st.integers(1, 15))
     expected = brute_force(W @ H.T, n, hidden, candidates)
-    for scores in (Products(W, H), Given(W @ H.T), Products(W.astype(np.float32), H.astype(np.float32))):
+    for scores in (Products(W, H), DenseScores(W @ H.T), Products(W.astype(np.float32), H.astype(np.float32))):
         found = best_columns(scores, n, listed(hidden), candidates, 2, data.draw(st.integers(1, 50)))
         assert_array_equal(found.columns, expected[0])
         assert_array_equal(found.scores, expected[1])
@@ -83,10 +83,10 @@ def test_real_scores():
 
 
 def test_rows_too_long_for_a_tile(monkeypatch):
-    monkeypatch.setattr(ranking, "COLUMNS_PER_TILE", 7)
+    monkeypatch.setattr(topk, "COLUMNS_PER_TILE", 7)
     W, H = whole_numbers(np.random.default_rng(0), 30, 100, 3)
     hidden = np.random.default_rng(1).random((30, 100)) < 0.2
-    for scores in (Products(W, H), Given(W @ H.T)):
+    for scores in (Products(W, H), DenseScores(W @ H.T)):
         found = best_columns(scores, 12, listed(hidden), scores_per_tile=50)
         for mine, theirs in zip(found, brute_force(W @ H.T, 12, hidden), strict=True):
             assert_array_equal(mine, theirs)
@@ -101,7 +101,7 @@ def test_nothing_to_rank(rows, columns, candidates):
 
 def test_a_column_without_a_number_is_never_best():
     x = np.array([[np.nan, 1.0, -np.inf, 2.0], [np.nan, np.nan, np.inf, -np.inf]])
-    found = best_columns(Given(x), 3)
+    found = best_columns(DenseScores(x), 3)
     assert_array_equal(found.columns, [[3, 1, -1], [2, -1, -1]])
     assert_array_equal(found.scores, [[2, 1, np.nan], [np.inf, np.nan, np.nan]])
 
@@ -109,10 +109,10 @@ def test_a_column_without_a_number_is_never_best():
 def test_what_is_passed_in_is_left_alone():
     x, hidden = np.arange(12.0).reshape(3, 4), np.eye(3, 4) > 0
     indptr, columns = listed(hidden)
-    best_columns(Given(x), 2, (indptr, columns))
+    best_columns(DenseScores(x), 2, (indptr, columns))
     assert_array_equal(x, np.arange(12.0).reshape(3, 4))
     assert_array_equal(columns, [0, 1, 2])
-    assert_array_equal(best_columns(Given(np.asfortranarray(x)), 2).columns, [[3, 2]] * 3)
+    assert_array_equal(best_columns(DenseScores(np.asfortranarray(x)), 2).columns, [[3, 2]] * 3)
 
 
 def test_numbers_beyond_all_bounds_raise_no_warning():
@@ -127,14 +127,14 @@ def blas_threads():
 def test_blas_has_one_thread_unless_there_is_little_to_do(monkeypatch):
     before, inside = blas_threads(), []
 
-    class Watching(Given):
+    class Watching(DenseScores):
         def tile(self, rows, columns):
             inside.append(blas_threads())
             return super().tile(rows, columns)
 
     best_columns(Watching(np.ones((1, 3))), 2)
     assert inside == [before]
-    monkeypatch.setattr(ranking, "SCORES_OF_A_REQUEST", 11)
+    monkeypatch.setattr(topk, "SCORES_OF_A_REQUEST", 11)
     best_columns(Watching(np.ones((4, 3))), 2, n_jobs=2, scores_per_tile=3)
     assert inside[1:] == [[1] * len(before)] * 4
     assert blas_threads() == before

@@ -7,8 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen.engines import Side
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
-from halfseen.priors import GammaPrior, Penalty
-from halfseen.solvers import Gamma, Multiplicative
+from halfseen.solvers import Gamma, GammaPrior, Multiplicative, Penalty
 from tests.laws.cases import half_seen, start, states
 
 
@@ -66,7 +65,7 @@ def test_a_learned_rate_matches_the_mean_of_its_row():
 
 def test_a_blank_row_is_as_uncertain_as_the_prior():
     average = np.array([0.5, 2.0])
-    blank = Gamma(GammaPrior(0.7), GammaPrior(0.7)).blank(average, 3, Side.ROWS)
+    blank = Gamma(GammaPrior(0.7), GammaPrior(0.7)).default_factor(average, 3, Side.ROWS)
     assert_allclose(blank.mean, np.tile(average, (3, 1)))
     assert_allclose(blank.shape, 0.7)
     assert_allclose(blank.shape / blank.rate, blank.mean)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from halfseen.kernels.top import hide, keep_best
+from halfseen.kernels.partial_sort import mask_columns, update_topk
 from tests.data.strategies import CALM
 
 
@@ -15,7 +15,7 @@ def best(x, n, width):
     """The n best of each row, offered in tiles of `width` columns."""
     columns, scores = np.full((len(x), n), -1), np.full((len(x), n), -np.inf, x.dtype)
     for first in range(0, x.shape[1], width):
-        keep_best(np.ascontiguousarray(x[:, first : first + width]), first, columns, scores)
+        update_topk(np.ascontiguousarray(x[:, first : first + width]), first, columns, scores)
     return columns, scores
 
 
@@ -85,9 +85,9 @@ def test_scores_are_left_alone():
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_hiding(dtype):
     """Columns 0..6, of which 1, 2, 4 and 6 have scores; the tile begins at the second of these."""
-    place_of = np.array([-1, 0, 1, -1, 2, -1, 3])
+    position_of = np.array([-1, 0, 1, -1, 2, -1, 3])
     indptr = np.array([5, 8, 8, 10])  # of rows in the middle of a longer list
     hidden = np.array([4, 0, 1, 6, 2], dtype)
     x = np.arange(9.0).reshape(3, 3)
-    hide(x, 1, indptr, hidden, place_of)
+    mask_columns(x, 1, indptr, hidden, position_of)
     assert_array_equal(x, [[0, -np.inf, 2], [3, 4, 5], [-np.inf, 7, -np.inf]])

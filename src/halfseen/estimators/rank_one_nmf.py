@@ -18,7 +18,7 @@ from halfseen.estimators.seen import Seen
 from halfseen.estimators.telling import tell_the_end, warn_of_blanks, warn_of_parts
 from halfseen.likelihoods import Poisson
 from halfseen.observed import Observed
-from halfseen.rank_one import Marginals, Parts, Step, Table
+from halfseen.rank_one import Components, Marginals, Step, Table
 from halfseen.result import Status
 from halfseen.solvers import PointFactor
 
@@ -73,7 +73,7 @@ class RankOneNMF(FactorModel):
     """
 
     _signature: tuple[Array, ...] | None
-    _parts: Parts | None
+    _parts: Components | None
     _fitted: Marginals | None
     _labels: tuple[Array, ...]
     _seen: Seen | None
@@ -131,11 +131,11 @@ class RankOneNMF(FactorModel):
         self._tell(read, parts)
         return self
 
-    def _parts_of(self, table: Table) -> Parts:
+    def _parts_of(self, table: Table) -> Components:
         """Where A1GM can be used, there is but one part; only the exact method may take rows for one."""
         if self.method == "a1gm":
-            return rank_one.one_part(table.marginals)
-        return rank_one.parts_of(table, table.condensed if self.method == "exact" else table.marginals)
+            return rank_one.single_component(table.marginals)
+        return rank_one.find_components(table, table.merged_marginals if self.method == "exact" else table.marginals)
 
     def _refuse_what_only_exact_can(self, table: Table) -> None:
         if self.method == "exact":
@@ -147,7 +147,7 @@ class RankOneNMF(FactorModel):
                 'Use method="exact".'
             )
 
-    def _steps(self, table: Table, parts: Parts, threads: Threads) -> Iterator[Step]:
+    def _steps(self, table: Table, parts: Components, threads: Threads) -> Iterator[Step]:
         if self.method == "a1gm":
             grid_like = rank_one.a1gm(table, threads)
             self.increase_rate_ = grid_like.increase_rate
@@ -184,8 +184,8 @@ class RankOneNMF(FactorModel):
         self.n_iter_, self.status_ = len(objectives), status
         return last
 
-    def _keep(self, last: Step, read: Read, parts: Parts, inner_shape: tuple[int, ...] | None) -> None:
-        factors = rank_one.scaled(last.factors, parts, self.tol, read.dtype)
+    def _keep(self, last: Step, read: Read, parts: Components, inner_shape: tuple[int, ...] | None) -> None:
+        factors = rank_one.rescale(last.factors, parts, self.tol, read.dtype)
         if not all(np.isfinite(factor).all() for factor in factors):
             self.status_ = Status.NOT_FINITE
         in_place = np.argsort(parts.marginals.axes)
@@ -194,27 +194,27 @@ class RankOneNMF(FactorModel):
         self.inner_shape_ = inner_shape
         self.row_labels_, self.column_labels_ = read.labels
         self.likelihood_ = self._make_likelihood()
-        self._marginals = read.table.condensed if self.method == "exact" else read.table.marginals
+        self._marginals = read.table.merged_marginals if self.method == "exact" else read.table.marginals
         self._fitted = parts.marginals
         self._seen, self._signature = read.seen, None
         self._take_factors()
 
     def _take_factors(self) -> None:
         first, *others = self.axis_factors_
-        self.W_, self.H_ = first[:, None], rank_one.unfolded(tuple(others))[:, None]
+        self.W_, self.H_ = first[:, None], rank_one.kron(tuple(others))[:, None]
         self.factors_ = (PointFactor(self.W_), PointFactor(self.H_))
 
-    def _tell(self, read: Read, parts: Parts) -> None:
+    def _tell(self, read: Read, parts: Components) -> None:
         marginals = parts.marginals
         for place, axis in enumerate(marginals.axes):
-            blank = marginals.blank(place)
+            blank = marginals.is_empty(place)
             if blank.any():
-                blank = marginals.told_of_each_row(blank) if place == 0 else blank
+                blank = marginals.expand(blank) if place == 0 else blank
                 is_matrix = self.inner_shape_ is None
                 name, along = (("row", "column")[axis], "") if is_matrix else ("slice", f" along axis {axis}")
                 warn_of_blanks(name, blank, read.labels[axis] if is_matrix else None, stacklevel=4, along=along)
         if self.n_parts_ > 1:
-            warn_of_parts(self.parts_[0], parts.links is not None, self.row_labels_, stacklevel=4)
+            warn_of_parts(self.parts_[0], parts.zeros is not None, self.row_labels_, stacklevel=4)
         tell_the_end(self, stacklevel=4)
 
     @property
@@ -222,9 +222,9 @@ class RankOneNMF(FactorModel):
         """The part of each row of each axis, -1 where nothing above 0 was seen."""
         check_is_fitted(self)
         if self._parts is not None:
-            marginals, of = self._parts.marginals, self._parts.of
-            every = (np.where(marginals.every_sum > 0, marginals.told_of_each_row(of[0]), -1), *of[1:])
-            self._labels = rank_one.in_order([every[axis] for axis in np.argsort(marginals.axes)])
+            marginals, of = self._parts.marginals, self._parts.labels
+            every = (np.where(marginals.row_sums > 0, marginals.expand(of[0]), -1), *of[1:])
+            self._labels = rank_one.sort_labels([every[axis] for axis in np.argsort(marginals.axes)])
             self._parts = None
         return self._labels
 
@@ -236,7 +236,7 @@ class RankOneNMF(FactorModel):
         """
         check_is_fitted(self)
         if self._fitted is not None:
-            self._trace["objective"] = self._trace["objective"] + self._fitted.cost_of_merging
+            self._trace["objective"] = self._trace["objective"] + self._fitted.merging_cost
             self._fitted = None
         return self._trace
 
@@ -284,7 +284,7 @@ class RankOneNMF(FactorModel):
     def _closed_form(self, table: Table, threads: Threads) -> Array:
         """Rows of which nothing is known, or only columns that were always 0, get the average."""
         dtype = self.W_.dtype
-        w = rank_one.rows_given(table.marginals, self.H_[:, 0].astype(np.float64), threads)
+        w = rank_one.solve_rows(table.marginals, self.H_[:, 0].astype(np.float64), threads)
         return np.where(np.isnan(w), self.W_.mean(), w).astype(dtype)[:, None]
 
     def predict(self, rows: Any, cols: Any = None, *more: Any) -> Array:

@@ -28,7 +28,7 @@ def read_for_fit(model: Any, X: Any, cell_weight: Any, inner_shape: tuple[int, .
     """The data that a model is fitted to."""
     if cell_weight is None and model.unseen == "missing" and (grid := grid_of(X)) is not None:
         table = DenseTable(grid.values, threads, inner_shape)
-        if table.sound:
+        if table.is_valid:
             remember_columns(model, X, grid.values.shape[1])
             return Read(table, None, (grid.row_labels, grid.column_labels), grid.values.dtype)
     # Weights, zeros, sparse and long data; and what is wrong with a dense table is found, and said, here.
@@ -44,7 +44,7 @@ def read_rows(model: Any, X: Any, threads: Threads) -> Table:
         if grid is not None and grid.column_labels is None and grid.values.shape[1] == model.n_features_in_:
             # In the order of rows, because these are asked for.
             table = DenseTable(np.ascontiguousarray(grid.values), threads, model.inner_shape_)
-            if table.sound:
+            if table.is_valid:
                 return table
     return listed(model, observe_rows(model, X), model.inner_shape_)
 
@@ -56,10 +56,10 @@ def listed(model: Any, observed: Observed, inner_shape: tuple[int, ...] | None) 
 
 
 def seen_in(marginals: Marginals) -> Seen:
-    """Which cells a dense table shows, as the shorter list that its exposure is; rows are those of the data."""
-    exposure = marginals.row_by_row().exposure
-    indptr, indices, shape = exposure.indptr, exposure.indices, exposure.shape
+    """Which cells a dense table shows, as the shorter list that its weights store; rows are those of the data."""
+    weights = marginals.unmerged().weights
+    indptr, indices, shape = weights.indptr, weights.indices, weights.shape
     if marginals.axes[0] != 0:
         by_column = sparse.csr_array((np.ones(indices.size, bool), indices, indptr), shape).tocsc()
         indptr, indices, shape = by_column.indptr, by_column.indices, shape[::-1]
-    return Seen(indptr, indices, shape[1], lists_holes=exposure.base > 0)
+    return Seen(indptr, indices, shape[1], lists_holes=weights.base > 0)

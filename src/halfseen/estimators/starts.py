@@ -24,9 +24,9 @@ def around_rank_one(
     """
     with Threads(n_jobs) as threads:
         table = rank_one.ListedTable(observed)
-        parts = rank_one.parts_of(table, table.marginals)
-        *_, last = islice(rank_one.exact(parts, threads, _TOL), _MOST_SWEEPS)
-    w, h = rank_one.scaled(last.factors, parts, _TOL, np.dtype(np.float64))
+        components = rank_one.find_components(table, table.marginals)
+        *_, last = islice(rank_one.exact(components, threads, _TOL), _MOST_SWEEPS)
+    w, h = rank_one.rescale(last.factors, components, _TOL, np.dtype(np.float64))
     W, H = (
         factor[:, None] * random.uniform(0.5, 1.5, (factor.size, n_components)) / np.sqrt(n_components)
         for factor in (w, h)

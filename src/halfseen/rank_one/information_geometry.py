@@ -208,7 +208,17 @@ def from_expectation_parameters(eta: ArrayLike, shape: tuple[int, int], *, total
 
 
 def one_body(parameters: ArrayLike) -> Array:
-    """One-body parameters: the theta_ij or eta_ij with i = 1 or j = 1, in row order, of a table of `parameters`."""
+    """One-body parameters: the theta_ij or eta_ij with i = 1 or j = 1, in row order.
+
+    Parameters
+    ----------
+    parameters : array-like of shape (I + N, J + M)
+        Natural or expectation parameters, NaN on the missing block.
+
+    Returns
+    -------
+    ndarray of one axis
+    """
     table = _as_table(parameters)
     chosen = ~np.isnan(table)
     chosen[1:, 1:] = False
@@ -216,7 +226,17 @@ def one_body(parameters: ArrayLike) -> Array:
 
 
 def two_body(parameters: ArrayLike) -> Array:
-    """Two-body parameters: the theta_ij or eta_ij with i != 1 and j != 1, in row order, of a table of `parameters`."""
+    """Two-body parameters: the theta_ij or eta_ij with i != 1 and j != 1, in row order.
+
+    Parameters
+    ----------
+    parameters : array-like of shape (I + N, J + M)
+        Natural or expectation parameters, NaN on the missing block.
+
+    Returns
+    -------
+    ndarray of one axis
+    """
     inner = _as_table(parameters)[1:, 1:]
     return inner[~np.isnan(inner)]
 
@@ -239,9 +259,8 @@ def _as_parameters(values: ArrayLike, name: str, shape: tuple[int, int], total: 
     missing = np.zeros(table.shape, dtype=bool)
     missing[shape[0] :, shape[1] :] = True
     wrong = np.where(missing, ~np.isnan(table), ~np.isfinite(table))
-    _check_cells(
-        wrong, table, f"{name} must be NaN on the missing block and finite elsewhere.", "Check the shape of X."
-    )
+    must = f"{name} must be NaN on the missing block and finite elsewhere."
+    _check_cells(wrong, table, must, "Check the shape of X.")
     return table
 
 

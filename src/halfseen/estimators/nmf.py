@@ -129,9 +129,9 @@ def rank_one_start(
     """
     with Threads(n_jobs) as threads:
         table = rank_one.ListedTable(observed)
-        parts = rank_one.parts_of(table, table.marginals)
-        *_, last = islice(rank_one.exact(parts, threads, _START_TOL), _START_MAX_ITER)
-    w, h = rank_one.scaled(last.factors, parts, _START_TOL, np.dtype(np.float64))
+        components = rank_one.find_components(table, table.marginals)
+        *_, last = islice(rank_one.exact(components, threads, _START_TOL), _START_MAX_ITER)
+    w, h = rank_one.rescale(last.factors, components, _START_TOL, np.dtype(np.float64))
     W, H = (
         factor[:, None] * random.uniform(0.5, 1.5, (factor.size, n_components)) / np.sqrt(n_components)
         for factor in (w, h)

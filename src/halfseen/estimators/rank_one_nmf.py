@@ -37,7 +37,7 @@ from halfseen.labels import Index, quoted
 from halfseen.likelihoods import Poisson
 from halfseen.model import FittedModel, Seen, Status
 from halfseen.observed import Observed
-from halfseen.rank_one import DenseTable, ListedTable, Marginals, Parts, Step, Table
+from halfseen.rank_one import Components, DenseTable, ListedTable, Marginals, Step, Table
 from halfseen.solvers import PointFactor
 
 METHODS = ("exact", "a1gm", "em")
@@ -57,7 +57,7 @@ class RankOneModel(FittedModel):
 
     def fold_table(self, table: Table, threads: Threads) -> Array:
         """W of the rows of a table; rows without a cell, or only with columns that were always 0, get the average."""
-        w = rank_one.rows_given(table.marginals, self.H[:, 0].astype(np.float64), threads)
+        w = rank_one.solve_rows(table.marginals, self.H[:, 0].astype(np.float64), threads)
         return np.where(np.isnan(w), self.W.mean(), w).astype(self.W.dtype)[:, None]
 
 
@@ -66,7 +66,7 @@ class _RankOneFit:
     """A fit whose less needed results are computed when they are first asked for: they take longer than the fit."""
 
     axis_factors: tuple[Array, ...]
-    parts: Parts
+    components: Components
     marginals: Marginals
     objectives: Array
     seconds: Array
@@ -78,14 +78,14 @@ class _RankOneFit:
     @cached_property
     def trace(self) -> dict[str, Array]:
         """Objective and seconds of each sweep; what merged rows add to the objective is computed here."""
-        return {"objective": self.objectives + self.parts.marginals.cost_of_merging, "seconds": self.seconds}
+        return {"objective": self.objectives + self.components.marginals.merging_cost, "seconds": self.seconds}
 
     @cached_property
     def part_labels(self) -> tuple[Array, ...]:
         """Connected component of each row of each axis, -1 where nothing above 0 was seen."""
-        marginals, of = self.parts.marginals, self.parts.of
-        every = (np.where(marginals.every_sum > 0, marginals.told_of_each_row(of[0]), -1), *of[1:])
-        return rank_one.in_order([every[axis] for axis in np.argsort(marginals.axes)])
+        marginals, of = self.components.marginals, self.components.labels
+        every = (np.where(marginals.row_sums > 0, marginals.expand(of[0]), -1), *of[1:])
+        return rank_one.sort_labels([every[axis] for axis in np.argsort(marginals.axes)])
 
     @cached_property
     def signature(self) -> tuple[Array, ...]:
@@ -97,18 +97,18 @@ class _RankOneFit:
     def model(self) -> RankOneModel:
         seen = seen_cells(self.marginals) if self.given_seen is None else self.given_seen
         first, *others = self.axis_factors
-        rows, columns = PointFactor(first[:, None]), PointFactor(rank_one.unfolded(tuple(others))[:, None])
+        rows, columns = PointFactor(first[:, None]), PointFactor(rank_one.kron(tuple(others))[:, None])
         return RankOneModel(rows, columns, Poisson(), Encoder(), self.index, seen, self.unseen, None)
 
 
 def seen_cells(marginals: Marginals) -> Seen:
-    """Cells that a dense table shows, as the shorter list that its exposure is; rows are those of the data."""
-    exposure = marginals.row_by_row().exposure
-    indptr, indices, shape = exposure.indptr, exposure.indices, exposure.shape
+    """Cells that a dense table shows, as the shorter list that its weights is; rows are those of the data."""
+    weights = marginals.unmerged().weights
+    indptr, indices, shape = weights.indptr, weights.indices, weights.shape
     if marginals.axes[0] != 0:
         by_column = sparse.csr_array((np.ones(indices.size, bool), indices, indptr), shape).tocsc()
         indptr, indices, shape = by_column.indptr, by_column.indices, shape[::-1]
-    return Seen(indptr, indices, shape[1], lists_holes=exposure.base > 0)
+    return Seen(indptr, indices, shape[1], lists_holes=weights.base > 0)
 
 
 def listed_table(observed: Observed, inner_shape: Shape | None, name: str) -> ListedTable:
@@ -268,7 +268,7 @@ class RankOneNMF(BaseFactorization):
             grid = grid_of(X) if cell_weight is None and self.unseen == "missing" else None
             table: Any = None if grid is None else DenseTable(grid.values, threads, inner_shape)
             seen: Seen | None = None
-            if grid is not None and table.sound:
+            if grid is not None and table.is_valid:
                 labels, dtype, n_columns = (grid.row_labels, grid.column_labels), grid.values.dtype, grid.values.shape[1]
             else:  # weights, zeros, sparse and long data; and what is wrong with a dense table is found here
                 observed = observe_for_fit(X, self.unseen, cell_weight, None)
@@ -278,36 +278,36 @@ class RankOneNMF(BaseFactorization):
             self._check_method(table)
 
             # iterate; where A1GM can be used there is but one part, and only the exact method may merge rows
-            marginals = table.condensed if self.method == "exact" else table.marginals
+            marginals = table.merged_marginals if self.method == "exact" else table.marginals
             if self.method == "a1gm":
-                parts, grid_like = rank_one.one_part(table.marginals), rank_one.a1gm(table, threads)
+                components, grid_like = rank_one.single_component(table.marginals), rank_one.a1gm(table, threads)
                 steps: Iterator[Step] = iter([grid_like.step])
                 features["increase_rate_"] = grid_like.increase_rate
             else:
-                parts = rank_one.parts_of(table, marginals)
+                components = rank_one.find_components(table, marginals)
                 find = rank_one.em if self.method == "em" else rank_one.exact
-                steps = find(parts.marginals if self.method == "em" else parts, threads, self.tol)
+                steps = find(components.marginals if self.method == "em" else components, threads, self.tol)
             outcome = iterate(steps, max_iter=self.max_iter, started=started, trouble=_check_finite)
 
         status = outcome.status
         if status is Status.MAX_ITER and outcome.state.distance <= self.tol:
             status = Status.CONVERGED
-        factors = rank_one.scaled(outcome.state.factors, parts, self.tol, dtype)
+        factors = rank_one.rescale(outcome.state.factors, components, self.tol, dtype)
         is_finite = all(np.isfinite(factor).all() for factor in factors)
-        axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in np.argsort(parts.marginals.axes))
+        axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in np.argsort(components.marginals.axes))
         index = tuple(None if names is None else Index(names) for names in labels)
         attributes = {
             "axis_factors_": axis_factors,
             "inner_shape_": inner_shape,
-            "n_parts_": parts.count,
+            "n_parts_": components.count,
             "n_iter_": len(outcome.trace["objective"]),
             "status_": status if is_finite else Status.NOT_FINITE,
         }
         keep(self, attributes | features)
         self._fit = _RankOneFit(
-            axis_factors, parts, marginals, *outcome.trace.values(), index, seen, self.unseen, self.n_jobs
+            axis_factors, components, marginals, *outcome.trace.values(), index, seen, self.unseen, self.n_jobs
         )  # type: ignore[arg-type]
-        self._warn(parts, labels)
+        self._warn(components, labels)
         return self
 
     def _check_method(self, table: Table) -> None:
@@ -322,13 +322,13 @@ class RankOneNMF(BaseFactorization):
                 remedy='Use `method="exact"`.',
             )
 
-    def _warn(self, parts: Parts, labels: tuple[Array | None, Array | None]) -> None:
+    def _warn(self, components: Components, labels: tuple[Array | None, Array | None]) -> None:
         """Warnings at the end of a fit."""
-        marginals = parts.marginals
+        marginals = components.marginals
         for place, axis in enumerate(marginals.axes):
-            is_empty = marginals.blank(place)
+            is_empty = marginals.is_empty(place)
             if is_empty.any():
-                is_empty = marginals.told_of_each_row(is_empty) if place == 0 else is_empty
+                is_empty = marginals.expand(is_empty) if place == 0 else is_empty
                 is_matrix = self.inner_shape_ is None
                 name, along = (("row", "column")[axis], "") if is_matrix else ("slice", f" along axis {axis}")
                 warn_if_empty(name, is_empty, labels[axis] if is_matrix else None, stacklevel=4, along=along)
@@ -336,7 +336,7 @@ class RankOneNMF(BaseFactorization):
             of_rows, count = self.parts_[0], int(self.parts_[0].max()) + 1
             first = int(np.argmax(of_rows == min(1, count - 1)))
             name = first if labels[0] is None else quoted(labels[0][first])
-            if parts.links is not None:
+            if components.zeros is not None:
                 warning = DataWarning(
                     "Seen zeros should not be all that connects rows and columns.",
                     found=f"{count} parts held together by nothing else, the second one with row {name}",
@@ -390,7 +390,7 @@ class RankOneNMF(BaseFactorization):
                 if grid is not None and grid.column_labels is None and grid.values.shape[1] == model.shape[1]:
                     # in the order of rows, because these are asked for
                     table = DenseTable(np.ascontiguousarray(grid.values), threads, self.inner_shape_)
-            if table is None or not table.sound:
+            if table is None or not table.is_valid:
                 table = listed_table(observe_rows(self, X), self.inner_shape_, type(self).__name__)
             pairs = zip(table.marginals.signature(threads), self._fit.signature, strict=True)
             was_fitted = all(_is_close(new, fitted) for new, fitted in pairs)

@@ -1,4 +1,4 @@
-"""The loops of the rank-one methods against plain NumPy."""
+"""Marginals of dense tables and products with weights, against plain NumPy."""
 
 import math
 
@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.kernels.rank_one import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
+from halfseen.kernels.table_sums import (
+    block_sums,
+    dense_table_sums,
+    group_equal_rows,
+    weight_matvec,
+    weight_rmatvec,
+    weight_rmatvec_columns,
+)
 
 NAN = np.nan
 indices = pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -18,22 +25,22 @@ def half_seen(n, m, share, seed=0, dtype=np.float64):
     return np.where(rng.random((n, m)) < share, NAN, X).astype(dtype)
 
 
-class Survey:
-    """What `survey` finds in a table."""
+class Sums:
+    """What `dense_table_sums` finds in a table."""
 
     def __init__(self, X, index=np.int32, column_sums=0.0):
         n, m = X.shape
         self.row_sums, self.column_sums = np.full(n, -7.0), np.full(m, column_sums)
         rows, indptr = np.full(n, -7, np.int64), np.full(n + 1, -7, np.int64)
         holes, found = np.full(X.size + 1, -7, index), np.full(6, -7.0)
-        listed = survey(X, self.row_sums, self.column_sums, rows, indptr, holes, np.empty(m, np.uint8), found)
+        listed = dense_table_sums(X, self.row_sums, self.column_sums, rows, indptr, holes, np.empty(m, np.uint8), found)
         self.rows, self.indptr = rows[:listed], indptr[: listed + 1]
         self.holes = holes[: self.indptr[-1]]
         self.negatives, self.whole, self.lowest, self.highest, self.fewest, self.most = found.tolist()
 
 
-def assert_survey(X, index=np.int32):
-    found, hole = Survey(X, index), np.isnan(X)
+def assert_sums(X, index=np.int32):
+    found, hole = Sums(X, index), np.isnan(X)
     Y = np.nan_to_num(X.astype(np.float64))
     row_sums, with_holes = Y.sum(1), hole.any(1)
     assert_allclose(found.row_sums, row_sums, rtol=1e-14, atol=1e-300)
@@ -52,52 +59,45 @@ def assert_survey(X, index=np.int32):
 
 @indices
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_survey_of_any_width(dtype, index):
+def test_tables_of_any_width(dtype, index):
     """Narrow tables are looked over first: both sides of that width, and every remainder of a loop unrolled."""
     for m in [*range(1, 21), 31, 32, 33, 34, 40, 65]:
         for share in (0.0, 0.03, 0.4, 1.0):
-            assert_survey(half_seen(7, m, share, m, dtype), index)
+            assert_sums(half_seen(7, m, share, m, dtype), index)
 
 
 @pytest.mark.parametrize("m", [5, 40])
-def test_a_survey_of_odd_tables(m):
+def test_odd_tables(m):
     whole = half_seen(6, m, 0.0) + 1.0
-    assert_survey(whole)
-    assert_survey(np.zeros((4, m)))
-    assert_survey(np.full((4, m), NAN))
-    assert_survey(whole[:0])
-    assert_survey(whole[:, :1].copy())
     zero_row = whole.copy()
     zero_row[2], zero_row[3, 1] = 0.0, 0.0
-    assert_survey(zero_row)
+    for table in (whole, zero_row, np.zeros((4, m)), np.full((4, m), NAN), whole[:0], whole[:, :1].copy()):
+        assert_sums(table)
     for value in (-1.0, -0.0, 5e-324):
         odd = half_seen(6, m, 0.2)
         odd[0, 0], odd[4] = value, value
-        assert_survey(odd)
+        assert_sums(odd)
 
 
 @pytest.mark.parametrize("m", [5, 40])
-def test_a_survey_meets_infinities_in_its_sums(m):
+def test_infinities(m):
     for value in (np.inf, -np.inf):
         X = half_seen(6, m, 0.2) + 1.0
         X[3, 2] = value
-        found = Survey(X)
+        found = Sums(X)
         assert found.row_sums[3] == found.column_sums[2] == value
         assert found.highest == np.inf or found.negatives == 1
     X[3, 1] = np.inf  # both of them in one row
-    assert np.isnan(Survey(X).row_sums[3])
-    assert Survey(X).negatives == 1
-    assert Survey(X).column_sums[1] == np.inf
+    assert np.isnan(Sums(X).row_sums[3])
+    assert Sums(X).negatives == 1
+    assert Sums(X).column_sums[1] == np.inf
 
 
-def test_a_survey_adds_to_the_sums_of_columns():
+def test_sums_of_columns_are_added_to_and_single_precision_is_added_up_in_double():
     X = half_seen(6, 5, 0.3)
-    assert_allclose(Survey(X, column_sums=2.0).column_sums, np.nansum(X, 0) + 2.0, rtol=1e-14)
-
-
-def test_single_precision_is_added_up_in_double():
+    assert_allclose(Sums(X, column_sums=2.0).column_sums, np.nansum(X, 0) + 2.0, rtol=1e-14)
     X = np.full((3, 50_000), 0.1, np.float32)
-    assert_allclose(Survey(X).row_sums, 50_000 * float(np.float32(0.1)), rtol=1e-12)
+    assert_allclose(Sums(X).row_sums, 50_000 * float(np.float32(0.1)), rtol=1e-12)
 
 
 # Sums over lists of cells
@@ -127,18 +127,18 @@ class List:
 
     def of_rows(self, far):
         out = np.full(len(self.phi), -7.0)
-        row_exposures(self.indptr, self.indices, self.change, far, self.base, float(far.sum()), out)
+        weight_matvec(self.indptr, self.indices, self.change, far, self.base, float(far.sum()), out)
         return out
 
     def of_columns(self, near):
         out = np.full(self.phi.shape[1], self.base * near.sum())
-        column_changes(self.indptr, self.indices, self.change, near, out)
+        weight_rmatvec(self.indptr, self.indices, self.change, near, out)
         return out
 
     def anew(self, near, wanted):
         out = np.where(np.isin(np.arange(self.phi.shape[1]), wanted), 0.0, -7.0)
         room = np.ones(self.phi.shape[1])
-        column_exposures(self.indptr, self.indices, self.change, near, wanted, room, out)
+        weight_rmatvec_columns(self.indptr, self.indices, self.change, near, wanted, room, out)
         assert (room == 1).all()
         return out
 
@@ -176,10 +176,10 @@ def test_repeated_cells_summed_anew():
     change = np.array([-1.0, 0.4 - 1.0, 0.4, -1.0])
     indptr, indices = np.array([0, 3, 4]), np.array([0, 1, 1, 0], np.int32)
     out = np.zeros(3)
-    column_exposures(indptr, indices, change, np.array([2.0, 3.0]), np.arange(3), np.ones(3), out)
+    weight_rmatvec_columns(indptr, indices, change, np.array([2.0, 3.0]), np.arange(3), np.ones(3), out)
     assert_allclose(out, [0.0, 0.8 * 2.0 + 3.0, 5.0], rtol=1e-14)
     rows = np.empty(2)
-    row_exposures(indptr, indices, change, np.array([1e20, 2.0, 5.0]), 1.0, 1e20, rows)
+    weight_matvec(indptr, indices, change, np.array([1e20, 2.0, 5.0]), 1.0, 1e20, rows)
     assert_allclose(rows, [0.8 * 2.0 + 5.0, 7.0], rtol=1e-14)
 
 
@@ -191,7 +191,7 @@ def test_what_a_giant_hides_is_summed_anew():
     for holes in ([4, 17], [17, 18], [0, 4, 5, 17, 18], [4], list(range(m)), [17]):
         indptr, listed = np.array([0, len(holes), len(holes)]), np.array(holes, np.int32)
         out = np.empty(2)
-        row_exposures(indptr, listed, np.full(len(holes), -1.0), far, 1.0, float(far.sum()), out)
+        weight_matvec(indptr, listed, np.full(len(holes), -1.0), far, 1.0, float(far.sum()), out)
         truth = math.fsum(value for j, value in enumerate(far) if j not in holes)
         assert_allclose(out, [truth, math.fsum(far)], rtol=1e-14)
 
@@ -203,7 +203,7 @@ def test_a_little_that_is_left_is_exact_from_both_sides_of_the_threshold():
         far = rng.gamma(1.0, 1.0, 40)
         far[20] = far[np.arange(40) != 20].sum() * (1 / left - 1)
         out = np.empty(1)
-        row_exposures(np.array([0, 1]), np.array([20]), np.array([-1.0]), far, 1.0, float(far.sum()), out)
+        weight_matvec(np.array([0, 1]), np.array([20]), np.array([-1.0]), far, 1.0, float(far.sum()), out)
         assert_allclose(out[0], math.fsum(np.delete(far, 20)), rtol=2e-14)
 
 
@@ -214,7 +214,7 @@ def groups_of(lists, room, index=np.int32):
     indptr = np.append(0, np.cumsum([len(one) for one in lists])).astype(np.int64)
     indices = np.array([cell for one in lists for cell in one], index)
     group, firsts = np.full(len(lists), -7), np.full(room, -7)
-    count = alike(indptr, indices, group, firsts)
+    count = group_equal_rows(indptr, indices, group, firsts)
     return count, group, firsts
 
 
@@ -251,7 +251,7 @@ def test_sums_beside_a_block(dtype):
     free = np.arange(13) % 3 == 0
     for rows in (np.array([1, 4, 8]), np.arange(9), np.array([5]), np.empty(0, np.int64)):
         beside, below = np.full(rows.size, -7.0), np.full(13, 2.0)
-        sums_beside(X, rows, free, beside, below)
+        block_sums(X, rows, free, beside, below)
         part = X[rows].astype(np.float64)
         assert_allclose(beside, np.nansum(part[:, free], 1), rtol=1e-14)
         assert_allclose(below, np.nansum(part, 0) + 2.0, rtol=1e-14)
@@ -260,8 +260,8 @@ def test_sums_beside_a_block(dtype):
 def test_no_rows_and_no_columns():
     empty = np.empty(0)
     out = np.empty(0)
-    row_exposures(np.zeros(1, np.int64), np.empty(0, np.int32), empty, np.ones(3), 1.0, 3.0, out)
-    column_changes(np.zeros(1, np.int64), np.empty(0, np.int32), empty, empty, out)
+    weight_matvec(np.zeros(1, np.int64), np.empty(0, np.int32), empty, np.ones(3), 1.0, 3.0, out)
+    weight_rmatvec(np.zeros(1, np.int64), np.empty(0, np.int32), empty, empty, out)
     sums = np.empty(2)
-    row_exposures(np.zeros(3, np.int64), np.empty(0, np.int32), empty, empty, 1.0, 0.0, sums)
+    weight_matvec(np.zeros(3, np.int64), np.empty(0, np.int32), empty, empty, 1.0, 0.0, sums)
     assert_array_equal(sums, 0.0)

@@ -23,7 +23,7 @@ from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
 from halfseen.errors import HalfseenError, ModelFileError
 from halfseen.io.write import atomic_write
-from halfseen.likelihoods import LIKELIHOODS
+from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
 from halfseen.solvers import FACTORS, SOLVERS
 
@@ -48,9 +48,10 @@ def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
         return value.item()
     if type(value) in (tuple, list):
         return [pack(item, f"{path}/{position}", arrays) for position, item in enumerate(value)]
+    if isinstance(value, dict):
+        return {name: pack(field, f"{path}/{name}", arrays) for name, field in value.items()}
     fields = value.to_state() if hasattr(value, "to_state") else {name: getattr(value, name) for name in value.state}
-    packed = {name: pack(field, f"{path}/{name}", arrays) for name, field in fields.items()}
-    return {"type": type(value).__name__, **packed}
+    return {"type": type(value).__name__, **pack(fields, path, arrays)}
 
 
 def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], sizes: dict[str, int]) -> Any:
@@ -73,23 +74,35 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
         return tuple(unpack(*item, f"{path}/{place}", arrays, sizes) for place, item in enumerate(items))
     if expected in (bool, int, float, str):
         is_number = expected is float and type(packed) is int
-        if type(packed) is not expected and not is_number:
+        if (type(packed) is not expected and not is_number) or (expected is float and not np.isfinite(packed)):
             raise ValueError(f"{path} must be of type {expected.__name__}")
         return expected(packed)
     name = packed.get("type") if isinstance(packed, dict) else None
     kind = {**TYPES, expected.__name__: expected}.get(name) if isinstance(name, str) else None
     if kind is None or not issubclass(kind, expected):
         raise ValueError(f"{path} must be a record of a known type")
+    if issubclass(kind, Likelihood):
+        fields = {name: _with_arrays(field, arrays) for name, field in packed.items() if name != "type"}
+        return kind.from_state(fields, sizes)
     state = kind.state
     if packed.keys() != {"type", *state}:
         raise ValueError(f"{path} must have the fields {', '.join(state)}")
     if path.endswith("/columns") and kind in FACTORS.values():
         state = {name: replace(spec, shape=("columns", *spec.shape[1:])) for name, spec in state.items()}
     fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, sizes) for name, one in state.items()}
-    value = kind.from_state(fields) if hasattr(kind, "from_state") else kind(**fields)
+    value = kind(**fields)
     if hasattr(value, "check_state"):
         value.check_state(path)
     return value
+
+
+def _with_arrays(packed: Any, arrays: dict[str, Array]) -> Any:
+    """What was packed, with its arrays."""
+    if not isinstance(packed, dict):
+        return packed
+    if packed.keys() == {"array"}:
+        return arrays.pop(packed["array"])
+    return {name: _with_arrays(field, arrays) for name, field in packed.items()}
 
 
 # ---------------------------------------------------------------------------------------------------------------------

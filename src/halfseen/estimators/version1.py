@@ -51,6 +51,7 @@ def upgrade(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> tupl
         "fingerprint": header.get("fingerprint"),
     }
     model, more = UPGRADES[header["estimator"]](parameters, arrays, named)
+    model["likelihood"] = {name: value for name, value in model["likelihood"].items() if value is not None}
     upgraded = {
         "version": 2,
         "parameters": parameters,
@@ -125,7 +126,8 @@ def _compound(parameters: dict[str, Any], arrays: dict[str, Array], named: Any) 
 
 
 def _ordinal(learned: bool, decrements: Any, values: Any, pinned: bool = False) -> dict[str, Any]:
-    return {"type": "Ordinal", "decrements": decrements, "learned": learned, "values": values, "pinned": pinned}
+    state = {"type": "Ordinal", "decrements": decrements, "learned": learned, "pinned": pinned}
+    return state if values is None else {**state, "values": values}
 
 
 def _ordnmf(parameters: dict[str, Any], arrays: dict[str, Array], named: Any) -> Any:

@@ -16,6 +16,7 @@ from halfseen.likelihoods import (
     Linear,
     MultiSigmoid,
     Ordinal,
+    OwnThresholds,
     Poisson,
     Round,
     Squared,
@@ -48,6 +49,26 @@ SMOOTHS = {
     "multi-sigmoid": MultiSigmoid(THRESHOLDS),
     "round": Round(THRESHOLDS),
     **{name: Cumulative(THRESHOLDS, link=link) for name, link in LINKS.items()},
+}
+
+#: Those of which every cell's value tells its owner and its level, and which laws of plain levels do not suit.
+OWNED = OwnThresholds(
+    THRESHOLDS,
+    True,
+    np.arange(5.0) ** 2,
+    LINKS["probit"],
+    np.random.default_rng(0).normal(0, 0.3, (3, 4)),
+    0.7,
+    "columns",
+)
+#: What files may hold.
+STORED = {
+    **{f"{one.name} {number}": one for number, one in enumerate(LIKELIHOODS)},
+    **SMOOTHS,
+    "own thresholds": OWNED,
+    "presence": Ordinal(np.ones(1), learned=False),
+    "named levels": Ordinal(DECREMENTS, False, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0])),
+    "squared counts": Squared(Poisson()),
 }
 
 BETAS = {"kullback-leibler": 1.0, "frobenius": 2.0}

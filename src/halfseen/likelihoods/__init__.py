@@ -11,7 +11,27 @@ from halfseen.likelihoods.ordinal_base import Quadratic, SmoothOrdinal
 from halfseen.likelihoods.rounding import Linear, MultiSigmoid, Round
 from halfseen.likelihoods.squared import Squared
 
+#: Every likelihood that a model file may hold, by name: a new one is added here.
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    likelihood.__name__: likelihood
+    for likelihood in (
+        BetaDivergence,
+        CompoundPoisson,
+        Cumulative,
+        GammaNoise,
+        Gaussian,
+        Linear,
+        MultiSigmoid,
+        Ordinal,
+        OwnThresholds,
+        Poisson,
+        Round,
+        Squared,
+    )
+}
+
 __all__ = [
+    "LIKELIHOODS",
     "LINKS",
     "LOSSES",
     "BetaDivergence",

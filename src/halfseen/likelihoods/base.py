@@ -1,14 +1,20 @@
 """The interface of likelihoods, and the contribution of an unseen cell that counts as a zero."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import logsumexp
 
-from halfseen.arrays import Array, smallest
+from halfseen.arrays import Array, ArraySpec, floored, smallest
 from halfseen.errors import DataError
 from halfseen.observed import Observed
+
+#: The arguments of a likelihood that files hold: arrays by their `ArraySpec`, numbers, flags and texts by their type,
+#: an inner likelihood by `Likelihood`.
+StateSpec = Mapping[str, ArraySpec | type]
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ class Likelihood(ABC):
     that is the same everywhere may be returned as a float.
     """
 
+    #: The constructor's arguments that files hold.
+    state: ClassVar[StateSpec] = {}
     #: Whether an observed cell pushes just as an unseen one does (so that only weights make a difference).
     pushes_as_unseen: ClassVar[bool] = False
     #: Whether the push does not depend on x, which makes the gamma distribution conjugate.
@@ -57,6 +65,11 @@ class Likelihood(ABC):
     @property
     def unseen(self) -> UnseenPush | None:
         """The push of an unseen cell that counts as a zero; None if that has no form without a dense matrix."""
+        return None
+
+    @property
+    def highest(self) -> int | None:
+        """The highest level V, where values are codes of ordered levels 0..V; else None."""
         return None
 
     @property
@@ -107,6 +120,36 @@ class Likelihood(ABC):
     def mean(self, x: Any) -> Any:
         """The expected value of y."""
         return x
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        """Draw a value at every x: a count, or the code of a level."""
+        raise NotImplementedError(f"No values can be drawn from the loss {self.name}.")
+
+    def away_from_zero(self, x: Array) -> Array:
+        """x in double precision; if it is a rate, at least so large that its square has a logarithm.
+
+        Nothing is lost: so near to 0 log p(y|x) - log p(y > 0|x) has reached its limit to the last digit.
+        """
+        x = x.astype(np.float64)
+        far: Array = floored(x, 4.0) if self.x_is_positive else x
+        return far
+
+    def log_prob_levels(self, x: Array) -> Array:
+        """log p(v|x) of the levels v = 1..V, along a first axis; none is the difference of two probabilities."""
+        return np.stack([self.log_prob(np.full_like(x, v), x) for v in range(1, (self.highest or 0) + 1)])
+
+    def _sample_levels(self, x: Array, random: np.random.Generator) -> Array:
+        """Levels 0..V: first whether a cell is above 0, which is cheap and often all; then, if so, at which level.
+
+        A cell is above 0 if e ~ Exp(1) is below -log p(0|x).
+        """
+        y = np.zeros(x.shape)
+        cost_of_zero = -self.log_prob(np.zeros_like(x), x) if self.unseen is None else self.unseen.cost(x)
+        above = random.standard_exponential(x.shape) < cost_of_zero
+        logs = self.log_prob_levels(self.away_from_zero(x[above]))
+        up_to = np.cumsum(np.exp(logs - logsumexp(logs, axis=0)), axis=0)
+        y[above] = 1 + (up_to[:-1] < random.random(up_to.shape[1])).sum(axis=0)
+        return y
 
     @abstractmethod
     def legal(self, y: Array) -> Array:
@@ -160,6 +203,57 @@ class Likelihood(ABC):
                 remedy=f"Multiply X by a constant{', or use float64' if enough > 1e-30 else ''}.",
             )
 
+    def to_state(self) -> dict[str, Any]:
+        """The arguments that make this likelihood, by the names in `state`; optional arrays that are None are left out.
+
+        An inner likelihood is a dict of its own state and its "type", a name in `LIKELIHOODS`.
+        """
+        state = {}
+        for name, spec in self.state.items():
+            value = getattr(self, name)
+            if isinstance(value, Likelihood):
+                state[name] = {"type": type(value).__name__, **value.to_state()}
+            elif value is not None:
+                state[name] = value if isinstance(spec, ArraySpec) else spec(value)
+        return state
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], sizes: dict[str, int] | None = None) -> Self:
+        """The likelihood that `to_state` describes.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            What `to_state` returned.
+        sizes : dict of str to int, default=None
+            Sizes of symbols that the arrays must agree with, see `ArraySpec.check`.
+
+        Raises
+        ------
+        ValueError
+            If a field is missing, unknown, or not as `state` of the class demands.
+        """
+        return cls(**cls._arguments(state, {} if sizes is None else sizes))
+
+    @classmethod
+    def _arguments(cls, state: Mapping[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+        """The checked arguments of the constructor."""
+        optional = {name for name, spec in cls.state.items() if isinstance(spec, ArraySpec) and spec.optional}
+        if not cls.state.keys() - optional <= state.keys() <= cls.state.keys():
+            names = ", ".join(cls.state) or "nothing"
+            raise ValueError(f"The state of {cls.__name__} must hold {names}. Found {', '.join(state) or 'nothing'}.")
+        arguments = {}
+        for name, value in state.items():
+            spec = cls.state[name]
+            if isinstance(spec, ArraySpec):
+                spec.check(name, value, sizes)
+            elif spec is Likelihood:
+                value = _inner_from_state(name, value, sizes)
+            elif type(value) is not spec or value != value:
+                raise ValueError(f"{name} must be of type {spec.__name__}. Found {value!r}.")
+            arguments[name] = value
+        return arguments
+
     def start(self, observed: Observed) -> float:
         """The mean of y, which x should have at the start."""
         seen = observed.values if observed.weights is None else observed.values * observed.weights
@@ -188,3 +282,14 @@ class LearningLikelihood(Likelihood):
     @abstractmethod
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Likelihood:
         """The likelihood with the best parameters for the sums; `unseen_mean` is E[x] over unseen zeros."""
+
+
+def _inner_from_state(name: str, value: Any, sizes: dict[str, int]) -> Likelihood:
+    """The inner likelihood of another one, which has no inner likelihood itself."""
+    from halfseen.likelihoods import LIKELIHOODS
+
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    inner = LIKELIHOODS.get(kind) if isinstance(kind, str) else None
+    if inner is None or Likelihood in inner.state.values():
+        raise ValueError(f"{name} must be the state of a likelihood. Found {kind!r}.")
+    return inner.from_state({key: field for key, field in value.items() if key != "type"}, sizes)

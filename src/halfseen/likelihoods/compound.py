@@ -1,14 +1,14 @@
 """Compound Poisson: counts as sums of a Poisson number of logarithmic draws, over-dispersed, negative binomial."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
 from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, StateSpec, UnseenPush
 
 #: Above this, differences of log-gamma and digamma are taken term by term of Stirling's series.
 _LARGE = 100.0
@@ -31,6 +31,7 @@ class CompoundPoisson(LearningLikelihood):
     s: float
     learned: bool = True
 
+    state: ClassVar[StateSpec] = {"s": float, "learned": bool}
     name = "compound Poisson"
     unseen = UnseenPush(power=0)
     pushes_as_unseen = True
@@ -65,6 +66,15 @@ class CompoundPoisson(LearningLikelihood):
     def mean(self, x: Any) -> Any:
         """E[y] = x p / ((1 - p) s)."""
         return x * float(np.expm1(self.s) / self.s)
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        """n ~ Poisson(x), and y the sum of n draws of P(k) = p^k / (k s)."""
+        y = random.poisson(x).astype(np.float64)
+        is_positive = y > 0
+        times = y[is_positive].astype(np.int64)
+        draws = random.logseries(min(self.p, np.nextafter(1.0, 0.0)), times.sum())  # p may have been rounded to 1
+        y[is_positive] = np.add.reduceat(draws, np.cumsum(times) - times) if times.size else 0.0
+        return y
 
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y == np.floor(y))

@@ -1,12 +1,14 @@
 """Cumulative link models: levels as intervals of x plus noise; thresholds common to all, or per row or column."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, ArraySpec, namespace
+from halfseen.likelihoods.base import StateSpec
 from halfseen.likelihoods.links import LINKS, Link
 from halfseen.likelihoods.ordinal_base import (
     IntervalCost,
@@ -29,6 +31,7 @@ class Cumulative(IntervalOrdinal):
 
     link: Link = LINKS["logit"]
 
+    state: ClassVar[StateSpec] = {**IntervalOrdinal.state, "link": str}
     name = "cumulative"
 
     @property
@@ -68,6 +71,18 @@ class Cumulative(IntervalOrdinal):
         levels = (np.full_like(x, level) for level in range(self.highest + 1))
         return np.stack([np.exp(-self._at_cells(level, x).cost) for level in levels], axis=-1)
 
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        up_to = np.cumsum(self.probabilities(x), axis=-1)
+        return (up_to[..., :-1] < random.random((*x.shape, 1))).sum(axis=-1).astype(np.float64)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], sizes: dict[str, int] | None = None) -> Self:
+        arguments = cls._arguments(state, {} if sizes is None else sizes)
+        for name, allowed in (("link", tuple(LINKS)), ("axis", ("rows", "columns"))):
+            if name in arguments and arguments[name] not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}. Found {arguments[name]!r}.")
+        return cls(**arguments | {"link": LINKS[arguments["link"]]})
+
     def mean(self, x: Any) -> Any:
         """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)."""
         return self._mean_of_steps(x, lambda z: 1.0 - self.link.cdf(-z))
@@ -87,6 +102,13 @@ class OwnThresholds(Cumulative):
     l2: float = 1.0
     #: Which side the owners are on: "rows" or "columns".
     axis: str = "rows"
+
+    state: ClassVar[StateSpec] = {
+        **Cumulative.state,
+        "offsets": ArraySpec("f", ("owners", "levels-1")),
+        "l2": float,
+        "axis": str,
+    }
 
     @cached_property
     def owner_thresholds(self) -> Array:
@@ -146,6 +168,11 @@ class OwnThresholds(Cumulative):
         common = -np.linalg.lstsq(remaining, wanted, rcond=None)[0]
         own = -by_gradient[..., 0] - by_common @ common
         return np.concatenate([common, own.ravel()])
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        raise NotImplementedError(
+            "Levels are drawn at cells of known owners: use for_owners(owners).sample(x, random)."
+        )
 
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y < self._bounds[0].size) & (y == np.floor(y))

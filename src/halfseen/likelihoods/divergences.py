@@ -4,7 +4,7 @@ The beta divergence is a family of losses with Itakura-Saito (0), Kullback-Leibl
 """
 
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -12,7 +12,7 @@ from scipy.special import gammaln, xlogy
 from halfseen.arrays import Array, floored, namespace
 from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
-from halfseen.likelihoods.base import Likelihood, UnseenPush
+from halfseen.likelihoods.base import Likelihood, StateSpec, UnseenPush
 
 _REMEDY = "Shift or drop these values, or set them to NaN if they are unknown."
 
@@ -68,6 +68,9 @@ class Poisson(Likelihood):
         saturated: Array = xlogy(y, y) - y - gammaln(y + 1)
         return saturated
 
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return random.poisson(x).astype(np.float64)
+
     def legal(self, y: Array) -> Array:
         return y >= 0
 
@@ -77,6 +80,8 @@ class BetaDivergence(Likelihood):
 
     For b = 0 it is y/x - log(y/x) - 1. The cases b = 1 and b = 2 have their own classes, `Poisson` and `Gaussian`.
     """
+
+    state: ClassVar[StateSpec] = {"beta": float}
 
     def __init__(self, beta: float) -> None:
         self.beta = float(beta)

@@ -10,13 +10,13 @@ themselves underflow. Bounds may be 0 and infinite.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, hyp1f1
 
-from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import Likelihood
+from halfseen.arrays import Array, ArraySpec, floored
+from halfseen.likelihoods.base import Likelihood, StateSpec
 from halfseen.observed import Observed
 
 #: Largest change of the logarithm of a threshold in one step.
@@ -61,6 +61,12 @@ class GammaNoise(Likelihood):
     learned: bool = True
     values: Array | None = None
 
+    state: ClassVar[StateSpec] = {
+        "thresholds": ArraySpec("f", ("levels-1",), low=0.0, sorted=True),
+        "shape": float,
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+    }
     push_is_inverse = True
     powers = (-1.0, 1.0)
     root = 4.0
@@ -70,6 +76,10 @@ class GammaNoise(Likelihood):
     @property
     def name(self) -> str:
         return "exponential noise" if self.shape == 1.0 else "gamma noise"
+
+    @property
+    def highest(self) -> int:
+        return self.thresholds.size
 
     @classmethod
     def from_histogram(cls, counts: Array, shape: float, x: float) -> Self:
@@ -110,8 +120,11 @@ class GammaNoise(Likelihood):
         bounds = self._bounds(np.arange(self.thresholds.size + 1), np.asarray(x)[..., None])
         return np.exp(log_mass(self.shape, *bounds))
 
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self._sample_levels(x, random)
+
     def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.thresholds.size) & (y == np.floor(y))
+        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
 
     def start(self, observed: Observed) -> float:
         return 1.0

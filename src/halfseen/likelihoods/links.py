@@ -22,6 +22,9 @@ class Link(ABC):
     #: How far out an interval may lie: beyond, exponentials of exponentials would overflow single precision.
     far: ClassVar[float] = np.inf
 
+    def __str__(self) -> str:
+        return self.name
+
     @abstractmethod
     def cdf(self, z: Any) -> Any:
         """F(z)."""

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
-from halfseen.arrays import Array, floored, namespace
-from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
+from halfseen.arrays import Array, ArraySpec, floored, namespace
+from halfseen.likelihoods.base import LearningLikelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
@@ -31,11 +31,21 @@ class Ordinal(LearningLikelihood):
     #: Whether theta_0 stays 1 because a penalty fixes the scale of x; else thresholds and factors share a free scale.
     pinned: bool = False
 
+    state: ClassVar[StateSpec] = {
+        "decrements": ArraySpec("f", ("levels-1",), low=0.0),
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+        "pinned": bool,
+    }
     name = "ordinal"
     push_is_constant = True
     powers = (0.0, 1.0)
     domain = "Ordinal levels must be integers 0..V."
     remedy = "Round the values, or use WeightedNMF."
+
+    @property
+    def highest(self) -> int:
+        return self.decrements.size
 
     @property
     def learns(self) -> bool:
@@ -101,8 +111,11 @@ class Ordinal(LearningLikelihood):
         up_to = np.exp(-x[..., None] * self.theta)  # P(y <= v)
         return np.diff(up_to, axis=-1, prepend=0.0)
 
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self._sample_levels(x, random)
+
     def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.decrements.size) & (y == np.floor(y))
+        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
 
     def start(self, observed: Observed) -> float:
         return 1.0

@@ -15,12 +15,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace
-from halfseen.likelihoods.base import Likelihood
+from halfseen.arrays import Array, ArraySpec, namespace
+from halfseen.likelihoods.base import Likelihood, StateSpec
 from halfseen.observed import Observed
 
 #: Logarithms of gaps are clipped to +-this: beyond, thresholds would coincide or overflow.
@@ -173,6 +173,12 @@ class ThresholdOrdinal(SmoothOrdinal):
     thresholds: Array
     learned: bool = True
     values: Array | None = None
+
+    state: ClassVar[StateSpec] = {
+        "thresholds": ArraySpec("f", ("levels-1",), rising=True),
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+    }
 
     @property
     def highest(self) -> int:

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, ArraySpec, namespace
+from halfseen.likelihoods.base import StateSpec
 from halfseen.likelihoods.ordinal_base import (
     IntervalCost,
     IntervalOrdinal,
@@ -34,6 +35,7 @@ class Round(IntervalOrdinal):
     ends: float = np.inf
     smoothing: float = 0.01
 
+    state: ClassVar[StateSpec] = {**IntervalOrdinal.state, "margin": float, "ends": float, "smoothing": float}
     name = "round"
 
     @property
@@ -141,6 +143,12 @@ class Linear(SmoothOrdinal):
     learned: bool = True
     values: Array | None = None
 
+    state: ClassVar[StateSpec] = {
+        "n_thresholds": int,
+        "offset": float,
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+    }
     name = "linear"
 
     @property

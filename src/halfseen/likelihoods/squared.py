@@ -1,10 +1,12 @@
 """Square link: any likelihood of a rate, at the rate x^2."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
 
 from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, Likelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
@@ -19,8 +21,13 @@ class Squared(LearningLikelihood):
 
     inner: Likelihood
 
+    state: ClassVar[StateSpec] = {"inner": Likelihood}
     name = "squared"
     powers = (0.0, 2.0)
+
+    @property
+    def highest(self) -> int | None:
+        return self.inner.highest
 
     @property
     def learns(self) -> bool:
@@ -69,6 +76,9 @@ class Squared(LearningLikelihood):
         """p(v | x) for every level v, along a last axis, where the inner likelihood has levels."""
         probabilities: Array = cast(Any, self.inner).probabilities(x * x)
         return probabilities
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self.inner.sample(x * x, random) if self.highest is None else self._sample_levels(x, random)
 
     def legal(self, y: Array) -> Array:
         return self.inner.legal(y)

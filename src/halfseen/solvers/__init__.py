@@ -1,5 +1,7 @@
 """Solvers: how factors are updated, given pulls, pushes and priors; independent of likelihoods and devices."""
 
+from typing import Any
+
 from halfseen.solvers.base import Factor, GammaPrior, Penalty, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
@@ -9,7 +11,11 @@ from halfseen.solvers.newton import Newton, Ridge
 from halfseen.solvers.problem import Problem
 from halfseen.solvers.sgd import SGD
 
+#: Every type of factor that a model file may hold, by name.
+FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
+
 __all__ = [
+    "FACTORS",
     "SGD",
     "Factor",
     "Gamma",

@@ -1,17 +1,20 @@
 """The interface of solvers, and the priors on factors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from halfseen.arrays import Array, floored, namespace, smallest
+from halfseen.arrays import Array, ArraySpec, floored, namespace, smallest
 from halfseen.engines import Side
 from halfseen.errors import ParameterError
 from halfseen.likelihoods import Likelihood
 from halfseen.solvers.problem import Problem
+
+#: A `Factor`; unbound, because the type checker does not see that a named tuple is one.
+FactorT = TypeVar("FactorT")
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,27 @@ class GammaPrior:
         return self.shape / floored(namespace(mean).mean(mean, axis=1, keepdims=True), 2.0)
 
 
+#: Requirements on an array of a factor in a file; "length" is the number of rows, or of columns.
+ENTRIES = ArraySpec("f", ("length", "components"))
+POSITIVE = replace(ENTRIES, low=0.0)
+POSITIVE_OR_INFINITE = replace(POSITIVE, finite=False)
+
+
+def stored_as(**state: ArraySpec) -> Callable[[type[FactorT]], type[FactorT]]:
+    """Class decorator that gives a named tuple of arrays its `state`, what files hold of it."""
+
+    def decorate(factor: Any) -> Any:
+        factor.state = state
+        return factor
+
+    return decorate
+
+
 class Factor(Protocol):
-    """One side's factor, a named tuple of arrays of one shape: a point, or a distribution."""
+    """One side's factor, a named tuple of arrays of one shape: a point, or a distribution.
+
+    `state` maps the names of its arrays to their `ArraySpec` in files.
+    """
 
     @property
     def extrapolated(self) -> tuple[str, ...]:
@@ -72,10 +94,6 @@ class Factor(Protocol):
     def _make(cls, iterable: Iterable[Any]) -> Self: ...
 
     def __iter__(self) -> Iterator[Any]: ...
-
-
-#: A `Factor`; unbound, because the type checker does not see that a named tuple is one.
-FactorT = TypeVar("FactorT")
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,20 @@ from scipy.special import digamma, gammaincinv, gammaln
 from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.solvers.base import FactorT, GammaPrior, Solver, State, flush_to_zero
+from halfseen.solvers.base import (
+    POSITIVE,
+    POSITIVE_OR_INFINITE,
+    FactorT,
+    GammaPrior,
+    Solver,
+    State,
+    flush_to_zero,
+    stored_as,
+)
 from halfseen.solvers.problem import Problem
 
 
+@stored_as(shape=POSITIVE_OR_INFINITE, rate=POSITIVE_OR_INFINITE, mean=POSITIVE, geometric=POSITIVE)
 class GammaFactor(NamedTuple):
     """A factor whose entries are Gamma(shape, rate), with their means and geometric means exp(E[log]).
 

@@ -30,7 +30,7 @@ from scipy.special import gammaln, kve
 from halfseen.arrays import Array, floored
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.solvers.base import State, flush_to_zero
+from halfseen.solvers.base import POSITIVE, POSITIVE_OR_INFINITE, State, flush_to_zero, stored_as
 from halfseen.solvers.gamma import Variational
 from halfseen.solvers.problem import Problem
 
@@ -46,6 +46,13 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _GAMMA_BELOW = 1e-300
 
 
+@stored_as(
+    shape=POSITIVE_OR_INFINITE,
+    rate=POSITIVE_OR_INFINITE,
+    inverse_rate=POSITIVE_OR_INFINITE,
+    mean=POSITIVE,
+    harmonic=POSITIVE,
+)
 class InverseGaussianFactor(NamedTuple):
     """A factor whose entries are generalised inverse-Gaussian, with their means and harmonic means 1 / E[1 / w].
 

@@ -14,10 +14,11 @@ import numpy as np
 from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.solvers.base import Penalty, Solver, State, flush_to_zero
+from halfseen.solvers.base import ENTRIES, Penalty, Solver, State, flush_to_zero, stored_as
 from halfseen.solvers.problem import Problem
 
 
+@stored_as(mean=ENTRIES)
 class PointFactor(NamedTuple):
     """A factor as a point estimate."""
 

@@ -87,8 +87,9 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
     state = kind.state
     if packed.keys() != {"type", *state}:
         raise ValueError(f"{path} must have the fields {', '.join(state)}")
-    if path.endswith("/columns") and kind in FACTORS.values():
-        state = {name: replace(spec, shape=("columns", *spec.shape[1:])) for name, spec in state.items()}
+    if kind in FACTORS.values():  # whose length is the number of rows, or of columns
+        side = path.rpartition("/")[2]
+        state = {name: replace(spec, shape=(side, *spec.shape[1:])) for name, spec in state.items()}
     fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, sizes) for name, one in state.items()}
     value = kind(**fields)
     if hasattr(value, "check_state"):

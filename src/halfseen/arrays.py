@@ -42,7 +42,7 @@ class ArraySpec:
         Accepted kinds of dtype, as in `numpy.dtype.kind`: "f", "iu", "U".
     shape : tuple of (str or int)
         The size of each axis: a number; a symbol such as "rows", which stands for one size throughout a file; or a
-        symbol plus or minus a number, such as "rows+1".
+        symbol plus or minus a number, such as "rows+1"; "*" for any size.
     low : float, default=None
         Smallest allowed value. NaN is within no bounds.
     high : float or str, default=None
@@ -90,6 +90,8 @@ class ArraySpec:
             raise ValueError(f"{name} must have {len(self.shape)} axes. Found {array.ndim}.")
         bound = dict(sizes)
         for size, wanted in zip(array.shape, self.shape, strict=True):
+            if wanted == "*":
+                continue
             symbol, offset = _symbol_and_offset(wanted)
             expected = offset if symbol is None else bound.setdefault(symbol, max(size - offset, 0)) + offset
             if size != expected:

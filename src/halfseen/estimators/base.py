@@ -84,7 +84,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         "unseen": checks.one_of("missing", "zero"),
         **ENGINE_RULES,
     }
-    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (distributions of factors).
+    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
     offers: ClassVar[frozenset[str]] = frozenset()
     #: Whether `score` is a log-likelihood, or minus a mere loss.
     score_is_log_likelihood: ClassVar[bool] = False

@@ -97,6 +97,11 @@ class Ordinal(LearningLikelihood):
         level = xp.astype(y, xp.int64)
         return [xp.take(xp.asarray(self._by_level[table], dtype=x.dtype), level) for table in which]
 
+    @property
+    def thresholds(self) -> Array:
+        """b_0 < ... < b_{V-1} between the levels."""
+        return 1.0 / self.theta[:-1]
+
     def mean(self, x: Any) -> Any:
         """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
         values = np.arange(self.theta.size) if self.values is None else self.values

@@ -7,16 +7,22 @@ from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
 from halfseen.solvers.momentum import Momentum
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
-from halfseen.solvers.newton import Newton, Ridge
+from halfseen.solvers.newton import BIAS_L2, Newton, Ridge
 from halfseen.solvers.problem import Problem
 from halfseen.solvers.sgd import SGD
 
 #: Every type of factor that a model file may hold, by name.
 FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
+#: Everything that a model file may hold of the solver that folds new rows in, by name.
+SOLVERS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, Ridge)
+}
 
 __all__ = [
+    "BIAS_L2",
     "FACTORS",
     "SGD",
+    "SOLVERS",
     "Factor",
     "Gamma",
     "GammaFactor",

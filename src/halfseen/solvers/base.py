@@ -1,7 +1,7 @@
 """The interface of solvers, and the priors on factors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -23,6 +23,8 @@ class Penalty:
 
     l1: float = 0.0
     l2: float = 0.0
+
+    state: ClassVar[Mapping[str, Any]] = {"l1": float, "l2": float}
 
     def push(self, factor: Any) -> Any:
         """The derivative, which pushes every entry down."""
@@ -49,6 +51,8 @@ class GammaPrior:
 
     shape: float = 0.3
     rate: float | None = None
+
+    state: ClassVar[Mapping[str, Any]] = {"shape": float, "rate": float | None}
 
     def rates(self, mean: Array) -> Any:
         """The fixed rate, or a column with one learned rate per row."""
@@ -119,6 +123,9 @@ class Solver(ABC, Generic[FactorT]):
     momentum_below: ClassVar[float] = np.inf
     #: What `accepts_start` requires of a start beside finite numbers (of 0 or more), as it continues that sentence.
     start_requirement: ClassVar[str] = ""
+
+    #: Constructor arguments in a model file, for solvers that fold new rows in; attributes of the same names.
+    state: ClassVar[Mapping[str, Any]] = {}
 
     def check(self, likelihood: Likelihood) -> None:
         """Refuse a likelihood that this solver does not support."""

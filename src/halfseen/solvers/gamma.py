@@ -12,7 +12,8 @@ ascent on the evidence lower bound
 which therefore never falls.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaincinv, gammaln
@@ -71,10 +72,12 @@ class Variational(Solver[FactorT]):
     minimizes = False
     #: Momentum in the first, large epochs makes more components die, and the bound end lower.
     momentum_below = 3e-3
+    state: ClassVar[Mapping[str, Any]] = {"rows": GammaPrior, "columns": GammaPrior}
     start_requirement = ", in every row at least one above 0"
 
     def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
-        self.priors = {Side.ROWS: rows or GammaPrior(), Side.COLUMNS: columns or GammaPrior()}
+        self.rows, self.columns = rows or GammaPrior(), columns or GammaPrior()
+        self.priors = {Side.ROWS: self.rows, Side.COLUMNS: self.columns}
 
     def accepts_start(self, factor: Array) -> bool:
         """A row of zeros has no distribution, and would stay 0."""

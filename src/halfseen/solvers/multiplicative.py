@@ -7,7 +7,8 @@ is the largest exponent for which the loss is known never to rise (Févotte & Id
 from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 penalty raises the highest power.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Multiplicative(Solver[PointFactor]):
     """
 
     name = "multiplicative"
+    state: ClassVar[Mapping[str, Any]] = {"penalty": Penalty, "eager": float | None}
     minimizes = True
 
     def __init__(self, penalty: Penalty | None = None, eager: float | None = None) -> None:

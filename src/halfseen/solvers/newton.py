@@ -6,9 +6,9 @@ with s and c the slope and the curvature of each observed cell's cost. A row tha
 shorter ones, and stays if none helps: so the loss never rises. Rows are independent, so each is judged by its own loss.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class Ridge:
     biases: bool = False
     centred: bool = True
 
+    state: ClassVar[Mapping[str, Any]] = {"l2": float, "biases": bool, "centred": bool}
+
     def penalty(self, size: int, side: Side) -> RidgePenalty:
         """The penalty of each component; the ones beside biases are fixed."""
         mine = 0 if side is Side.ROWS else 1
@@ -93,6 +95,7 @@ class Newton(Solver[PointFactor]):
     name = "newton"
     minimizes = True
     is_multiplicative = False
+    state: ClassVar[Mapping[str, Any]] = {"ridge": Ridge}
 
     def __init__(self, ridge: Ridge) -> None:
         self.ridge = ridge

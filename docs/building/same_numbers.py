@@ -610,6 +610,8 @@ def _distance(a: np.ndarray, b: np.ndarray) -> str:
         return f"{str(a[first])!r} and {str(b[first])!r}"
     a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     differ = ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    if not differ.any():
+        return "signs of zeros, or kinds of NaN"
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.abs(a - b)[differ] / np.maximum(np.abs(a), np.abs(b))[differ]
     return f"{differ.sum()} of {a.size} entries, relative difference at most {relative.max(initial=0.0):.2g}"

@@ -197,7 +197,7 @@ class RankOneNMF(BaseFactorization):
     _fit: Any
 
     record = RankOneModel
-    more_state = ([AXIS], [replace(AXIS, kind="iu", low=-1)], [replace(AXIS, finite=False)], float | None)
+    more_state = ([AXIS], [replace(AXIS, kind="iu", low=-1)], [replace(AXIS, kind="fiu", finite=False)], float | None)
     levels_to_read = None
     objective_name = "Loss, but for a constant of the data"
     n_components = 1

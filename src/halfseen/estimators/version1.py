@@ -12,7 +12,7 @@ from halfseen.estimators.ordnmf import EAGER_EXPONENT
 FACTORS = {
     ("mean",): "PointFactor",
     ("geometric", "mean", "rate", "shape"): "GammaFactor",
-    ("geometric", "inverse_rate", "mean", "rate", "shape"): "InverseGaussianFactor",
+    ("harmonic", "inverse_rate", "mean", "rate", "shape"): "InverseGaussianFactor",
 }
 LOSSES = {"kullback-leibler": "Poisson", "frobenius": "Gaussian"}
 
@@ -173,15 +173,15 @@ def _thresholds(parameters: dict[str, Any], arrays: dict[str, Array], named: Any
     if "link" in parameters:
         likelihood = {"type": "Cumulative", **common, "link": parameters["link"]}
         if "further/offsets" in arrays:
-            own = {"offsets": named["further/offsets"], "l2": l2 / 3.0, "owners": owners}
+            own = {"offsets": named["further/offsets"], "l2": l2 / 3.0, "axis": owners}
             likelihood = {**likelihood, "type": "OwnThresholds", **own}
     elif parameters["loss"] == "round":
-        likelihood = {"type": "Round", **common, "margin": parameters["margin"]}
+        likelihood = {"type": "Round", **common, "margin": parameters["margin"], "ends": np.inf, "smoothing": 0.01}
     elif parameters["loss"] == "multi-sigmoid":
         likelihood = {"type": "MultiSigmoid", **common}
     else:
-        highest = arrays.pop("further/thresholds").size
-        likelihood = {"type": "Linear", "highest": highest, "offset": float(moved[0]), "learned": True, "values": values}
+        n_thresholds = arrays.pop("further/thresholds").size
+        likelihood = {"type": "Linear", "n_thresholds": n_thresholds, "offset": float(moved[0]), "learned": True, "values": values}
     ridge = {"type": "Ridge", "l2": l2, "biases": bool(biases), "centred": bool(centred)}
     folding = _folding(parameters, {"type": "Newton", "ridge": ridge})
     return {"likelihood": likelihood, "encoder": encoder, "folding": folding}, []

@@ -196,7 +196,7 @@ class ListedTable(Table):
         sums = (row_sums, *sum_along_axes(column_sums.reshape(inner_shape or (m,))))
         counts = (observed.seen_per_row(), *sum_along_axes(observed.seen_per_column().reshape(inner_shape or (m,))))
         self.incomplete_rows = np.flatnonzero((counts[0] < m) & (observed.unseen == "missing"))  # a zero is not missing
-        binary = observed.weights is None and observed.firsts is None
+        binary = observed.weights is None and observed.is_first_at_cell is None
         weights = self._weight_matrix(binary)
         self._marginals = Marginals(sums, counts, weights, tuple(range(len(sums))), binary, observed.unseen)
 
@@ -208,7 +208,7 @@ class ListedTable(Table):
         observed = self._observed
         n, m = observed.shape
         if observed.unseen == "missing":
-            if not binary or observed.unseen_places >= observed.nnz:
+            if not binary or observed.n_unobserved >= observed.nnz:
                 return WeightMatrix.from_observed(observed.indptr, observed.indices, observed.weights, observed.shape)
             is_missing = np.ones((n, m), bool)
             is_missing[self._rows, observed.indices] = False
@@ -217,14 +217,14 @@ class ListedTable(Table):
         if binary:
             return WeightMatrix.from_missing(np.zeros(n + 1, np.int64), np.empty(0, np.int32), observed.shape)
         weights = np.ones(observed.nnz) if observed.weights is None else observed.weights.astype(np.float64)
-        if observed.unseen_places == 0:
+        if observed.n_unobserved == 0:
             return WeightMatrix.from_observed(observed.indptr, observed.indices, weights, observed.shape)
-        firsts = np.ones(observed.nnz) if observed.firsts is None else observed.firsts
+        is_first = np.ones(observed.nnz) if observed.is_first_at_cell is None else observed.is_first_at_cell
         # Added to 1, a small weight would lose its digits: such a cell is stored twice, as -1 and as its weight.
         times = 1 + (weights < _SMALL_WEIGHT)
-        data = np.repeat(weights - firsts, times)
+        data = np.repeat(weights - is_first, times)
         seconds = np.cumsum(times)[times == 2] - 1
-        data[seconds - 1], data[seconds] = -firsts[times == 2], weights[times == 2]
+        data[seconds - 1], data[seconds] = -is_first[times == 2], weights[times == 2]
         indptr = np.append(0, np.cumsum(times))[observed.indptr]
         return WeightMatrix(1.0, indptr, np.repeat(observed.indices, times), data, observed.shape)
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen.fitting import run
 from halfseen.io import observe
 from halfseen.likelihoods import Gaussian, Poisson
-from halfseen.result import Status
+from halfseen.model import Status
 from halfseen.solvers import Gamma, GammaPrior, Multiplicative, PointFactor
 from tests import oracle
 from tests.laws.cases import counts, half_seen, open_problem, start

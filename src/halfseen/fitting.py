@@ -167,9 +167,7 @@ def run(
     return fit_at(problem, solver, *outcome)
 
 
-def fit_at(
-    problem: Problem, solver: Solver[Any], state: State[Any], trace: Mapping[str, Array], status: Status
-) -> Fit:
+def fit_at(problem: Problem, solver: Solver[Any], state: State[Any], trace: Mapping[str, Array], status: Status) -> Fit:
     """The fit of a run that ends in this state; rows and columns without an observed cell get the average factor."""
     observed, factors = problem.cells.observed, []
     for side, factor, count in (

@@ -528,9 +528,7 @@ def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -
     An `Observed` says itself what unseen means.
     """
     if X is None:
-        raise DataError(
-            "must be data, as for fit.", parameter=name, found="None", remedy=f"Pass the cells of {name}."
-        )
+        raise DataError("must be data, as for fit.", parameter=name, found="None", remedy=f"Pass the cells of {name}.")
     return observe(X, unseen=None if isinstance(X, Observed) else unseen, levels=levels, allow_empty=True)
 
 

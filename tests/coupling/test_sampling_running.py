@@ -13,7 +13,7 @@ from halfseen.coupling.sampling.chain import Chain, Noise
 from halfseen.coupling.sampling.layout import Layout
 from halfseen.coupling.sampling.running import Plan, sample
 from halfseen.engines.threads import Threads
-from halfseen.result import Status
+from halfseen.model import Status
 from tests.coupling import sampling_oracle as oracle
 
 

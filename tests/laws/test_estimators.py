@@ -35,7 +35,7 @@ from halfseen import (
 from halfseen.engines import cpu
 from halfseen.errors import DataWarning
 from halfseen.rank_one import incomplete_tables, marginals
-from halfseen.result import Status
+from halfseen.model import Status
 from tests import oracle
 from tests.laws.cases import counts, half_seen, start, weights_for
 

@@ -10,7 +10,7 @@ from halfseen.fitting import run
 from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, Round
-from halfseen.result import Status
+from halfseen.model import Status
 from halfseen.solvers import Newton, PointFactor, Ridge
 from tests import oracle
 from tests.graded import oracle as graded

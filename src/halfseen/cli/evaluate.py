@@ -49,7 +49,10 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
     fitted = load_recommender(model)
     if train is not None:
         check_pair(train, test)
-    arguments = options.reader(reading) | {"unseen": fitted.model_.unseen, "levels": fitted.model_.encoder.levels_to_read}
+    arguments = options.reader(reading) | {
+        "unseen": fitted.model_.unseen,
+        "levels": fitted.model_.encoder.levels_to_read,
+    }
     relevances = thresholds(fitted, relevant)
     with warnings.catch_warnings(record=True) as caught:  # printed below: after an error there are no notes
         held = halfseen.observe(test, **arguments)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn import exceptions
 
 from halfseen.arrays import Array
 from halfseen.errors import DataWarning, Described
@@ -17,8 +17,8 @@ from halfseen.labels import quoted
 from halfseen.model import Fit, Status
 
 
-class FitWarning(Described, ConvergenceWarning):
-    """A fit ended before it converged; scikit-learn's `ConvergenceWarning`, with the fields of our messages."""
+class ConvergenceWarning(Described, exceptions.ConvergenceWarning):
+    """A fit ended before it converged: scikit-learn's warning, with the fields of our messages."""
 
 
 @contextmanager
@@ -121,4 +121,4 @@ def warn_if_not_converged(estimator: Any, stacklevel: int) -> None:
         raise KeyboardInterrupt
     stopped_early = status is Status.MAX_ITER and estimator.tol > 0
     if stopped_early or status in (Status.NOT_FINITE, Status.WORSENED, Status.UNMIXED):
-        warnings.warn(FitWarning(f"{type(estimator).__name__}: {status.value}"), stacklevel=stacklevel)
+        warnings.warn(ConvergenceWarning(f"{type(estimator).__name__}: {status.value}"), stacklevel=stacklevel)

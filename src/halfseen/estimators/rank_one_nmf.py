@@ -269,10 +269,18 @@ class RankOneNMF(BaseFactorization):
             table: Any = None if grid is None else DenseTable(grid.values, threads, inner_shape)
             seen: Seen | None = None
             if grid is not None and table.is_valid:
-                labels, dtype, n_columns = (grid.row_labels, grid.column_labels), grid.values.dtype, grid.values.shape[1]
+                labels, dtype, n_columns = (
+                    (grid.row_labels, grid.column_labels),
+                    grid.values.dtype,
+                    grid.values.shape[1],
+                )
             else:  # weights, zeros, sparse and long data; and what is wrong with a dense table is found here
                 observed = observe_for_fit(X, self.unseen, cell_weight, None)
-                labels, dtype, n_columns = (observed.row_labels, observed.column_labels), observed.dtype, observed.shape[1]
+                labels, dtype, n_columns = (
+                    (observed.row_labels, observed.column_labels),
+                    observed.dtype,
+                    observed.shape[1],
+                )
                 table, seen = listed_table(observed, inner_shape, type(self).__name__), Seen.from_observed(observed)
             features = feature_attributes(X, n_columns)
             self._check_method(table)

@@ -138,7 +138,13 @@ def _ordnmf(parameters: dict[str, Any], arrays: dict[str, Array], named: Any) ->
         solver = _gamma_solver(parameters)
     else:
         shape, thresholds = float(parameters["noise_shape"]), named["further/thresholds"]
-        likelihood = {"type": "GammaNoise", "thresholds": thresholds, "shape": shape, "learned": learned, "values": values}
+        likelihood = {
+            "type": "GammaNoise",
+            "thresholds": thresholds,
+            "shape": shape,
+            "learned": learned,
+            "values": values,
+        }
         solver = _gamma_solver(parameters, "InverseGaussian", 1.0)
     return {"likelihood": likelihood, "encoder": encoder, "folding": _folding(parameters, solver)}, []
 
@@ -181,7 +187,13 @@ def _thresholds(parameters: dict[str, Any], arrays: dict[str, Array], named: Any
         likelihood = {"type": "MultiSigmoid", **common}
     else:
         n_thresholds = arrays.pop("further/thresholds").size
-        likelihood = {"type": "Linear", "n_thresholds": n_thresholds, "offset": float(moved[0]), "learned": True, "values": values}
+        likelihood = {
+            "type": "Linear",
+            "n_thresholds": n_thresholds,
+            "offset": float(moved[0]),
+            "learned": True,
+            "values": values,
+        }
     ridge = {"type": "Ridge", "l2": l2, "biases": bool(biases), "centred": bool(centred)}
     folding = _folding(parameters, {"type": "Newton", "ridge": ridge})
     return {"likelihood": likelihood, "encoder": encoder, "folding": folding}, []

@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.features import read_cells
-from halfseen.estimators.graded_factorization import GradedFactorization
-from halfseen.estimators.labelling import labels_at, pair_positions
+from halfseen.model import read_cells
+from halfseen.estimators.ordinal_mf import ThresholdFactorization as GradedFactorization
 from halfseen.labels import Places
 from halfseen.observed import Observed, match_cells
 from halfseen.rank.uniqueness.answers import Answers, Question, answers
@@ -131,14 +130,14 @@ def _check_model(model: Any) -> None:
 
 def _levels_seen(model: Any, Y: Any) -> Observed:
     """The seen cells, their values as level codes."""
-    cells = read_cells(Y, "Y", model.unseen, model._fitted_names())
+    cells = read_cells(Y, "Y", model.model_.unseen, model.model_.encoder.levels_to_read)
     if cells.unseen == "zero":
         raise ParameterError(
             'Unseen cells of Y must be missing. Found unseen="zero", which gives each of them a level. '
             'Observe Y with unseen="missing".'
         )
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    counted: Observed = model._counted(match_cells(cells, shape, labels, "Y", duplicates="error"))
+    counted: Observed = model.model_.encoder.codes(match_cells(cells, shape, labels, "Y", duplicates="error"))
     return counted
 
 
@@ -160,7 +159,7 @@ def _asked(model: Any, seen: Observed, cells: Any) -> tuple[Array, Array]:
         raise ParameterError(
             f"cells must be a pair (rows, cols), or None for all. Found {cells!r}. Pass two equally long lists."
         )
-    u, i = (np.atleast_1d(places) for places in np.broadcast_arrays(*pair_positions(model, *cells)))
+    u, i = (np.atleast_1d(places) for places in np.broadcast_arrays(*model.model_.pairs(*cells)))
     place = seen.row_of_cell().astype(np.int64) * seen.shape[1] + seen.indices
     known = np.flatnonzero(np.isin(u * seen.shape[1] + i, place))
     if known.size:
@@ -189,8 +188,8 @@ def _warn_of_missed(found: Answers, seen: Observed) -> None:
 def _told(model: Any, seen: Observed, u: Array, i: Array, found: Answers) -> Certainty:
     verdict = np.where(found.lowest < found.highest, str(Verdict.OPEN), str(Verdict.UNDECIDED))
     return Certainty(
-        rows=labels_at(model, u, "row"),
-        columns=labels_at(model, i, "column"),
+        rows=model.model_.labels_at(u, "row"),
+        columns=model.model_.labels_at(i, "column"),
         verdict=np.where(found.is_forced, str(Verdict.FORCED), verdict),
         level=model.levels_[found.level],
         lowest=model.levels_[found.lowest],

@@ -177,7 +177,11 @@ def components(context: ReportContext, top: int) -> Section:
             f"share of the root mean squares of all. {_COUNTED}{some}"
         )
     else:
-        unit = ", the lowest threshold being the unit" if "levels" in model.offers and model.likelihood_.x_is_positive else ""
+        unit = (
+            ", the lowest threshold being the unit"
+            if "levels" in model.offers and model.likelihood_.x_is_positive
+            else ""
+        )
         text = (
             "The product of a cell is a sum over components. A component's strength in a column is what it adds there "
             f"for an average row, and in a row what it adds for an average column{unit}. Its size is its share of all. "

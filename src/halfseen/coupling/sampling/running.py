@@ -14,7 +14,7 @@ from halfseen.coupling.sampling.diagnostics import Mixing, mixing
 from halfseen.coupling.sampling.layout import Layout
 from halfseen.coupling.sampling.posterior import Draws
 from halfseen.engines.threads import Threads
-from halfseen.result import Status
+from halfseen.model import Status
 
 #: Sweeps of the factors alone, before the first coupling is touched: else it would be lost to a random start.
 SETTLING = 5

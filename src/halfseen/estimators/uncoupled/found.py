@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from halfseen.arrays import Array
-from halfseen.result import Status
+from halfseen.model import Status
 
 
 class Found(NamedTuple):

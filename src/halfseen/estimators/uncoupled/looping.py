@@ -19,7 +19,7 @@ from halfseen.fitting import run
 from halfseen.labels import quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
 from halfseen.observed import Observed
-from halfseen.result import Fit
+from halfseen.model import Fit
 from halfseen.solvers import Gamma, GammaPrior, Multiplicative, Penalty, Problem, Solver
 
 

@@ -20,7 +20,7 @@ from halfseen.fitting import run
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
-from halfseen.result import Fit, Status
+from halfseen.model import Fit, Status
 from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem
 
 #: The largest posterior mean that is factorized whole; of larger ones, the asked cells are.

@@ -1,6 +1,6 @@
 """The outcome of a fit: why it ended, and the fitted model as a record of all that prediction needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple

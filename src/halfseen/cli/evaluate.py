@@ -7,8 +7,8 @@ import click
 import numpy as np
 
 from halfseen.cli import options
-from halfseen.cli.messages import render
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.models import counted_levels, load_recommender, thresholds
 from halfseen.cli.streams import JSON, In, print_json, print_lines
 from halfseen.cli.summaries import count, describe_data
@@ -44,7 +44,7 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
     halfseen evaluate model.hs --test held_out.csv --json
     """
     import halfseen
-    from halfseen.metrics.held_out import held_out
+    from halfseen.metrics.scorers import held_out
 
     fitted = load_recommender(model)
     if train is not None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.cli import choosing, options, streams, summaries
-from halfseen.cli.messages import render
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed

@@ -34,7 +34,7 @@ def render(message: Any) -> str:
 
 
 def as_option(code: str) -> str:
-    """Python code as the command line has it: `tol` as --tol, `noise="gamma"` as --noise gamma, `OrdNMF` as a method."""
+    """Python code as the command line has it: tol as --tol, noise="gamma" as --noise gamma, OrdNMF as a method."""
     from halfseen.cli.fit import METHODS
 
     ctx = click.get_current_context(silent=True)

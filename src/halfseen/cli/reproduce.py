@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from halfseen.cli import options, results
-from halfseen.cli.messages import render
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.results import Outcome, Terms
 from halfseen.cli.streams import JSON, check_folder, print_json, print_lines
 from halfseen.cli.summaries import describe_file

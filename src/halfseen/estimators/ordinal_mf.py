@@ -19,7 +19,7 @@ from halfseen.fitting import Callback, EarlyStopping, Start, run, split_validati
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
-from halfseen.solvers import BIAS_L2, Newton, Problem, Ridge, Solver, SGD
+from halfseen.solvers import BIAS_L2, SGD, Newton, Problem, Ridge, Solver
 
 #: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT_L2 = 1e-5
@@ -370,8 +370,8 @@ class RoundMF(ThresholdFactorization):
     {tol:loss}
     {accelerate:newton}
     init : {"random", "smooth"} or tuple of array-like, default="smooth"
-        Initial factors: random; "smooth", for "round": from a fit of "multi-sigmoid"; or a pair of arrays (W0, H0), with
-        the columns of biases or without.
+        Initial factors: random; "smooth", for "round": from a fit of "multi-sigmoid"; or a pair of arrays (W0, H0),
+        with the columns of biases or without.
     {random_state}
     {verbose}
     unseen : {"missing"}, default="missing"

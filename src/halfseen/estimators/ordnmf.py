@@ -27,7 +27,7 @@ LEVEL_RULES: Mapping[str, checks.Rule] = {"levels": levels_rule(), "thresholds":
 
 
 def count_levels(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -> Array:
-    """Number of cells at each level; refuses empty levels if thresholds are learned, and a wrong number of given ones."""
+    """Number of cells at each level; refuses empty levels if thresholds are learned, and a wrong number of thresholds."""
     n_levels = encoder.fitted_labels.size
     histogram = np.bincount(codes.values.astype(np.int64), codes.weights, minlength=n_levels)
     if thresholds is None:
@@ -106,7 +106,8 @@ class OrdNMF(GammaFactorization):
 
     References
     ----------
-    .. [1] O. Gouvert, T. Oberlin, C. Févotte, "Ordinal non-negative matrix factorization for recommendation", ICML 2020.
+    .. [1] O. Gouvert, T. Oberlin, C. Févotte, "Ordinal non-negative matrix factorization for recommendation", ICML
+       2020.
 
     Examples
     --------

@@ -47,7 +47,7 @@ AXIS = ArraySpec("f", ("*",))
 
 @dataclass(frozen=True, eq=False)
 class RankOneModel(FittedModel):
-    """Fitted factors of rank one: new rows are folded in by a closed form, w_u = (sum of the row) / (h of its cells)."""
+    """Factors of rank one: new rows are folded in by a closed form, w_u = (sum of the row) / (h of its cells)."""
 
     can_fold_in = True  # type: ignore[assignment]
 

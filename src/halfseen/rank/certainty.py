@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.model import read_cells
 from halfseen.estimators.ordinal_mf import ThresholdFactorization as GradedFactorization
 from halfseen.labels import Places
+from halfseen.model import read_cells
 from halfseen.observed import Observed, match_cells
 from halfseen.rank.uniqueness.answers import Answers, Question, answers
 from halfseen.rank.uniqueness.conditions import bound_of_sums

@@ -417,7 +417,7 @@ class FittedModel:
     def _log_above_zero(self, x: Array) -> Array:
         """log p(y > 0 | x)."""
         if self.encoder.has_levels:
-            return logsumexp(self.likelihood.log_prob_levels(x), axis=0)  # type: ignore[no-any-return]
+            return logsumexp(self.likelihood.log_prob_levels(x), axis=0)
         return np.log(-np.expm1(self.likelihood.log_prob(np.zeros_like(x), x)))
 
     def sample_factors(

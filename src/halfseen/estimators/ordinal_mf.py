@@ -62,8 +62,8 @@ class ThresholdFactorization(Factorization):
     offers = frozenset({"levels"})
 
     thresholds_ = fitted(lambda model: model.likelihood.cuts, "tau_1 < ... < tau_N between the levels, in units of x.")
-    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")  # type: ignore[union-attr]
-    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")  # type: ignore[union-attr]
+    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")
+    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")
 
     @property
     def row_biases_(self) -> Array | None:
@@ -139,8 +139,15 @@ class ThresholdFactorization(Factorization):
     def _run_from(self, start: Start, problem: Problem, solver: Any, callback: Callback | None) -> Fit:
         # Single cells in random order have no direction to extrapolate in.
         accelerate = bool(self.accelerate) and self.solver == "newton"
-        limits = {"max_iter": self.max_iter, "tol": self.tol, "accelerate": accelerate}
-        return run(problem, solver, start, **limits, callback=callback)
+        return run(
+            problem,
+            solver,
+            start,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=accelerate,
+            callback=callback,
+        )
 
     def _start(self, problem: Problem, solver: Any, method: Method, random: Any) -> tuple[Array, Array]:
         ridge: Ridge = solver.ridge
@@ -312,7 +319,7 @@ class OrdinalMF(ThresholdFactorization):
     def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
         common: Any = super()._initial_likelihood(codes, encoder)
         if self.own_thresholds is None:
-            return common  # type: ignore[no-any-return]
+            return common
         n_codes = (max(codes.shape) + 1) * encoder.fitted_labels.size
         if n_codes > 2 ** np.finfo(codes.dtype).nmant:
             raise DataError(

@@ -103,10 +103,10 @@ def _with_blanks_filled(task: Problem, solver: Solver[Any], state: State[Any]) -
     )
     filled = []
     for side, factor, seen in sides:
-        heard = has_data(seen, observed.unseen)
-        if not heard.all():
-            average = task.engine.to_numpy(factor.mean)[heard].mean(axis=0)
-            factor = where(heard, factor, solver.default_factor(average, len(heard), side))
+        with_data = has_data(seen, observed.unseen)
+        if not with_data.all():
+            average = task.engine.to_numpy(factor.mean)[with_data].mean(axis=0)
+            factor = where(with_data, factor, solver.default_factor(average, len(with_data), side))
         filled.append(factor)
     return filled[0], filled[1]
 

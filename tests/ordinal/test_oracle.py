@@ -102,16 +102,3 @@ def test_compound_poisson_against_scipy(p):
     np.testing.assert_allclose(counts, Y @ joint / joint.sum(0), rtol=1e-12)
     tried = family.refit(Y, np.ones(8), counts, None).p * np.array([1 - 1e-3, 1, 1 + 1e-3])
     assert np.argmax([(Y * np.log(p) - counts * np.log(-np.log1p(-p))).sum() for p in tried]) == 1
-
-
-def test_the_list_of_cells_gives_the_numbers_of_the_grid():
-    Y, W, H = problem(shape=(30, 20), top=5)
-    Y[np.random.default_rng(0).random(Y.shape) < 0.6] = 0
-    Y[3], Y[:, 4] = 0, 0  # a row and a column of which nothing is seen
-    rows, columns = np.random.default_rng(1).permutation(np.argwhere(Y)).T
-    cells = oracle.ordnmf_cells(rows, columns, Y[rows, columns].astype(int), Y.shape, W, H, 50)
-    for one, other in zip(cells, oracle.ordnmf(Y, W, H, 50), strict=True):
-        for mine, yours in zip((*one.w, *one.h), (*other.w, *other.h), strict=True):
-            np.testing.assert_allclose(mine, yours, rtol=1e-11)
-        np.testing.assert_allclose(one.family.decrements, other.family.decrements, rtol=1e-12)
-        assert one.elbo == pytest.approx(other.elbo, rel=1e-11)

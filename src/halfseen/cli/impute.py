@@ -84,11 +84,17 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     names = wide.names if wide.has_header else None
     columns = wide.filled(values)
     write_table(output, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
-    streams.print_lines(*(f"note: {in_options(note)}" for note in wide.notes), quiet=quiet, err=True)
+    streams.print_lines(*(f"note: {in_options(str(note))}" for note in wide.notes), quiet=quiet, err=True)
     kept = [name for name in wide.names if name not in wide.numeric]
     holes = wide.n_holes
     if as_json:
-        facts = {"holes": holes, "filled": wide.numeric, "kept": kept, "notes": list(wide.notes), "method": method}
+        facts = {
+            "holes": holes,
+            "filled": wide.numeric,
+            "kept": kept,
+            "notes": list(map(str, wide.notes)),
+            "method": method,
+        }
         facts |= {**summaries.fit_facts(model), **choice.facts(), "file": streams.display_name(output)}
         streams.print_json({"data": summaries.data_facts(table, observed), **facts})
         return

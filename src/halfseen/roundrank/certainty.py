@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.features import read_cells
-from halfseen.estimators.graded_factorization import GradedFactorization
-from halfseen.estimators.labelling import labels_at, pair_positions
+from halfseen.estimators.ordinal_mf import ThresholdFactorization
 from halfseen.labels import Places
+from halfseen.model import read_cells
 from halfseen.observed import Observed, match_cells
 from halfseen.roundrank import witnesses
 from halfseen.roundrank.chains import rank_one_level_ranges
@@ -82,7 +81,7 @@ class Certainty:
 
 
 def certainty(
-    model: GradedFactorization,
+    model: ThresholdFactorization,
     Y: ArrayLike | Observed,
     cells: tuple[ArrayLike, ArrayLike] | None = None,
     *,
@@ -142,7 +141,7 @@ def certainty(
     verdict = np.where(result.lowest < result.highest, str(Verdict.OPEN), str(Verdict.UNDECIDED))
     coefficients, sufficient = witnesses.fixed_row_conditions(problem.sides[1], W, u, i)
     return Certainty(
-        rows=labels_at(model, u, "row"), columns=labels_at(model, i, "column"),
+        rows=model.model_.labels_at(u, "row"), columns=model.model_.labels_at(i, "column"),
         verdict=np.where(result.forced, str(Verdict.FORCED), verdict), level=model.levels_[result.level],
         lowest=model.levels_[result.lowest], highest=model.levels_[result.highest],
         coefficients=coefficients, sufficient=sufficient,
@@ -150,9 +149,9 @@ def certainty(
     )  # fmt: skip
 
 
-def _read_levels(model: GradedFactorization, Y: ArrayLike | Observed) -> Observed:
+def _read_levels(model: ThresholdFactorization, Y: ArrayLike | Observed) -> Observed:
     """The seen cells in the rows and columns of the model, their values as level codes."""
-    if not isinstance(model, GradedFactorization):
+    if not isinstance(model, ThresholdFactorization):
         raise ParameterError(
             "must cut levels out of W H' by thresholds: a RoundMF or an OrdinalMF.",
             found=f"a {type(model).__name__}", remedy="Fit one of these.", parameter="model",
@@ -163,25 +162,25 @@ def _read_levels(model: GradedFactorization, Y: ArrayLike | Observed) -> Observe
             "must have the same thresholds in all cells.", found="thresholds per row or per column",
             remedy="Fit with `own_thresholds=None`.", parameter="model",
         )  # fmt: skip
-    cells = read_cells(Y, "Y", model.unseen, model._fitted_names())
+    cells = read_cells(Y, "Y", model.model_.unseen, model.model_.encoder.levels_to_read)
     if cells.unseen == "zero":
         raise ParameterError(
             "Unseen cells of Y must be missing.", found='unseen="zero", which gives each of them a level',
             remedy='Observe Y with `unseen="missing"`.', parameter="Y",
         )  # fmt: skip
     shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    return model._counted(match_cells(cells, shape, labels, "Y", duplicates="error"))
+    return model.model_.encoder.codes(match_cells(cells, shape, labels, "Y", duplicates="error"))
 
 
 def _requested_cells(
-    model: GradedFactorization, seen: Observed, cells: tuple[ArrayLike, ArrayLike] | None
+    model: ThresholdFactorization, seen: Observed, cells: tuple[ArrayLike, ArrayLike] | None
 ) -> tuple[Array, Array]:
     """Positions of the requested cells, or of all unseen ones; refused if they are too many, or one of them is seen."""
     rows, columns = seen.row_of_cell(), seen.indices
     if cells is None:
-        if seen.unseen_places > MAX_CELLS:
+        if seen.n_unobserved > MAX_CELLS:
             raise ParameterError(
-                f"must be named where more than {MAX_CELLS} are unseen.", found=f"{seen.unseen_places} unseen cells",
+                f"must be named where more than {MAX_CELLS} are unseen.", found=f"{seen.n_unobserved} unseen cells",
                 remedy="Pass `cells=(rows, cols)`.", parameter="cells",
             )  # fmt: skip
         hidden = np.ones(seen.shape, bool)
@@ -193,7 +192,7 @@ def _requested_cells(
             "must be a pair (rows, cols), or None for all.", found=repr(cells),
             remedy="Pass two equally long lists.", parameter="cells",
         )  # fmt: skip
-    u, i = (np.atleast_1d(positions) for positions in np.broadcast_arrays(*pair_positions(model, *cells)))
+    u, i = (np.atleast_1d(positions) for positions in np.broadcast_arrays(*model.model_.pairs(*cells)))
     width = seen.shape[1]
     known = np.flatnonzero(np.isin(u * width + i, rows.astype(np.int64) * width + columns))
     if known.size:

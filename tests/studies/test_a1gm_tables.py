@@ -10,11 +10,10 @@ from halfseen.datasets import load_tabular
 from halfseen.errors import DataError
 from halfseen.io import observe
 from halfseen.observed import Observed
+from halfseen.studies import a1gm_tables as tables
 from halfseen.studies import study
-from halfseen.studies.a1gm import tables
-from halfseen.studies.a1gm.kl_wnmf import divergence, kl_wnmf, with_weights
-from halfseen.studies.a1gm.printed import PRINTED, REASONS
-from halfseen.studies.a1gm.tables import Measured, differences, measure
+from halfseen.studies.a1gm_tables import REASONS, TABLE1, Comparison, compare, differences
+from halfseen.studies.kl_wnmf import divergence, kl_wnmf, with_weights
 from tests.studies.data import needs_data_of
 
 STUDY = study("a1gm/table1")
@@ -43,7 +42,7 @@ def with_some_holes(shape=(12, 7), seed=0):
 # The paper's numbers.
 
 
-@pytest.mark.parametrize(("name", "row"), PRINTED.items())
+@pytest.mark.parametrize(("name", "row"), TABLE1.items())
 def test_a_printed_row_agrees_with_itself(name, row):
     """The increase rate times the holes is the size of a grid: a whole number of rows times one of columns."""
     n, m = row.size
@@ -55,8 +54,8 @@ def test_a_printed_row_agrees_with_itself(name, row):
 
 
 def test_seventeen_tables_are_printed_and_fifteen_can_be_loaded():
-    assert len(PRINTED) == 17
-    assert set(PRINTED) - set(STUDY.needs) == {"mts_library", "board_game_geek"}
+    assert len(TABLE1) == 17
+    assert set(TABLE1) - set(STUDY.needs) == {"mts_library", "board_game_geek"}
 
 
 # Ours.
@@ -64,7 +63,7 @@ def test_seventeen_tables_are_printed_and_fifteen_can_be_loaded():
 
 def test_errors_are_relative_to_kl_wnmf():
     X = with_some_holes()
-    ours = measure(X, seed=5, at_least=1, until=0.0)
+    ours = compare(X, seed=5, at_least=1, until=0.0)
     w, h, n_iter = kl_wnmf(with_weights(X), 5)
     assert (ours.size, ours.holes, ours.rate, ours.n_iter) == ((12, 7), 3, pytest.approx(4 / 3), n_iter)
     assert ours.exact_error == pytest.approx(divergence(X, *optimum(X)) / divergence(X, w, h), rel=1e-9)
@@ -76,11 +75,11 @@ def test_errors_are_relative_to_kl_wnmf():
 
 def test_times_are_relative_to_kl_wnmf(monkeypatch):
     monkeypatch.setattr(tables, "median_seconds", lambda works, **_: [8.0, 2.0, 1.0][: len(works)])
-    ours = measure(with_some_holes(), seed=0)
+    ours = compare(with_some_holes(), seed=0)
     assert (ours.a1gm_time, ours.exact_time) == (0.25, 0.125)
 
 
-SAME = Measured((2938, 19), 2563, 7.0409676, 5.79834, 1.0, 0.1, 0.1, 2)
+SAME = Comparison((2938, 19), 2563, 7.0409676, 5.79834, 1.0, 0.1, 0.1, 2)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +94,9 @@ SAME = Measured((2938, 19), 2563, 7.0409676, 5.79834, 1.0, 0.1, 0.1, 2)
     ],
 )
 def test_digits_are_compared_as_they_are_printed(change, different):
-    assert differences(PRINTED["life_expectancy"], replace(SAME, **change)) == different
-
-
-def test_zeros_at_the_end_are_not_printed():
-    ours = Measured((506, 14), 120, 5.6, 1.00302, 1.0, 0.1, 0.1, 2)
-    assert differences(PRINTED["boston_housing"], ours) == []
+    assert differences(TABLE1["life_expectancy"], replace(SAME, **change)) == different
+    no_trailing_zeros = Comparison((506, 14), 120, 5.6, 1.00302, 1.0, 0.1, 0.1, 2)
+    assert differences(TABLE1["boston_housing"], no_trailing_zeros) == []
 
 
 # The table, on data that stand in.
@@ -123,8 +119,8 @@ def loaded(monkeypatch):
 
 def test_the_paper_s_numbers_stand_beside_ours(loaded):
     (table,) = STUDY.run(quick=True).tables
-    for name, row in zip(tables.SMALL, table.rows, strict=True):
-        printed = PRINTED[name]
+    for name, row in zip(tables.QUICK_TABLES, table.rows, strict=True):
+        printed = TABLE1[name]
         assert row[0] == name.replace("_", " ")
         assert row[1] == "{} x {}".format(*printed.size)
         assert (row[3], row[5], row[7], row[10]) == (printed.holes, printed.rate, printed.error, printed.time)
@@ -134,40 +130,32 @@ def test_the_paper_s_numbers_stand_beside_ours(loaded):
     assert all(verdict.startswith("not size, holes, rate") for verdict in table.column("as printed"))
 
 
-def test_it_tells_what_it_does(loaded):
-    told = []
-    STUDY.run(quick=True, tell=told.append)
-    assert told == ["auto mpg", "lung cancer", "sleep mammals"]
-
-
-def test_the_seed_is_that_of_kl_wnmf(loaded):
-    errors = [STUDY.run(quick=True, seed=seed).tables[0].column("relative error exact") for seed in (0, 0, 1)]
+def test_progress_and_the_seed_of_kl_wnmf(loaded):
+    messages = []
+    runs = [STUDY.run(quick=True, seed=seed, progress=messages.append) for seed in (0, 0, 1)]
+    assert messages == ["auto mpg", "lung cancer", "sleep mammals"] * 3
+    errors = [run.tables[0].column("relative error exact") for run in runs]
     assert errors[0] == errors[1]
     assert errors[0] != errors[2]
 
 
-def test_an_absent_table_is_said_to_be_absent_and_the_others_are_done(loaded):
+def test_an_absent_table_is_marked_and_the_others_are_done(loaded):
     loaded["lung_cancer"] = DataError("The file must exist. Found none. Get it.")
     (table,) = STUDY.run(quick=True).tables
-    row = table.rows[tables.SMALL.index("lung_cancer")]
+    row = table.rows[tables.QUICK_TABLES.index("lung_cancer")]
     assert row[0] == "lung cancer"
-    assert row[3] == PRINTED["lung_cancer"].holes
+    assert row[3] == TABLE1["lung_cancer"].holes
     assert [row[place] for place in (2, 4, 6, 8, 9, 11, 12)] == [None] * 7
     assert row[-1] == "no data (1)"
     assert table.footnotes[0] == "(1) The file must exist. Found none. Get it."
     assert [value is None for value in table.column("relative error exact")].count(True) == 1
 
 
-def test_nothing_at_hand_is_the_loader_s_sentence(loaded):
-    for name in loaded:
-        loaded[name] = DataError(f"No {name}.")
-    with pytest.raises(DataError, match=r"^No auto_mpg\.$"):
-        STUDY.run(quick=True)
-
-
-def test_what_is_absent_is_known_without_reading_it(monkeypatch, tmp_path):
+def test_without_any_data_the_loader_raises(monkeypatch, tmp_path):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     assert STUDY.absent() == list(STUDY.needs)
+    with pytest.raises(DataError):
+        STUDY.run(quick=True)
 
 
 # The table, on the real data.
@@ -194,11 +182,6 @@ def test_the_numbers_of_the_paper_come_out(whole):
     }
     assert verdicts["big mart"].startswith("not size (")
     assert verdicts["life expectancy"].startswith("not error (")
-
-
-@needs_data_of("a1gm/table1")
-def test_what_differs_has_its_reason_below(whole):
-    (table,) = whole.tables
     for name, verdict in zip(table.column("table"), table.column("as printed"), strict=True):
         if verdict != "yes":
             mark = re.search(r"\(\d\)$", verdict)[0]
@@ -222,7 +205,7 @@ def test_the_footnote_on_life_expectancy_holds():
     """Turned over, KL-WNMF moves h first."""
     X = load_tabular("life_expectancy", prepared=True).to_dense()
     best = divergence(X, *optimum(X))
-    w_first = measure(X, 0, at_least=1, until=0.0).a1gm_error
+    w_first = compare(X, 0, at_least=1, until=0.0).a1gm_error
     h, w, _ = kl_wnmf(with_weights(X.T), 0)
     wnmf_w, wnmf_h, _ = kl_wnmf(with_weights(X), 0)
     a1gm = w_first * divergence(X, wnmf_w, wnmf_h)
@@ -239,12 +222,12 @@ def test_the_footnotes_on_other_data_hold(whole):
     assert rows["human resources"][4] == 54
 
 
-def test_an_exact_solution_that_were_worse_would_be_said():
-    summary = tables._summary({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
+def test_the_summary_counts_worse_exact_solutions():
+    summary = tables.summarize({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
     assert "above 1.0000 in 1 of 2 tables (largest 1.0002)" in summary
 
 
-@pytest.mark.parametrize(("quick", "told"), [(True, "of one run each"), (False, "medians")])
-def test_run_times_are_called_what_they_are(quick, told):
-    table = tables._table(("auto_mpg",), {"auto_mpg": SAME}, REASONS, quick)
-    assert table.footnotes[-1].startswith(f"Relative run time: {told}, divided by that of KL-WNMF")
+@pytest.mark.parametrize(("quick", "words"), [(True, "of one run each"), (False, "medians")])
+def test_the_footnote_on_run_times(quick, words):
+    table = tables.make_table(("auto_mpg",), {"auto_mpg": SAME}, REASONS, quick)
+    assert table.footnotes[-1].startswith(f"Relative run time: {words}, divided by that of KL-WNMF")

@@ -5,9 +5,9 @@ import pytest
 
 from halfseen.errors import DataError
 from halfseen.io import split_cells
+from halfseen.studies import ordnmf_methods as ordnmf
 from halfseen.studies import study
-from halfseen.studies.ordnmf import sets
-from halfseen.studies.ordnmf.figures import PANELS, Histogram, distance
+from halfseen.studies.ordnmf_figures import PANELS, LevelHistogram, distance
 from tests.studies.ordinal_data import write_movielens_20m, write_taste_profile
 
 STUDY = study("ordnmf/figure4")
@@ -32,8 +32,11 @@ def test_plays_and_films_each_with_the_paper_s_models(result):
 
 def test_the_truth_is_that_of_the_training_cells(result):
     plays, films = result.tables
-    for table, of, edges in ((plays, sets.TASTE_PROFILE, sets.EDGES), (films, sets.MOVIELENS_20M, range(1, 11))):
-        train, _ = split_cells(of.part().load(2), 0.2, random_state=2)
+    for table, dataset, edges in (
+        (plays, ordnmf.TASTE_PROFILE, ordnmf.EDGES),
+        (films, ordnmf.MOVIELENS_20M, range(1, 11)),
+    ):
+        train, _ = split_cells(dataset.sample().load(2), 0.2, random_state=2)
         counts, _ = np.histogram(train.values, [*edges, np.inf])
         assert table.column("cells truth") == [*counts, train.nnz]
 
@@ -46,14 +49,14 @@ def test_ordnmf_draws_about_as_many_at_each_level(result):
         assert distance(drawn, truth) < 0.1
 
 
-def test_the_classes_of_plays_are_named():
+def test_the_names_of_classes_of_plays():
     assert PANELS[0].level_names[:4] == ["1", "2", "3 to 5", "6 to 10"]
     assert PANELS[0].level_names[-2:] == ["201 to 500", "501 and more"]
     assert [len(panel.level_names) for panel in PANELS] == [10, 10]
 
 
 def test_a_histogram_is_a_mean_over_data_sets():
-    one = Histogram.of([np.array([1.0, 1, 10]), np.array([2.0])], grid=8)
+    one = LevelHistogram.from_levels([np.array([1.0, 1, 10]), np.array([2.0])], n_cells=8)
     np.testing.assert_array_equal(one.cells, [1, 0.5, 0, 0, 0, 0, 0, 0, 0, 0.5])
     assert one.above_zero == 0.25
 
@@ -76,13 +79,13 @@ def test_bars_are_the_numbers_of_the_table(result):
     assert np.all(np.diff(spots, axis=0) > 0)  # side by side, the truth first
 
 
-def test_without_any_data_the_loader_s_words_go_up(tmp_path, monkeypatch):
+def test_without_any_data_the_loader_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     with pytest.raises(DataError, match=r"Last\.fm.* need the file"):
         STUDY.run(quick=True)
 
 
-def test_what_is_absent_is_told_and_the_rest_done(tmp_path, monkeypatch):
+def test_absent_data_are_named_and_the_rest_is_done(tmp_path, monkeypatch):
     write_movielens_20m(tmp_path)
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     result = STUDY.run(quick=True)
@@ -91,7 +94,7 @@ def test_what_is_absent_is_told_and_the_rest_done(tmp_path, monkeypatch):
     assert "need the file lastfm-hetrec2011/user_artists.dat" in result.tables[0].footnotes[-1]
 
 
-def test_a_quick_run_says_that_it_is_of_a_part(result):
+def test_a_quick_run_is_called_a_part(result):
     plays, films = result.tables
     assert (plays.title, films.title) == ("Taste Profile (Echo Nest) (a part)", "MovieLens 20M (a part)")
     assert all("of this a part, 250 rows and 200 columns" in table.footnotes[1] for table in result.tables)

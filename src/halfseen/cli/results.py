@@ -271,7 +271,7 @@ def write_page(folder: Path, outcomes: Sequence[Outcome], terms: Terms) -> Itera
     if find_spec("jinja2") is None:
         click.echo("note: The page needs jinja2. It is not installed. Install it: pip install jinja2.", err=True)
         return
-    from halfseen.report.rendering import page_of
+    from halfseen.report.page import render_page
 
     names = [group[0].study.name.partition("/")[0] for _, group in papers]
     filters: dict[str, Callable[[Any], Any]] = {
@@ -279,7 +279,7 @@ def write_page(folder: Path, outcomes: Sequence[Outcome], terms: Terms) -> Itera
         "is_words": lambda table: [is_words(cells) for cells in zip(*table.texts(), strict=True)],
         "image": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
     }
-    page = page_of(
+    page = render_page(
         "halfseen.cli", "studies.html", filters, title=TITLE, subtitle=SUBTITLE, kind="studies",
         anchors=[(f"paper-{place}", name) for place, name in enumerate(names, 1)],
         facts=list(overview.items()), papers=papers, outcomes=outcomes,

@@ -70,7 +70,7 @@ def _write_page(folder: Path, parts: Sequence[Part]) -> Path:
     from halfseen import make_report
     from halfseen.report import check_tools
     from halfseen.report.figures import draw_svg
-    from halfseen.report.rendering import page_of
+    from halfseen.report.page import render_page
 
     try:
         check_tools()
@@ -79,7 +79,7 @@ def _write_page(folder: Path, parts: Sequence[Part]) -> Path:
         return folder / "report.md"
     for part in parts:
         make_report(*part.reported, title=part.title).save(folder / f"{part.name}.html")
-    page = page_of(
+    page = render_page(
         "halfseen.cli.demo", "demo.html", {"drawn": draw_svg}, title=TITLE, subtitle=SUBTITLE, kind="report",
         anchors=[(part.name, part.title) for part in parts], parts=parts,
     )  # fmt: skip

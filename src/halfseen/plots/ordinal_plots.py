@@ -135,7 +135,7 @@ def thresholds(model: BaseEstimator, *, ax: Axes | None = None) -> Axes:
     check_is_fitted(model)
     ax = axes.new_axes("the attribute thresholds_") if ax is None else ax
     is_positive = has_free_scale(model)
-    cuts = np.asarray(model.thresholds_, dtype=np.float64)  # type: ignore[attr-defined]
+    cuts = np.asarray(model.thresholds_, dtype=np.float64)
     cuts = cuts / cuts[0] if is_positive else cuts
     # the plot ends as far beyond the outer thresholds as thresholds are apart on average
     line = np.log(cuts) if is_positive else cuts

@@ -59,14 +59,14 @@ def coupling(model: BaseEstimator, question: Hashable, *, ax: Axes | None = None
     from halfseen.uncoupled.estimator import sampled_posterior
 
     posterior = sampled_posterior(_check_uncoupled(model), "A picture of the coupling")
-    are_rows = model.questions_are_ == "rows"  # type: ignore[attr-defined]
-    row = int(model.model_.positions(question, "row" if are_rows else "column")[0])  # type: ignore[attr-defined]
+    are_rows = model.questions_are_ == "rows"
+    row = int(model.model_.positions(question, "row" if are_rows else "column")[0])
     answers, probabilities = posterior.answer_probabilities(row)
     known = probabilities[:, : answers.size]
     means = known @ answers / np.maximum(known.sum(axis=1), np.finfo(float).tiny)
     order = np.argsort(means, kind="stable")
-    labels = model.column_labels_ if are_rows else model.row_labels_  # type: ignore[attr-defined]
-    respondents = model.asked_.respondents[slice(*model.asked_.indptr[row : row + 2])][order]  # type: ignore[attr-defined]
+    labels = model.column_labels_ if are_rows else model.row_labels_
+    respondents = model.asked_.respondents[slice(*model.asked_.indptr[row : row + 2])][order]
     ax = axes.new_axes("UncoupledNMF.coupling") if ax is None else ax
     image = ax.imshow(probabilities[order], origin="lower", aspect="auto", vmin=0, vmax=1, cmap=axes.blue_colormap())
     ax.figure.colorbar(image, ax=ax, label="probability")

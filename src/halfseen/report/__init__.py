@@ -14,7 +14,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from halfseen import checks
-from halfseen.errors import DataError, HalfseenError
+from halfseen.errors import DataError, HalfseenError, ParameterError
 from halfseen.io.write import atomic_write
 from halfseen.plots.axes import display_label
 from halfseen.plots.model_plots import n_components
@@ -123,14 +123,10 @@ def make_report(
     'A table with two holes'
     """
     check_tools()
-
-    def finite(value: Any) -> tuple[str, str] | None:
-        if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
-            return None
-        return "one finite number", "Use the lowest value that makes a cell relevant, such as 1 or 4."
-
-    rules = {"top": checks.whole(1), "k": checks.whole(1), "relevant": finite}
-    checks.check_parameters({"top": top, "k": k, "relevant": relevant}, rules)
+    checks.check_parameters({"top": top, "k": k}, {"top": checks.whole(1), "k": checks.whole(1)})
+    if not isinstance(relevant, Real) or isinstance(relevant, bool) or not isfinite(relevant):
+        remedy = "Use the lowest value that makes a cell relevant, such as 1 or 4."
+        raise ParameterError("must be one finite number.", parameter="relevant", found=repr(relevant), remedy=remedy)
     context = ReportContext.from_data(model, train, test)
     every = [
         sections.observed_data(context),

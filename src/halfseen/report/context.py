@@ -39,6 +39,11 @@ class ReportContext:
     """The model and its data; of test, the cells that training has not seen; and the warnings while reading them."""
 
     model: Any
+    record: FittedModel
+    unseen: str | None
+    """What an unseen cell means; None for uncoupled data, where nobody was asked."""
+    inner_shape: tuple[int, ...] | None
+    """The further axes of a tensor."""
     train: Observed | None
     test: Observed | None
     uncoupled: Any
@@ -51,11 +56,12 @@ class ReportContext:
         """Read the data as the model reads them, or raise an error where they don't belong to it."""
         model = best_model(model)
         if not has_factors(model):
-            raise ParameterError(
-                "A report must be of a fitted model with factors.", **describe_unfit(model), parameter="model"
-            )
+            must = "A report must be of a fitted model with factors."
+            raise ParameterError(must, **describe_unfit(model), parameter="model")
+        record, inner_shape = model.model_, getattr(model, "inner_shape_", None)
+        unseen = None if hasattr(model, "questions_are_") else record.unseen
         uncoupled = train if isinstance(train, halfseen.Uncoupled) else None
-        if train is not None and (uncoupled is not None) != is_uncoupled(model):
+        if train is not None and (uncoupled is None) != (unseen is not None):
             what = "a halfseen.Uncoupled" if uncoupled is None else "data as for its fit"
             raise DataError(
                 f"must be {what} for a report of {type(model).__name__}.",
@@ -68,25 +74,15 @@ class ReportContext:
         for name, X in (("train", None if uncoupled else train), ("test", test)):
             with warnings.catch_warnings(record=True) as caught[name]:
                 warnings.simplefilter("always", DataWarning)
-                cells = read[name] = _read(model, X, name)
-                if name == "test" and cells is not None and not is_uncoupled(model):
+                cells = read[name] = _read(record, inner_shape, X, name)
+                if name == "test" and cells is not None and unseen is not None:
                     known = read["train"]
                     further = [] if known is None else [Seen(known.indptr, known.indices, known.shape[1])]
                     read[name] = held_out(cells, model.seen_, *further)
         for one in (*caught["train"], *caught["test"]):
             warnings.warn(one.message, stacklevel=3)  # at the caller of make_report
         texts = ([str(one.message) for one in of if issubclass(one.category, DataWarning)] for of in caught.values())
-        return cls(model, read["train"], read["test"], uncoupled, *texts)
-
-    @property
-    def record(self) -> FittedModel:
-        """The fitted model without its estimator."""
-        return self.model.model_  # type: ignore[no-any-return]
-
-    @property
-    def is_uncoupled(self) -> bool:
-        """Whether answers were collected apart from respondents."""
-        return is_uncoupled(self.model)
+        return cls(model, record, unseen, inner_shape, read["train"], read["test"], uncoupled, *texts)
 
     @property
     def questions_are_rows(self) -> bool:
@@ -94,24 +90,13 @@ class ReportContext:
         return bool(self.model.questions_are_ == "rows")
 
     @property
-    def unseen(self) -> str | None:
-        """What an unseen cell means; None for uncoupled data, where nobody was asked."""
-        return None if self.is_uncoupled else self.record.unseen
-
-    @property
-    def inner_shape(self) -> tuple[int, ...] | None:
-        """The further axes of a tensor."""
-        return getattr(self.model, "inner_shape_", None)
-
-    @property
     def seen(self) -> Observed:
         """The cells of training; without them, the positions that the model remembers, with values of 1."""
         if self.train is not None:
             return self.train
         indptr, indices = self.model.seen_.in_rows(np.arange(self.record.shape[0]))
-        labels = {"row_labels": self.model.row_labels_, "column_labels": self.model.column_labels_}
-        unseen = self.unseen or "missing"
-        return Observed(indptr, indices, np.ones(indices.size), self.record.shape, unseen=unseen, **labels)
+        how = {"unseen": self.unseen or "missing", **self.record.labels._asdict()}
+        return Observed(indptr, indices, np.ones(indices.size), self.record.shape, **how)
 
     @property
     def is_training_data(self) -> bool:
@@ -174,11 +159,6 @@ class ReportContext:
         return [label_text(label) for label in self.record.labels_at(np.asarray(positions), side).tolist()]
 
 
-def is_uncoupled(model: Any) -> bool:
-    """Whether this is an UncoupledNMF."""
-    return hasattr(model, "questions_are_")
-
-
 def units_differ(positions: Array, values: Array, size: int) -> bool:
     """Whether the values at some positions are many times those at others, and would hide them."""
     sizes = group_means(positions, np.abs(values), size)
@@ -195,12 +175,11 @@ def group_means(
     return np.divide(sums, total, out=np.full(size, default), where=total > 0)
 
 
-def _read(model: Any, X: Any, name: str) -> Observed | None:
+def _read(record: FittedModel, inner_shape: tuple[int, ...] | None, X: Any, name: str) -> Observed | None:
     """The cells of X at the model's rows and columns, or None if there is no X."""
     if X is None:
         return None
-    X = unfold_rows(X, getattr(model, "inner_shape_", None))[0]
-    record = model.model_
+    X = unfold_rows(X, inner_shape)[0]
     given = read_cells(X, name, record.unseen, record.encoder.levels_to_read)
     cells = match_cells(given, record.shape, record.labels, name, duplicates="keep")
     if cells.nnz == 0:

@@ -20,18 +20,10 @@ _SIZE = (4.3, 3.0)
 #: Colours as matplotlib writes them, and the variables of the page's style that replace them.
 _COLOURS = {"#000000": "--ink", BLUE: "--blue", ORANGE: "--orange", GREY: "--bar", "#009e73": "--green"}
 _STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "halfseen",
-    "font.size": 9,
-    "axes.prop_cycle": f"cycler('color', ['{BLUE}', '{ORANGE}', '#009e73'])",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "figure.dpi": 72,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "lines.linewidth": 1.8,
-}
+    "svg.fonttype": "none", "svg.hashsalt": "halfseen", "font.size": 9, "lines.linewidth": 1.8, "figure.dpi": 72,
+    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "figure.facecolor": "none",
+    "axes.facecolor": "none", "axes.prop_cycle": f"cycler('color', ['{BLUE}', '{ORANGE}', '#009e73'])",
+}  # fmt: skip
 #: Radius of points with a tooltip, and how many a line has at most.
 _RADIUS, _MAX_POINTS = 5, 60
 #: The x and y of a point, and its tooltip.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
+from halfseen import __version__
 from halfseen.plots.axes import display_label
 
 #: The most characters of a label in a table.
@@ -27,21 +28,17 @@ class Ordered:
 
 @dataclass(frozen=True)
 class Facts:
-    """Pairs of a name and a value."""
+    """Values by their names."""
 
-    pairs: Sequence[tuple[str, Any]]
-
-
-@dataclass(frozen=True)
-class Note:
-    """A paragraph."""
-
-    text: str
+    values: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts and numbers; `bar` is the column also drawn as bars, `highlighted` are the model's own rows."""
+    """Rows of texts and numbers; `bar` is the column also drawn as bars, `highlighted` are the model's own rows.
+
+    With a `summary`, the table is folded at first.
+    """
 
     caption: str
     heads: Sequence[str]
@@ -49,6 +46,7 @@ class Table:
     bar: int | None = None
     highlighted: Sequence[int] = ()
     is_wide: bool = True
+    summary: str = ""
 
     @property
     def numeric(self) -> list[bool]:
@@ -92,15 +90,8 @@ class Groups:
     groups: Sequence[Group]
 
 
-@dataclass(frozen=True)
-class Details:
-    """A table that is folded at first."""
-
-    summary: str
-    table: Table
-
-
-Block = Facts | Note | Table | Picture | Groups | Details
+#: A paragraph is a text.
+Block = str | Facts | Table | Picture | Groups
 
 
 @dataclass(frozen=True)
@@ -149,14 +140,11 @@ def format_value(value: Any) -> str:
 
 def render_report(title: str, subtitle: str, sections: list[Section]) -> str:
     """The HTML page of a report."""
-    filters = {
-        "kind": lambda block: type(block).__name__,
-        "number": format_value,
-        "position": lambda value: getattr(value, "position", None),
-    }
+    filters: dict[str, Callable[..., Any]] = {"kind": lambda block: type(block).__name__, "number": format_value}
+    filters["position"] = lambda value: getattr(value, "position", None)
+    anchors, script = [(section.name, section.title) for section in sections], _read(_PACKAGE, "script.js")
     return render_page(
-        _PACKAGE, "page.html", filters, title=title, subtitle=subtitle, kind="report",
-        anchors=[(section.name, section.title) for section in sections], script=_read(_PACKAGE, "script.js"),
+        _PACKAGE, "page.html", filters, title=title, subtitle=subtitle, kind="report", anchors=anchors, script=script,
         sections=sections,
     )  # fmt: skip
 
@@ -167,8 +155,6 @@ def render_page(
 ) -> str:  # fmt: skip
     """Render a package's template in the frame that all pages share, escaping all data; anchors are (id, name)."""
     from jinja2 import DictLoader, Environment, StrictUndefined
-
-    from halfseen import __version__
 
     templates = {_FRAME: _read(_PACKAGE, _FRAME), template: _read(package, template)}
     environment = Environment(

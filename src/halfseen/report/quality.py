@@ -14,7 +14,7 @@ from halfseen.metrics import log_score, ranked_probability_score, ranking_scores
 from halfseen.model import products_at
 from halfseen.observed import Observed
 from halfseen.report.context import ReportContext, group_means, units_differ
-from halfseen.report.page import Block, Note, Section, Table, count, format_value
+from halfseen.report.page import Block, Section, Table, count, format_value
 
 
 def quality(context: ReportContext, k: int, relevant: float) -> Section | None:
@@ -22,8 +22,8 @@ def quality(context: ReportContext, k: int, relevant: float) -> Section | None:
     test = context.test
     if test is None:
         return None
-    blocks: list[Block] = [Note(f"{count(test.nnz, 'cell')} held out, in rows and columns of the model.")]
-    blocks += [Note(text) for text in context.test_warnings]
+    n_cells = f"{count(test.nnz, 'cell')} held out, in rows and columns of the model."
+    blocks: list[Block] = [n_cells, *context.test_warnings]
     blocks += _rankings(context, test, k, relevant) if context.unseen == "zero" else _errors(context, test)
     blocks += _level_scores(context, test)
 
@@ -37,28 +37,25 @@ def quality(context: ReportContext, k: int, relevant: float) -> Section | None:
         beside = "" if best is None else f" ({best[0]}: {format_value(best[1])})"
         units = "" if is_gain or context.units is None else f", in units of each {context.units.of}'s spread"
         headline = f"{first.heads[1]} on held-out cells{units}: {format_value(own)}{beside}."
-    return Section("quality", "How good it is", blocks, headline)
+    return Section("quality", "Quality on held-out cells", blocks, headline)
 
 
 def _rankings(context: ReportContext, test: Observed, k: int, relevant: float) -> Iterator[Block]:
     """A table of ranking scores beside those of popularity."""
     seen = context.seen
     popularity = np.ones((seen.shape[0], 1)), np.bincount(seen.indices, minlength=seen.shape[1]).astype(float)[:, None]
-    rankers: dict[str, Any] = {
-        type(context.model).__name__: (context.model, context.train),
-        "Popularity": (popularity, seen),
-    }
     rows = []
-    for name, (model, train) in rankers.items():
+    rankers: Any = ((type(context.model).__name__, context.model, context.train), ("Popularity", popularity, seen))
+    for name, model, train in rankers:
         scores = ranking_scores(model, train, test, k, relevant)
         rows.append([name, *(float(np.nanmean(score)) for score in scores)])
     heads = ["Ranked by", f"NDCG@{k}", f"Precision@{k}", f"Recall@{k}", f"MAP@{k}"]
     ranked = int(np.count_nonzero(~np.isnan(scores.ndcg)))
     yield Table(f"Rankings of unseen columns, means over {count(ranked, 'row')}", heads, rows, highlighted=[0])
     counting = f" (levels counted 1, 2, ... from {context.lowest_level})" if context.has_text_levels else ""
-    yield Note(
+    yield (
         f"Every row's unseen columns are ranked; a held-out cell is relevant if its value is {relevant:g} or more"
-        f"{counting}. Larger is better. Popularity shows everybody the columns that were seen most often."
+        f"{counting}. Larger is better. Popularity recommends the columns seen most often to everybody."
     )
 
 
@@ -68,7 +65,7 @@ def _errors(context: ReportContext, test: Observed) -> Iterator[Block]:
     try:
         values = context.numeric_values(test)
     except DataError as error:  # a level that training did not have
-        yield Note(str(error))
+        yield str(error)
         return
     if context.inner_shape is not None:  # the columns of a tensor have no names
         predicted = products_at(model.W_, model.H_, rows, columns)
@@ -94,14 +91,14 @@ def _errors(context: ReportContext, test: Observed) -> Iterator[Block]:
     heads = ["Predicted by", "Root mean squared error", "Mean absolute error"]
     yield Table(f"{caption}: smaller is better", heads, lines, highlighted=[0])
     if units is not None and not has_scale.all():
-        yield Note(
+        yield (
             f"{count(int(np.count_nonzero(~has_scale)), 'cell')} left out: the values of their {units.of}s did "
             "not vary in training, and have no spread."
         )
     if len(lines) == 1:
         further = ", and errors in units of each column's spread: here the columns of the largest values decide"
         is_hidden = not context.record.encoder.has_levels and units_differ(columns, test.values, test.shape[1])
-        yield Note(f"Give the data of the fit to see simple rules beside the model{further if is_hidden else ''}.")
+        yield f"Pass the training data to see simple baselines beside the model{further if is_hidden else ''}."
 
 
 def _means(context: ReportContext, rows: Array, columns: Array) -> dict[str, Array]:
@@ -131,7 +128,7 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
     try:
         codes = encoder.codes(test).values.astype(np.int64)
     except DataError as error:  # a level that training did not have
-        yield Note(str(error))
+        yield str(error)
         return
     is_zero = context.unseen == "zero"
     kept = np.flatnonzero(codes > 0) if is_zero else np.arange(codes.size)
@@ -144,16 +141,16 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
         counts = np.maximum(np.bincount(train_codes, None, p.shape[1]), 0.5)  # half a cell of a level without any
         shares = counts / counts.sum()
         shares = given_not_lowest(shares) if is_zero else shares
-        guesses["How often each level was seen"] = np.broadcast_to(shares, p.shape)
+        guesses["Frequency of each level"] = np.broadcast_to(shares, p.shape)
     first = 1 if is_zero else 0
     y = codes[kept] - first
     lines = [
         [name, ranked_probability_score(y, q[:, first:]), log_score(y, q[:, first:])] for name, q in guesses.items()
     ]
-    heads = ["Foretold by", "Ranked probability score", "Mean log-probability"]
+    heads = ["Predicted by", "Ranked probability score", "Mean log-probability"]
     given = ", given that they are above 0" if is_zero else ""
     yield Table(f"Levels of {count(kept.size, 'cell')}{given}", heads, lines, highlighted=[0])
-    yield Note("Of the ranked probability score, smaller is better; of the log-probability, larger.")
+    yield "Of the ranked probability score, smaller is better; of the log-probability, larger."
 
 
 def given_not_lowest(p: Array) -> Array:

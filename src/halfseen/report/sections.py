@@ -17,20 +17,20 @@ from halfseen.plots.ordinal_plots import level_names
 from halfseen.report import page
 from halfseen.report.context import ReportContext
 from halfseen.report.figures import draw_svg
-from halfseen.report.page import Block, Facts, Group, Groups, Note, Picture, Section, Table, count, format_value
+from halfseen.report.page import Block, Facts, Group, Groups, Picture, Section, Table, count, format_value
 
 #: A matrix with a smaller share of seen cells is drawn with the fullest rows and columns first.
 _SPARSE = 0.3
 _UNSEEN = {
-    "missing": "missing: they may be anything, and say nothing",
-    "zero": "zeros: they count as observations of nothing",
+    "missing": "missing: they carry no information",
+    "zero": "zeros: they count as observed zeros",
     None: "cells in which nobody was asked",
 }
 #: Fitted attributes to show, where a model has them.
 _FITTED = {
-    "l2_": "Strength of the ridge",
-    "increase_rate_": "Cells treated as missing, over holes",
-    "n_parts_": "Parts that no seen cell connects",
+    "l2_": "Ridge penalty",
+    "increase_rate_": "Cells treated as missing, relative to holes",
+    "n_parts_": "Connected components of the seen cells",
     "n_clipped_": "Values below 0 that counted as 0",
 }
 #: The most components that are listed, and the names of each in the overview.
@@ -47,45 +47,37 @@ def observed_data(context: ReportContext) -> Section:
     """Shape, holes and values."""
     seen, train, (n, m) = context.seen, context.train, context.record.shape
     n_seen = n * m - seen.n_unobserved
-    word = "asked" if context.is_uncoupled else "seen"
-
-    def span(values: Array) -> str:
-        return f"{format_value(float(values.min()))} to {format_value(float(values.max()))}"
-
-    pairs: list[tuple[str, Any]] = [
-        ("Rows", n),
-        ("Columns", m),
-        (f"Cells {word}", f"{n_seen:,} of {n * m:,} ({page.percent(n_seen / (n * m))})"),
-        ("Unseen cells are", _UNSEEN[context.unseen]),
-    ]
+    word = "asked" if context.unseen is None else "seen"
+    facts: dict[str, Any] = {"Rows": n, "Columns": m}
+    facts[f"Cells {word}"] = f"{n_seen:,} of {n * m:,} ({page.percent(n_seen / (n * m))})"
+    facts["Unseen cells are"] = _UNSEEN[context.unseen]
     for side, counts in (("row", seen.seen_per_row()), ("column", seen.seen_per_column())):
-        text = f"{counts.min():,} to {counts.max():,}, median {np.median(counts):,.4g}"
-        pairs.append((f"Cells {word} a {side}", text))
+        facts[f"Cells {word} per {side}"] = f"{counts.min():,} to {counts.max():,}, median {np.median(counts):,.4g}"
     if train is not None and not context.has_text_levels:
-        pairs.append(("Values", f"{span(train.values)}, {format_value(float(train.values.mean()))} in the mean"))
+        facts["Values"] = f"{_range(train.values)}, mean {format_value(float(train.values.mean()))}"
     if train is not None and train.weights is not None:
-        pairs.append(("Weights", span(train.weights)))
-    blocks: list[Block] = [Facts(pairs), *(Note(text) for text in context.train_warnings)]
+        facts["Weights"] = _range(train.weights)
+    blocks: list[Block] = [Facts(facts), *context.train_warnings]
     if not context.is_training_data:
-        blocks.append(Note("These are not exactly the cells that the model was fitted on; the model remembers others."))
+        blocks.append("These are not exactly the cells that the model was fitted on.")
     if context.uncoupled is not None:
-        blocks.append(Note(str(context.uncoupled.summary)))
+        blocks.append(str(context.uncoupled.summary))
 
     share = seen.nnz / (n * m)
     is_sparse = share < _SPARSE
-    order = ", those of which most is seen first" if is_sparse else ""
+    order = ", those with the most cells first" if is_sparse else ""
     alt = f"Map of {n:,} rows by {m:,} columns{order}: {page.percent(share)} of all cells are {word}."
     svg = draw_svg(lambda ax: plots.holes(seen, sort=is_sparse, bins=120, ax=ax))
-    blocks.append(Picture(svg, alt, f"Which cells were {word}: the bluer, the more of a place."))
+    blocks.append(Picture(svg, alt, f"Cells that were {word}; the darker the blue, the larger their share."))
 
     X: Any = train if context.uncoupled is None else context.uncoupled
     if X is None and context.answers is not None:
         X = context.answers[0][None]  # a sampled model keeps the answers
     if X is None:
-        blocks.append(Note("Give the data of the fit to see their values here."))
+        blocks.append("Pass the training data to see their values here.")
     else:
         counts, names, edges = value_histogram(X)
-        what, verb = ("answer", "given") if context.is_uncoupled else ("cell", "seen")
+        what, verb = ("answer", "given") if context.unseen is None else ("cell", "seen")
         bars = names or [f"{low} to {high}" for low, high in pairwise(format_distinct(edges.tolist(), 4))]
         total, most = count(int(counts.sum()), what), bars[int(np.argmax(counts))]
         alt = f"Histogram of {total} by value, from {bars[0]} to {bars[-1]}; most have {most}."
@@ -93,7 +85,11 @@ def observed_data(context: ReportContext) -> Section:
         table = Table(f"Numbers of {what}s by value", ["Value", f"{what.capitalize()}s"], rows, bar=1)
         svg = draw_svg(lambda ax: plots.values(X, ax=ax).set_ylabel(f"{what}s"))
         blocks.append(Picture(svg, alt, f"How often each value was {verb}.", table))
-    return Section("seen", "What was seen", blocks)
+    return Section("data", "Observed data", blocks)
+
+
+def _range(values: Array) -> str:
+    return f"{format_value(float(values.min()))} to {format_value(float(values.max()))}"
 
 
 def fit(context: ReportContext) -> Section:
@@ -101,15 +97,12 @@ def fit(context: ReportContext) -> Section:
     model, name = context.model, context.model.objective_name
     objective = model.trace_["objective"]
     step = "sweep" if getattr(model, "method", None) == "gibbs" else "iteration"
-    pairs: list[tuple[str, Any]] = [("Status", model.status_.name), (f"{step.capitalize()}s", int(model.n_iter_))]
+    facts = {"Status": model.status_.name, f"{step.capitalize()}s": int(model.n_iter_)}
     if model.n_iter_:
-        pairs += [
-            ("Seconds", float(model.trace_["seconds"][-1])),
-            (f"{name} at the end", float(objective[-1])),
-            (f"After the first {step}", float(objective[0])),
-        ]
-    pairs += [(text, getattr(model, name)) for name, text in _FITTED.items() if hasattr(model, name)]
-    blocks: list[Block] = [Facts(pairs), Note(model.status_.value)]
+        facts |= {"Seconds": float(model.trace_["seconds"][-1]), f"{name} at the end": float(objective[-1])}
+        facts[f"After the first {step}"] = float(objective[0])
+    facts |= {text: getattr(model, name) for name, text in _FITTED.items() if hasattr(model, name)}
+    blocks: list[Block] = [Facts(facts), model.status_.value]
     if model.n_iter_:
         n_discarded = discarded_sweeps(model)
         step = "sweep" if n_discarded else "iteration"
@@ -119,18 +112,15 @@ def fit(context: ReportContext) -> Section:
         )
         if n_discarded:
             alt += f" The first {n_discarded} were discarded and are shaded; violated comparisons are a second line."
-        caption = f"{name} after each {step}{'; what is shaded was discarded' if n_discarded else ''}."
+        caption = f"{name} after each {step}{'; shaded: discarded' if n_discarded else ''}."
         blocks.append(Picture(draw_svg(lambda ax: plots.trace(model, ax=ax)), alt, caption))
     if getattr(model, "diagnostics_", None):
-        rows = [
-            [name, float(one.mean), float(one.r_hat), float(one.effective)] for name, one in model.diagnostics_.items()
-        ]
-        heads = ["Quantity", "Mean", "Split R-hat", "Effective draws"]
-        caption = "Whether the chain has drawn enough: a split R-hat near 1 is good"
-        blocks.append(Table(caption, heads, rows, is_wide=False))
+        rows = [[name, *map(float, numbers)] for name, numbers in model.diagnostics_.items()]
+        caption, heads = "Convergence: a split R-hat near 1 is good", ["Mean", "Split R-hat", "Effective draws"]
+        blocks.append(Table(caption, ["Quantity", *heads], rows, is_wide=False))
     parameters = [[name, page.label_text(value)] for name, value in sorted(model.get_params(deep=False).items())]
-    table = Table("Parameters of the model", ["Parameter", "Value"], parameters)
-    return Section("fit", "How the fit went", [*blocks, page.Details("All parameters", table)])
+    blocks.append(Table("Parameters of the model", ["Parameter", "Value"], parameters, summary="All parameters"))
+    return Section("fit", "Fit", blocks)
 
 
 def components(context: ReportContext, top: int) -> Section:
@@ -150,19 +140,20 @@ def components(context: ReportContext, top: int) -> Section:
     listed = np.argsort(-shares, kind="stable")[:_MAX_COMPONENTS]
 
     unit = ", the lowest threshold being the unit" if has_free_scale(model) else ""
-    text = "The product of a cell is a sum over components. A component's strength in a column is what it adds there "
+    rows_and_sizes = (
+        f"an average row, and in a row what it adds for an average column{unit}. Its size is its share of all."
+    )
     if is_signed(model):
-        text += (
-            "for a typical row (root mean square); row and column of the same sign raise each other. Its size is its "
-            "share of the root mean squares of all. "
+        rows_and_sizes = (
+            "a typical row (root mean square); row and column of the same sign raise each other. Its size is its share "
+            "of the root mean squares of all."
         )
-    else:
-        text += (
-            f"for an average row, and in a row what it adds for an average column{unit}. Its size is its share of all. "
-        )
-    text += "Components are counted from 0, as the columns of W_ and H_ are."
-    text += f" The {listed.size} largest of {shares.size} are listed." if listed.size < shares.size else ""
-    blocks: list[Block] = [Note(text)]
+    some = f" The {listed.size} largest of {shares.size} are listed." if listed.size < shares.size else ""
+    text = (
+        "The product of a cell is a sum over components. A component's strength in a column is what it adds there for"
+    )
+    numbering = "Components are counted from 0, as the columns of W_ and H_ are."
+    blocks: list[Block] = [f"{text} {rows_and_sizes} {numbering}{some}"]
     if listed.size > 1:
         rows = []
         for one in listed:
@@ -186,7 +177,7 @@ def components(context: ReportContext, top: int) -> Section:
             for side, values in biases.items()
         ]
         blocks.append(Groups([Group("Biases", "what a row or a column adds by itself", tables)]))
-    return Section("parts", "What was found", blocks)
+    return Section("components", "Components", blocks)
 
 
 def thresholds(context: ReportContext) -> Section | None:
@@ -196,17 +187,15 @@ def thresholds(context: ReportContext) -> Section | None:
         return None
     cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()
     names = level_names(model.levels_, page.MAX_LABEL_LENGTH)
-    heads, rows = (
-        ["Level", "Begins at"],
-        [[name, cut] for name, cut in zip(page.in_order(names)[1:], cuts, strict=True)],
-    )
+    columns: dict[str, list[Any]] = {"Level": page.in_order(names)[1:], "Begins at": cuts}
     if has_free_scale(model):
-        heads, rows = [*heads, "Over the lowest"], [[*row, cut / cuts[0]] for row, cut in zip(rows, cuts, strict=True)]
+        columns["Relative to the lowest"] = [cut / cuts[0] for cut in cuts]
     alt = f"Bars of the {len(names)} levels from {names[0]} to {names[-1]}, each from its threshold to the next."
-    caption = "Where each level is, by the product of a row's and a column's factors."
-    table = Table("Thresholds, in units of the product", heads, rows, is_wide=False)
+    caption = "Interval of each level, in units of the product of a row's and a column's factors."
+    rows = list(zip(*columns.values(), strict=True))
+    table = Table("Thresholds, in units of the product", list(columns), rows, is_wide=False)
     picture = Picture(draw_svg(lambda ax: plots.thresholds(model, ax=ax)), alt, caption)
-    return Section("levels", "Where levels begin", [picture, table])
+    return Section("thresholds", "Thresholds between levels", [picture, table])
 
 
 def posterior_predictive(context: ReportContext) -> Section | None:
@@ -214,12 +203,12 @@ def posterior_predictive(context: ReportContext) -> Section | None:
     model, train = context.model, context.train
     if train is None or "likelihood" not in model.offers:
         return None
-    title = "Whether the model draws such data"
+    title = "Posterior predictive check"
     cells = np.prod(context.record.shape, dtype=float) if context.unseen == "zero" else float(train.nnz)
     sets = int(min(_MAX_SETS, _MAX_CELLS_DRAWN // cells))
     if sets < _MIN_SETS:
-        sentence = "The data are too large to draw whole sets of them here. See halfseen.metrics.predictive_check."
-        return Section("drawn", title, [Note(sentence)])
+        text = "The data are too large to draw whole sets of them here. See halfseen.metrics.predictive_check."
+        return Section("check", title, [text])
     check = predictive_check(model, train, sets)
     names = level_names(check.levels, page.MAX_LABEL_LENGTH)
     counts = zip(page.in_order(names), check.observed, check.mean, check.low, check.high, strict=True)
@@ -230,33 +219,33 @@ def posterior_predictive(context: ReportContext) -> Section | None:
         f"model; {inside} of {len(names)} bars end within the interval of the draws."
     )
     caption = f"Cells of the data (bars) and of {sets} data sets drawn from the model (points), by level."
-    heads = ["Level", "In the data", "Drawn, mean", "Low", "High"]
+    heads = ["Level", "Data", "Draws, mean", "Low", "High"]
     svg = draw_svg(lambda ax: plots.level_histograms({type(model).__name__: check}, ax=ax))
     table = Table("Cells by level", heads, rows, is_wide=False)
-    note = Note("Where the model is right, bars end about where points are.")
-    return Section("drawn", title, [note, Picture(svg, alt, caption), table])
+    note = "If the model is right, the points are near the ends of the bars."
+    return Section("check", title, [note, Picture(svg, alt, caption), table])
 
 
 def coupling(context: ReportContext) -> Section | None:
     """Disclosure risk of uncoupled data, the likeliest couplings, and pictures of some questions."""
-    if not context.is_uncoupled:
+    if context.unseen is not None:
         return None
-    model, title = context.model, "Whose answers"
+    model, title = context.model, "Coupling of answers"
     if model.posterior_ is None:
-        sentence = f'Method {model.method!r} does not tell whose an answer may be; fit with "gibbs" for that.'
-        return Section("coupling", title, [Note(sentence)])
+        sentence = f'Method {model.method!r} does not estimate who gave which answer; fit with "gibbs" for that.'
+        return Section("coupling", title, [sentence])
     risk, alone = model.disclosure_risk(), model.disclosure_risk(comparisons=False)
-    pairs = [
-        ("A guess of an answer is right", f"{page.percent(risk.mean())} of the time in the mean"),
-        ("Without any comparisons", f"{page.percent(alone.mean())} of the time"),
-        ("Cells disclosed almost surely", f"{np.count_nonzero(risk > 0.95):,} of {risk.size:,} (above 0.95)"),
-    ]
+    facts = {
+        "A guess of an answer is right": f"{page.percent(risk.mean())} of the time on average",
+        "Without any comparisons": f"{page.percent(alone.mean())} of the time",
+        "Cells disclosed with near certainty": f"{np.count_nonzero(risk > 0.95):,} of {risk.size:,} (above 0.95)",
+    }
     alt = (
         f"Histogram of the disclosure risk of {risk.size:,} asked cells, mean {risk.mean():.3g}; without comparisons "
         f"it would be {alone.mean():.3g}."
     )
     caption = "How probable the best guess of each asked cell's answer is, with the comparisons and without."
-    blocks: list[Block] = [Facts(pairs), Picture(draw_svg(lambda ax: plots.disclosure(model, ax=ax)), alt, caption)]
+    blocks: list[Block] = [Facts(facts), Picture(draw_svg(lambda ax: plots.disclosure(model, ax=ax)), alt, caption)]
 
     likeliest = model.coupling()
     best = np.argsort(-risk, kind="stable")[:_COUPLINGS]
@@ -274,12 +263,9 @@ def coupling(context: ReportContext) -> Section | None:
     questions = drawable[np.argsort(-(sums[drawable] / asked[drawable]), kind="stable")[:_QUESTIONS]]
     side = "row" if context.questions_are_rows else "column"
     for label, name in zip(context.record.labels_at(questions, side), context.names(questions, side), strict=True):
-
-        def draw(ax: Any, label: Any = label) -> None:
-            plots.coupling(model, label, ax=ax)
-
+        svg = draw_svg(lambda ax, label=label: plots.coupling(model, label, ax=ax), height=4.2)  # type: ignore[misc]
         alt = f"Heat map for question {name}: how probable each answer is for each respondent."
-        blocks.append(Picture(draw_svg(draw, height=4.2), alt, f"Who may have given which answer to {name}."))
+        blocks.append(Picture(svg, alt, f"Who may have given which answer to {name}."))
     return Section("coupling", title, blocks)
 
 
@@ -302,20 +288,17 @@ def recommendations(context: ReportContext) -> Section | None:
     groups = []
     for row, name in zip(rows, context.names(rows, "row"), strict=True):
         ids, scores = model.recommend(context.record.labels_at(np.array([row]), "row"), n=_COLUMNS)
-        pairs = [
-            (page.label_text(label), float(score))
-            for label, score in zip(ids[0], scores[0], strict=True)
-            if score == score
-        ]
+        best = zip(ids[0], scores[0], strict=True)
+        pairs = [(page.label_text(label), float(score)) for label, score in best if score == score]
         note = ""
         if train is not None:
             cells = slice(*train.indptr[row : row + 2])
-            best = np.argsort(-train.values[cells], kind="stable")[:_FAVOURITES]
-            note = f"Highest of what was seen: {'; '.join(context.names(train.indices[cells][best], 'column'))}"
+            highest = np.argsort(-train.values[cells], kind="stable")[:_FAVOURITES]
+            note = f"Highest observed values: {'; '.join(context.names(train.indices[cells][highest], 'column'))}"
         table = Table(f"Recommended to row {name}", ["Column", "Score"], pairs, bar=1)
         groups.append(Group(f"Row {name}", note, [table]))
-    text = "The best unseen columns for some rows, from those of which little is seen to those of which much is."
-    return Section("recommended", "Examples of recommendations", [Note(text), Groups(groups)])
+    text = "The best unseen columns for some rows, from rows with few seen cells to rows with many."
+    return Section("recommendations", "Examples of recommendations", [text, Groups(groups)])
 
 
 def completions(context: ReportContext) -> Section | None:
@@ -333,15 +316,13 @@ def completions(context: ReportContext) -> Section | None:
         return None
     blocks: list[Block] = []
     if train is not None and not context.has_text_levels:
-        alt = (
-            f"Two heat maps of up to 20 of {n:,} rows and {m:,} columns: as seen, and with the holes filled and marked."
-        )
+        alt = f"Two heat maps of up to 20 of {n:,} rows and {m:,} columns: as seen, and with holes filled and marked."
         X: Any = train if context.inner_shape is None else train.to_dense().reshape(-1, *context.inner_shape)
         by_column = context.units is not None
         svg = draw_svg(lambda ax: plots.completion(model, X, most=20, by_column=by_column, ax=ax), height=4.0)
-        blocks.append(Picture(svg, alt, "A part of the table as it was seen, and filled; dots mark what were holes."))
+        blocks.append(Picture(svg, alt, "Part of the table as observed and completed; dots mark filled cells."))
     if context.has_text_levels:
-        blocks.append(Note(f"Predicted values are means of levels counted 0, 1, ... from {context.lowest_level}."))
+        blocks.append(f"Predicted values are means of levels counted 0, 1, ... from {context.lowest_level}.")
 
     rows, columns = np.array(holes, np.int64).T
     heads = ["Row", "Column", "Predicted"]
@@ -360,5 +341,5 @@ def completions(context: ReportContext) -> Section | None:
             cells += [context.ordered_levels(end) if has_levels else end.tolist() for end in ends]
             heads += [f"{_LEVEL:.0%} from", "to"]
     has_picture = any(isinstance(block, Picture) for block in blocks)
-    table = Table("What some holes may hold", heads, list(zip(*cells, strict=True)), is_wide=not has_picture)
-    return Section("completed", "Examples of completions", [*blocks, table])
+    table = Table("Predictions of some missing cells", heads, list(zip(*cells, strict=True)), is_wide=not has_picture)
+    return Section("completions", "Examples of completions", [*blocks, table])

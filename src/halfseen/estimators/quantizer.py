@@ -106,10 +106,8 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Of the values above 0, in order, those that begin each of `n_levels` equal parts."""
         positive = values[np.searchsorted(values, 0.0, side="right") :]
         if positive.size == 0:
-            raise DataError(
-                f"Edges are learned from values above 0. Found none among {values.size}. "
-                "Give the edges: Quantizer([1, 2, 5, 10])."
-            )
+            remedy = "Give the edges: `Quantizer([1, 2, 5, 10])`."
+            raise DataError("Edges are learned from values above 0.", found=f"none among {values.size}", remedy=remedy)
         return np.unique(positive[np.arange(self.n_levels) * positive.size // self.n_levels])
 
     def _levels_of(self, values: Array) -> Array:
@@ -121,8 +119,9 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         known = np.isin(levels, np.arange(self.values_.size))
         if np.any(seen & ~known):
             raise DataError(
-                f"Levels must be whole numbers from 0 to {self.edges_.size}. Found {levels[seen & ~known][0]}. "
-                "Pass levels as transform gives them; round expected ones."
+                f"Levels must be whole numbers from 0 to {self.edges_.size}.",
+                found=f"{levels[seen & ~known][0]}",
+                remedy="Pass levels as transform gives them; round expected ones.",
             )
         values = self.values_[np.where(seen, levels, 0).astype(np.intp)].astype(levels.dtype)
         return np.where(seen, values, levels)
@@ -175,8 +174,9 @@ def _replaced_in_long(frame: Any, rule: Rule) -> Any:
     header = recognise(table, ReadOptions())
     if header is None or header.value is None:
         raise DataError(
-            f"A long table must have a column of values. Found only {', '.join(map(repr, frame.columns))}, every pair "
-            'counting as 1. Count the pairs first: observe(X, duplicates="sum").'
+            "A long table must have a column of values.",
+            found=f"only {', '.join(map(repr, frame.columns))}, every pair counting as 1",
+            remedy='Count the pairs first: `observe(X, duplicates="sum")`.',
         )
     return _with_columns(frame, {header.value: rule(table.numbers(header.value))})
 

@@ -14,7 +14,7 @@ from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
 from halfseen.likelihoods.base import Likelihood, StateSpec, UnseenPush
 
-_REMEDY = "Shift or drop these values, or set them to NaN if they are unknown."
+_REMEDY = "Shift or drop these values, or mark them as missing."
 
 
 class Gaussian(Likelihood):

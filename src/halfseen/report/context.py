@@ -18,8 +18,8 @@ from halfseen.estimators.inputs import unfold_rows
 from halfseen.metrics.scorers import held_out
 from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed, match_cells
-from halfseen.plots.levels import level_names
-from halfseen.plots.models import best_of, found, has_factors
+from halfseen.plots.model_plots import best_model, describe_unfit, has_factors
+from halfseen.plots.ordinal_plots import level_names
 from halfseen.report.blocks import MAX_LETTERS, Placed, label_text, placed
 
 #: Columns whose mean sizes differ by more than this factor are taken to have different units.
@@ -50,10 +50,10 @@ class ReportContext:
     @classmethod
     def from_data(cls, model: Any, train: Any, test: Any) -> ReportContext:
         """Read the data as the model reads them, or raise an error where they don't belong to it."""
-        model = best_of(model)
+        model = best_model(model)
         collected = train if isinstance(train, Uncoupled) else None
         if not has_factors(model):
-            raise ParameterError(f"A report must be of a fitted model with factors. {found(model)}")
+            raise ParameterError("A report must be of a fitted model with factors.", **describe_unfit(model))
         if train is not None and (collected is None) != hasattr(model, "unseen"):
             what = "a halfseen.Uncoupled" if collected is None else "data as for its fit"
             raise DataError(

@@ -10,11 +10,10 @@ import numpy as np
 from halfseen import plots
 from halfseen.arrays import Array
 from halfseen.metrics import predictive_check
-from halfseen.plots.axes import told_apart
-from halfseen.plots.fits import discarded
-from halfseen.plots.levels import level_names
-from halfseen.plots.parts import is_signed, strengths, strongest
-from halfseen.plots.seeing import histogram_of_values
+from halfseen.plots.axes import format_distinct
+from halfseen.plots.data_plots import value_histogram
+from halfseen.plots.model_plots import component_strengths, discarded_sweeps, is_signed, strongest
+from halfseen.plots.ordinal_plots import level_names
 from halfseen.report.blocks import (
     MAX_LETTERS,
     Block,
@@ -105,9 +104,9 @@ def _range(values: Array) -> str:
 
 
 def _histogram(X: Any, is_uncoupled: bool) -> Picture:
-    counts, names, edges = histogram_of_values(X)
+    counts, names, edges = value_histogram(X)
     what, verb = ("answer", "given") if is_uncoupled else ("cell", "seen")
-    bars = names or [f"{low} to {high}" for low, high in pairwise(told_apart(edges.tolist(), 4))]
+    bars = names or [f"{low} to {high}" for low, high in pairwise(format_distinct(edges.tolist(), 4))]
     total, most = counted(int(counts.sum()), what), bars[int(np.argmax(counts))]
     alt = f"Histogram of {total} by value, from {bars[0]} to {bars[-1]}; most have {most}."
     rows = [[bar, int(count)] for bar, count in zip(placed(bars), counts, strict=True)]
@@ -146,7 +145,7 @@ def fit(context: ReportContext) -> Section:
 
 def _trace(model: Any) -> Picture:
     objective = model.trace_["objective"]
-    burned = discarded(model)
+    burned = discarded_sweeps(model)
     step = "sweep" if burned else "iteration"
     alt = (
         f"Line of the {model.objective_name.lower()} after each {step}: {objective[0]:,.6g} at first, "
@@ -161,7 +160,7 @@ def _trace(model: Any) -> Picture:
 def components(context: ReportContext, top: int) -> Section:
     """All components with their strongest columns and rows; biases, where there are any."""
     model = context.model
-    strength = {"column": strengths(model, "columns"), "row": strengths(model, "rows")}
+    strength = {"column": component_strengths(model, "columns"), "row": component_strengths(model, "rows")}
 
     # share of each component: of the sums over all cells; of any sign, of the roots of the sums of squares
     columns = strength["column"]

@@ -12,9 +12,8 @@ from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import ParameterError
-from halfseen.estimators.features import observe_rows
-from halfseen.estimators.model import FactorModel
-from halfseen.estimators.tensors import rows_unfolded, unfolded
+from halfseen.estimators.base import BaseFactorization
+from halfseen.estimators.inputs import observe_rows, unfold_rows, unfold_tensor
 from halfseen.io import observe
 from halfseen.observed import Observed
 from halfseen.plots import axes
@@ -78,7 +77,7 @@ def holes(X: Any, *, sort: bool = False, bins: int = 200, ax: Axes | None = None
 
 
 def _observe(X: Any) -> Observed:
-    return observe(unfolded(X)[0], unseen=None, levels="ordered", allow_empty=True)
+    return observe(unfold_tensor(X)[0], unseen=None, levels="ordered", allow_empty=True)
 
 
 def _binned_share(rows: Array, columns: Array, shape: tuple[int, int], bins: int) -> Array:
@@ -166,7 +165,7 @@ def completion(
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
     model = best_model(model)
-    if not isinstance(model, FactorModel):
+    if not isinstance(model, BaseFactorization):
         must, remedy = "must be one that fills holes of a table.", "Draw `plots.coupling` for uncoupled data."
         raise axes.wrong_type("model", model, must, remedy)
     check_is_fitted(model)
@@ -182,14 +181,14 @@ def completion(
         {"most": most, "random_state": random_state}, {"most": checks.whole(1), "random_state": checks.seed()}
     )
     # both tables; the model's own rows may have their own thresholds, new ones don't
-    X = rows_unfolded(X, getattr(model, "inner_shape_", None))[0]
+    X = unfold_rows(X, getattr(model, "inner_shape_", None))[0]
     given = observe_rows(model, X, unseen="missing")
     random = np.random.default_rng(random_state)
     rows = _weighted_sample(given.seen_per_row(), most, random)
     columns = _weighted_sample(given.seen_per_column(), most, random)
     seen = given.select_rows(rows).to_dense()[:, columns]
-    W = model._rows_of(X)
-    likelihood = model._likelihood_at(rows[:, None] if W is model.W_ else None, columns[None])
+    W = model.rows_of(X)
+    likelihood = model.model_.likelihood_at(rows[:, None] if W is model.W_ else None, columns[None])
     filled = np.where(np.isnan(seen), likelihood.mean(W[rows] @ model.H_[columns].T), seen)
 
     ax = axes.new_axes("complete") if ax is None else ax

@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen import checks
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
-from halfseen.estimators.labelling import labels_at
-from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.plots.axes import BLUE, GREY, ORANGE, label_ticks, new_axes, wrong_type
 
 if TYPE_CHECKING:
@@ -168,7 +166,7 @@ def factors(
             aside: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "ha": "left", "va": "center"}
             ax.annotate(f"component {one}", (1, start), xycoords=("axes fraction", "data"), **aside)
         places.extend(here.tolist())
-        labels.extend(labels_at(model, members, side.removesuffix("s")))
+        labels.extend(model.model_.labels_at(members, side.removesuffix("s")))
     label_ticks(ax.yaxis, places, labels)
     ax.margins(y=0.01)
     ax.invert_yaxis()
@@ -188,7 +186,7 @@ def component_strengths(model: Any, side: str) -> Array:
     near, far = (model.H_, model.W_) if side == "columns" else (model.W_, model.H_)
     k = n_components(model)
     near, far = near[:, :k].astype(np.float64), far[:, :k].astype(np.float64)
-    unit = model.thresholds_[0] if isinstance(model, OrdinalMixin) else 1.0
+    unit = model.thresholds_[0] if "levels" in model.offers and model.likelihood_.x_is_positive else 1.0
     return near * (np.sqrt((far**2).mean(axis=0)) if is_signed(model) else far.mean(axis=0)) / unit
 
 

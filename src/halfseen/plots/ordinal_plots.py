@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.ordinal import OrdinalMixin
 from halfseen.metrics import PredictiveCheck, predictive_check
 from halfseen.plots import axes
 from halfseen.plots.model_plots import best_model
@@ -131,13 +129,13 @@ def thresholds(model: BaseEstimator, *, ax: Axes | None = None) -> Axes:
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
     model = best_model(model)
-    if not isinstance(model, LeveledMixin):
+    if "levels" not in getattr(model, "offers", ()):
         must, remedy = "must be one with thresholds between levels.", "Fit OrdNMF, SquaredOrdNMF, OrdinalMF or RoundMF."
         raise axes.wrong_type("model", model, must, remedy)
     check_is_fitted(model)
     ax = axes.new_axes("the attribute thresholds_") if ax is None else ax
-    is_positive = isinstance(model, OrdinalMixin)
-    cuts = np.asarray(model.thresholds_, dtype=np.float64)  # type: ignore[attr-defined]
+    is_positive = model.likelihood_.x_is_positive
+    cuts = np.asarray(model.thresholds_, dtype=np.float64)
     cuts = cuts / cuts[0] if is_positive else cuts
     # the plot ends as far beyond the outer thresholds as thresholds are apart on average
     line = np.log(cuts) if is_positive else cuts

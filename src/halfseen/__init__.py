@@ -10,7 +10,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from halfseen import data, datasets, errors, geometry, metrics, plots, rank
-    from halfseen.data.uncoupled import Uncoupled
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
         RoundMF,
         SquaredOrdNMF,
         SquaredPoisson,
-        UncoupledNMF,
         WeightedNMF,
         load,
     )
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from halfseen.report import make_report
     from halfseen.result import Status
     from halfseen.selection import RankSearch
+    from halfseen.uncoupled import Uncoupled, UncoupledNMF
 
 _ROOMS = {
     "BernoulliPoisson": "estimators",
@@ -49,8 +48,8 @@ _ROOMS = {
     "SquaredOrdNMF": "estimators",
     "SquaredPoisson": "estimators",
     "Status": "result",
-    "Uncoupled": "data",
-    "UncoupledNMF": "estimators",
+    "Uncoupled": "uncoupled",
+    "UncoupledNMF": "uncoupled",
     "WeightedNMF": "estimators",
     "load": "estimators",
     "make_report": "report",

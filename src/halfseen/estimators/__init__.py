@@ -12,7 +12,6 @@ from halfseen.estimators.recommending import Recommendations
 from halfseen.estimators.round_mf import RoundMF
 from halfseen.estimators.squared_ordnmf import SquaredOrdNMF
 from halfseen.estimators.squared_poisson import SquaredPoisson
-from halfseen.estimators.uncoupled.uncoupled_nmf import UncoupledNMF
 from halfseen.estimators.weighted_nmf import WeightedNMF
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "RoundMF",
     "SquaredOrdNMF",
     "SquaredPoisson",
-    "UncoupledNMF",
     "WeightedNMF",
     "load",
 ]

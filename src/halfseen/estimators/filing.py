@@ -125,11 +125,11 @@ def _parameters(header: dict[str, Any]) -> dict[str, Any]:
 
 
 def _estimator(header: dict[str, Any], path: Any) -> Any:
-    from halfseen import estimators
+    import halfseen
 
     name = header.get("estimator")
-    kind = getattr(estimators, name, None) if isinstance(name, str) else None
-    if not (isinstance(kind, type) and issubclass(kind, BaseEstimator)):
+    kind = getattr(halfseen, name) if isinstance(name, str) and name in halfseen.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, BaseEstimator) and hasattr(kind, "_restore")):
         raise ModelFileError(
             f"A model file must hold an estimator of this version of halfseen. {str(path)!r} holds {name!r}. "
             "Update halfseen to read it."

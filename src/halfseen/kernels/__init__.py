@@ -1,6 +1,6 @@
 """Compiled loops. They know no rule, no option and no Python object, and they check nothing.
 
-Importing this room imports numba, so only `engines/`, `rank_one/` and `coupling/` do, and only when a fit begins.
+Importing this room imports numba, so only `engines/`, `rank_one/` and `uncoupled/` do, and only when a fit begins.
 """
 
 from halfseen.kernels.cells import dots, gather, spread, spread_both

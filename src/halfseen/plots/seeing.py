@@ -8,12 +8,12 @@ import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.estimators.tensors import unfolded
 from halfseen.io import observe
 from halfseen.observed import Observed
 from halfseen.plots.axes import BLUE, blues, name_ticks, new_axes, shown, told_apart
 from halfseen.plots.levels import is_steep, slanted_if_long
+from halfseen.uncoupled import Uncoupled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

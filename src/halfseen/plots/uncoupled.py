@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from halfseen.arrays import Array
-from halfseen.coupling.sampling.posterior import SampledCoupling
 from halfseen.errors import ParameterError
 from halfseen.estimators.labelling import positions
-from halfseen.estimators.uncoupled.uncoupled_nmf import UncoupledNMF
 from halfseen.plots.axes import blues, name_ticks, new_axes, shown, told_apart
+from halfseen.uncoupled.estimator import UncoupledNMF, sampled_posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,15 +54,15 @@ def coupling(model: Any, question: Any, *, ax: Axes | None = None) -> Axes:
     question : its label, or its number if the fit had no labels.
     ax : the matplotlib Axes to draw on; None makes a figure, whose `ax.figure` can be saved.
     """
-    posterior = _checked(model)._sampled("A picture of the coupling")
-    row = int(positions(model, question, "column" if model._turned else "row")[0])
-    asked = slice(*model._asked.indptr[row : row + 2])
-    answers, shares = _shares_of_answers(posterior, row, asked)
+    posterior = sampled_posterior(_checked(model), "A picture of the coupling")
+    are_rows = model.questions_are_ == "rows"
+    row = int(positions(model, question, "row" if are_rows else "column")[0])
+    answers, shares = posterior.answer_probabilities(row)
     of_answers = shares[:, : answers.size]
     means = of_answers @ answers / np.maximum(of_answers.sum(axis=1), np.finfo(float).tiny)
     order = np.argsort(means, kind="stable")
-    names = model.row_labels_ if model._turned else model.column_labels_
-    respondents = model._asked.respondents[asked][order]
+    names = model.column_labels_ if are_rows else model.row_labels_
+    respondents = model.asked_.respondents[slice(*model.asked_.indptr[row : row + 2])][order]
     ax = new_axes("UncoupledNMF.coupling") if ax is None else ax
     image = ax.imshow(shares[order], origin="lower", aspect="auto", vmin=0, vmax=1, cmap=blues())
     ax.figure.colorbar(image, ax=ax, label="probability")
@@ -82,21 +80,6 @@ def _checked(model: Any) -> UncoupledNMF:
         f"model must be an UncoupledNMF, which tells whose an answer may be. Found a {type(model).__name__}. "
         "Draw plots.completion for the holes of a table."
     )
-
-
-def _shares_of_answers(posterior: Any, row: int, asked: slice) -> tuple[Array, Array]:
-    """The different answers to a question, and how probable each is at its asked cells, (cells, answers); a last
-    column, if any, for answers that were lost."""
-    given = posterior.answers[posterior.answer_indptr[row] : posterior.answer_indptr[row + 1]]
-    answers, which, counts = np.unique(given, return_inverse=True, return_counts=True)
-    n_cells = asked.stop - asked.start
-    if isinstance(posterior, SampledCoupling):
-        drawn = np.append(which, answers.size)[np.minimum(posterior.draws.coupling[:, asked], given.size)]
-        shares = np.stack([(drawn == number).mean(axis=0) for number in range(answers.size + 1)], axis=1)
-    else:
-        lost = max(n_cells - given.size, 0)
-        shares = np.repeat([np.append(counts, lost) / max(n_cells, given.size)], n_cells, axis=0)
-    return answers, shares if shares[:, -1].any() else shares[:, :-1]
 
 
 def _name(axis: Any, names: Any, **how: Any) -> None:

@@ -10,14 +10,14 @@ import numpy as np
 
 import halfseen
 from halfseen.arrays import Array
-from halfseen.coupling.sampling.layout import Layout
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.engines import blas
 from halfseen.engines.threads import Threads
 from halfseen.io import k_folds
 from halfseen.observed import Observed
 from halfseen.studies.base import quietly
 from halfseen.studies.unmf.protocol import DataSet, Effort, Fold
+from halfseen.uncoupled import Uncoupled
+from halfseen.uncoupled.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,9 @@ def coupled_bayes(train: Observed, k: int, sweeps: int, burn: int, seed: int) ->
 
 def known_chain(train: Observed, k: int, seed: int, threads: Threads) -> Any:
     """A chain in which every cell has its own value. It keeps it as long as no exchanges are proposed."""
-    from halfseen.coupling.sampling.chain import Chain
+    from halfseen.uncoupled.chain import Chain
 
-    layout = Layout.of(Uncoupled.from_coupled(train, 0))
+    layout = Layout.from_collection(Uncoupled.from_coupled(train, 0))
     chain = Chain(layout, k, TRUST, np.random.default_rng(seed), threads)
     by_value = np.lexsort((train.values, train.row_of_cell()))  # tokens rise in each row
     chain.cell_of_token = by_value

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.datasets import draw_active, load_movielens_genres, load_sushi_groups, unmf_synthetic
 from halfseen.io import observe
 from halfseen.observed import Observed
+from halfseen.uncoupled import Uncoupled
 
 FOLDS = 5
 #: n_per of the paper: how many pairs are compared in each row.

@@ -81,7 +81,7 @@ def observed_data(context: ReportContext) -> Section:
     if not context.is_of_fit:
         blocks.append(Note("These are not exactly the cells that the model was fitted on; the model remembers others."))
     if context.collected is not None:
-        blocks.append(Note(str(context.collected.account)))
+        blocks.append(Note(str(context.collected.summary)))
 
     share = seen.nnz / (n * m)
     is_sparse = share < _SPARSE
@@ -269,7 +269,7 @@ def coupling(context: ReportContext) -> Section | None:
     if not context.is_uncoupled:
         return None
     model, title = context.model, "Whose answers"
-    if model._posterior is None:
+    if model.posterior_ is None:
         sentence = f'Method {model.method!r} does not tell whose an answer may be; fit with "gibbs" for that.'
         return Section("coupling", title, [Note(sentence)])
     risk, alone = model.disclosure_risk(), model.disclosure_risk(comparisons=False)
@@ -294,11 +294,11 @@ def coupling(context: ReportContext) -> Section | None:
     blocks.append(Table(caption, heads, list(zip(*names, *numbers, strict=True)), bar=3))
 
     # the questions with the highest mean risk, of those with few enough respondents to be read
-    asked = np.diff(model._asked.indptr)
-    sums = np.bincount(model._asked.rows(), risk, asked.size)
+    asked = np.diff(model.asked_.indptr)
+    sums = np.bincount(model.asked_.rows(), risk, asked.size)
     drawable = np.flatnonzero((asked > 1) & (asked <= _MAX_RESPONDENTS))
     questions = drawable[np.argsort(-(sums[drawable] / asked[drawable]), kind="stable")[:_QUESTIONS]]
-    side = "column" if model._turned else "row"
+    side = "column" if model.questions_are_ == "columns" else "row"
     for label, name in zip(model.model_.labels_at(questions, side), context.names(questions, side), strict=True):
 
         def draw(ax: Any, label: Any = label) -> None:
@@ -378,7 +378,7 @@ def completions(context: ReportContext) -> Section | None:
         if hasattr(model, "predict_level"):
             cells.append(context.levels(model.predict_level(*at)))
             heads.append("Level")
-        if hasattr(model, "predict_interval") and getattr(model, "_posterior", True) is not None:
+        if hasattr(model, "predict_interval") and getattr(model, "posterior_", True) is not None:
             ends = model.predict_interval(*at, _LEVEL)
             cells += [context.levels(end) if hasattr(model, "levels_") else end.tolist() for end in ends]
             heads += [f"{_LEVEL:.0%} from", "to"]

@@ -182,7 +182,7 @@ class Problem:
         return sums
 
     def update_parameters(self, of_counts: Array, W: Any, H: Any, x: Any | None = None) -> "Problem":
-        """With the likelihood refitted to the sums of E[n] and to the means x = <W_u, H_i>."""
+        """With the likelihood refitted to the sums of E[n] and to the means x = W_u @ H_i."""
         likelihood: Any = self.likelihood  # a `LearningLikelihood`
         if not likelihood.learns_from_means:
             return self.with_likelihood(likelihood.refit(of_counts, np.empty(0), 0.0))

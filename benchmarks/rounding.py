@@ -162,7 +162,7 @@ class PlainNewton:
 
     def __init__(self, fitted: Any, ratings: Observed, W: Any, H: Any) -> None:
         self.factors = [W.copy(), H.copy()]
-        self.pulled = [fitted._ridge.pulled(K, side) for side in Side]
+        self.pulled = [fitted._ridge.penalty(K, side) for side in Side]
         self.y = np.searchsorted(fitted.levels_, ratings.values).astype(np.float64)
         self.cells = (ratings.row_of_cell(), ratings.indices)
         histogram = np.bincount(self.y.astype(int))
@@ -172,11 +172,11 @@ class PlainNewton:
         for side in (0, 1):
             self._move(side)
         x = self._x()
-        sums = self.likelihood.sums_of_parameters(self.y, x, None)
-        step = np.clip(self.likelihood.step(sums), -1.0, 1.0)
-        self.likelihood = self.likelihood.at(self.likelihood.parameters + step)
-        self.loss = float(self.likelihood.local(self.y, self._x()).cost.sum()) + sum(
-            0.5 * float(np.sum(pulled.penalty * (F - pulled.centre) ** 2))
+        sums = self.likelihood.parameter_sums(self.y, x, None)
+        step = np.clip(self.likelihood.parameter_step(sums), -1.0, 1.0)
+        self.likelihood = self.likelihood.with_parameters(self.likelihood.parameters + step)
+        self.loss = float(self.likelihood.quadratic(self.y, self._x()).cost.sum()) + sum(
+            0.5 * float(np.sum(pulled.l2 * (F - pulled.centre) ** 2))
             for F, pulled in zip(self.factors, self.pulled, strict=True)
         )
 
@@ -186,7 +186,7 @@ class PlainNewton:
 
     def _move(self, side: int) -> None:
         F, G = self.factors[side], self.factors[1 - side]
-        local = self.likelihood.local(self.y, self._x())
+        local = self.likelihood.quadratic(self.y, self._x())
         near, far = self.cells[side], self.cells[1 - side]
         slope, curvature = (
             sparse.csr_array((part, (near, far)), shape=(len(F), len(G))) for part in (local.slope, local.curvature)

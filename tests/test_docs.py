@@ -10,7 +10,7 @@ from halfseen import Observed, Status
 from halfseen.cli.app import COMMANDS
 from halfseen.engines import Side, open_engine
 from halfseen.fitting import run
-from halfseen.solvers import Multiplicative, Task
+from halfseen.solvers import Multiplicative, Problem
 from tests.pages.claims import claim_in, has_nan, holds
 from tests.pages.reading import (
     PAGES,
@@ -200,9 +200,9 @@ def test_the_recipe_for_a_likelihood_keeps_the_laws():
     rows, columns = np.divmod(random.permutation(120)[:80], 10)
     observed = Observed.from_cells(rows, columns, random.exponential(size=80) + 0.01, (12, 10))
     with open_engine("cpu", 1) as engine:
-        task = Task(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), exponential)
+        problem = Problem(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), exponential)
         W, H = random.random((12, 2)), random.random((10, 2))
-        fit = run(task, Multiplicative(), lambda: (W, H), max_iter=50, tol=0.0)
+        fit = run(problem, Multiplicative(), lambda: (W, H), max_iter=50, tol=0.0)
     assert fit.n_iter == 50
     assert np.all(np.diff(fit.trace["objective"]) < 0)
 

@@ -9,11 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen.fitting import run
 from halfseen.io import observe
 from halfseen.likelihoods import Gaussian, Poisson
-from halfseen.priors import GammaPrior
-from halfseen.result import Status
-from halfseen.solvers import Gamma, Multiplicative, PointFactor
+from halfseen.model import Status
+from halfseen.solvers import Gamma, GammaPrior, Multiplicative, PointFactor
 from tests import oracle
-from tests.laws.cases import a_task, counts, half_seen, start
+from tests.laws.cases import counts, half_seen, open_problem, start
 
 X = half_seen(zeros=False)
 W, H = start(*X.shape, 3)
@@ -21,8 +20,8 @@ W, H = start(*X.shape, 3)
 
 def fit(solver=None, likelihood=None, data=X, begin=(W, H), **how):
     how = {"max_iter": 5, "tol": 0.0} | how
-    with a_task(likelihood or Poisson(), observe(data)) as task:
-        return run(task, solver or Multiplicative(), lambda: tuple(F.copy() for F in begin), **how)
+    with open_problem(likelihood or Poisson(), observe(data)) as problem:
+        return run(problem, solver or Multiplicative(), lambda: tuple(F.copy() for F in begin), **how)
 
 
 def after(steps, data=X):
@@ -52,9 +51,9 @@ class Disturbed(Multiplicative):
         super().__init__()
         self.left, self.disturb = epoch, disturb
 
-    def epoch(self, task, state):
+    def epoch(self, problem, state):
         self.left -= 1
-        new = super().epoch(task, state)
+        new = super().epoch(problem, state)
         return new if self.left else self.disturb(state, new)
 
 
@@ -156,8 +155,8 @@ def test_rounding_is_not_worsening():
 
 def test_a_falling_bound_is_worsening():
     class Falling(Gamma):
-        def epoch(self, task, state):
-            new = super().epoch(task, state)
+        def epoch(self, problem, state):
+            new = super().epoch(problem, state)
             return new if not np.isfinite(state.objective) else replace(new, objective=state.objective - 1.0)
 
     result = fit(Falling(), data=counts(), max_iter=10)
@@ -188,16 +187,16 @@ def test_blanks_are_as_uncertain_as_the_prior_of_their_side():
 
 
 def test_where_zeros_count_nothing_is_blank():
-    with a_task(Poisson(), observe(X, unseen="zero")) as task:
-        result = run(task, Multiplicative(), lambda: (W, H), max_iter=3, tol=0.0)
+    with open_problem(Poisson(), observe(X, unseen="zero")) as problem:
+        result = run(problem, Multiplicative(), lambda: (W, H), max_iter=3, tol=0.0)
     assert_array_equal(result.rows.mean[5], 0)
     assert_array_equal(result.columns.mean[7], 0)
 
 
 def test_the_start_is_left_alone():
     begin = W.copy(), H.copy()
-    with a_task(Poisson(), observe(X)) as task:
-        run(task, Multiplicative(), lambda: begin, max_iter=3, tol=0.0)
+    with open_problem(Poisson(), observe(X)) as problem:
+        run(problem, Multiplicative(), lambda: begin, max_iter=3, tol=0.0)
     assert_array_equal(begin[0], W)
     assert_array_equal(begin[1], H)
 

@@ -9,15 +9,15 @@ from halfseen.io import observe
 from halfseen.likelihoods import Poisson
 from halfseen.solvers import Gamma, Multiplicative, PointFactor
 from tests import oracle
-from tests.laws.cases import a_task, half_seen, start, states
+from tests.laws.cases import half_seen, open_problem, start, states
 
 X = half_seen(zeros=False)
 W, H = start(*X.shape, 3)
 
 
 def folded(data, average, **how):
-    with a_task(Poisson(), observe(data, allow_empty=True)) as task:
-        return fold_in(task, Multiplicative(), PointFactor(H.copy()), average, **how).mean
+    with open_problem(Poisson(), observe(data, allow_empty=True)) as problem:
+        return fold_in(problem, Multiplicative(), PointFactor(H.copy()), average, **how).mean
 
 
 def test_folding_in_stops_each_row_by_itself():
@@ -60,8 +60,8 @@ def test_many_rows_that_settle_at_very_different_times_are_each_their_own(kind, 
     how = {"max_iter": 120, "tol": 1e-5}
 
     def fold(some):
-        with a_task(Poisson(), observe(some, unseen=unseen, allow_empty=True)) as task:
-            return fold_in(task, solver, far, W.mean(axis=0), **how)
+        with open_problem(Poisson(), observe(some, unseen=unseen, allow_empty=True)) as problem:
+            return fold_in(problem, solver, far, W.mean(axis=0), **how)
 
     together = fold(data)
     for row in (0, 3, 7, 20, 39, 41, 45, 50, 55, 59):

@@ -23,7 +23,7 @@ def small(**options):
 def test_cells_are_sorted_with_their_weights():
     seen = small(weights=[1, 2, 3])
     assert (seen.indptr.tolist(), seen.indices.tolist(), seen.values.tolist()) == ([0, 2, 3], [0, 2, 0], [1, 3, 5])
-    assert (seen.weights.tolist(), seen.nnz, seen.unseen_places) == ([3, 2, 1], 3, 3)
+    assert (seen.weights.tolist(), seen.nnz, seen.n_unobserved) == ([3, 2, 1], 3, 3)
     assert (seen.seen_per_row().tolist(), seen.seen_per_column().tolist()) == ([2, 1], [2, 0, 1])
     assert [seen.place(cell) for cell in (0, 2)] == ["row 0, column 0", "row 1, column 0"]
     np.testing.assert_array_equal(seen.to_dense(), [[1, np.nan, 3], [5, np.nan, np.nan]])
@@ -132,7 +132,7 @@ def test_cells_are_merged_as_by_a_dictionary(cells, how):
     assert list(zip(seen.row_of_cell(), seen.indices, strict=True)) == [pair for pair, _, _ in expected]
     np.testing.assert_allclose(seen.values, [value for _, value, _ in expected], rtol=1e-12, atol=1e-9)
     np.testing.assert_array_equal(seen.weights, [weight for _, _, weight in expected])
-    assert seen.unseen_places == shape[0] * shape[1] - len(groups)
+    assert seen.n_unobserved == shape[0] * shape[1] - len(groups)
 
 
 def test_merging_at_the_edges():

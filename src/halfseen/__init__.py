@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from halfseen import data, datasets, errors, geometry, metrics, plots, rank
-    from halfseen.data.uncoupled import Uncoupled
+    from halfseen.archive import load
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
@@ -19,54 +19,42 @@ if TYPE_CHECKING:
         PoissonFactorization,
         Quantizer,
         RankOneNMF,
-        Recommendations,
         RoundMF,
         SquaredOrdNMF,
         SquaredPoisson,
-        UncoupledNMF,
         WeightedNMF,
-        load,
     )
     from halfseen.io import observe
+    from halfseen.model import Recommendations, Status
     from halfseen.observed import Observed
     from halfseen.rank_one import rank_one_nmmf
     from halfseen.report import make_report
-    from halfseen.result import Status
     from halfseen.selection import RankSearch
+    from halfseen.uncoupled import Uncoupled, UncoupledNMF
 
-_ROOMS = {
-    "BernoulliPoisson": "estimators",
-    "CompoundPoisson": "estimators",
-    "Observed": "observed",
-    "OrdNMF": "estimators",
-    "OrdinalMF": "estimators",
-    "PoissonFactorization": "estimators",
-    "Quantizer": "estimators",
-    "RankOneNMF": "estimators",
-    "RankSearch": "selection",
-    "Recommendations": "estimators",
-    "RoundMF": "estimators",
-    "SquaredOrdNMF": "estimators",
-    "SquaredPoisson": "estimators",
-    "Status": "result",
-    "Uncoupled": "data",
-    "UncoupledNMF": "estimators",
-    "WeightedNMF": "estimators",
-    "load": "estimators",
-    "make_report": "report",
-    "observe": "io",
-    "rank_one_nmmf": "rank_one",
+#: Public names by module.
+_EXPORTS = {
+    "archive": "load",
+    "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
+    "SquaredOrdNMF SquaredPoisson WeightedNMF",
+    "io": "observe",
+    "model": "Recommendations Status",
+    "observed": "Observed",
+    "rank_one": "rank_one_nmmf",
+    "report": "make_report",
+    "selection": "RankSearch",
+    "uncoupled": "Uncoupled UncoupledNMF",
 }
-
 _MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 
-__all__ = sorted([*_ROOMS, *_MODULES])
+__all__ = sorted([*_MODULE_OF, *_MODULES])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return getattr(import_module(f"halfseen.{_ROOMS[name]}"), name)
-    if name in __all__:
+    if name in _MODULE_OF:
+        return getattr(import_module(f"halfseen.{_MODULE_OF[name]}"), name)
+    if name in _MODULES:
         return import_module(f"halfseen.{name}")
     raise AttributeError(f"module 'halfseen' has no attribute {name!r}")
 

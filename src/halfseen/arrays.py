@@ -1,5 +1,7 @@
-"""Which array library an array belongs to, so that a rule is written once for every engine."""
+"""Array namespaces, so that a rule is written once for every engine; and specifications of arrays in files."""
 
+import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,3 +30,89 @@ def floored(x: Any, root: float) -> Any:
 def smallest(x: Any) -> float:
     """The smallest normal number of the precision of `x`."""
     return float(namespace(x).finfo(x.dtype).smallest_normal)
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """Requirements on an array that is read from a file.
+
+    Parameters
+    ----------
+    kind : str
+        Accepted kinds of dtype, as in `numpy.dtype.kind`: "f", "iu", "U".
+    shape : tuple of (str or int)
+        The size of each axis: a number; a symbol such as "rows", which stands for one size throughout a file; or a
+        symbol plus or minus a number, such as "rows+1"; "*" for any size.
+    low : float, default=None
+        Smallest allowed value. NaN is within no bounds.
+    high : float or str, default=None
+        Largest allowed value. A symbol means that values are indices, and must be below its size.
+    finite : bool, default=True
+        Whether NaN and infinities are refused.
+    rising : bool, default=False
+        Whether values must increase strictly along the last axis.
+    sorted : bool, default=False
+        Whether values must not decrease along the last axis.
+    optional : bool, default=False
+        Whether the array may be absent; None stands for it then.
+    """
+
+    kind: str
+    shape: tuple[str | int, ...]
+    low: float | None = None
+    high: float | str | None = None
+    finite: bool = True
+    rising: bool = False
+    sorted: bool = False
+    optional: bool = False
+
+    def check(self, name: str, array: Any, sizes: dict[str, int]) -> None:
+        """Refuse an array that does not meet the requirements.
+
+        Parameters
+        ----------
+        name : str
+            What to call the array in messages.
+        array : ndarray
+            The array.
+        sizes : dict of str to int
+            Sizes of the symbols so far. A symbol that is not in it is added.
+
+        Raises
+        ------
+        ValueError
+            If the type, the number of axes, a size, a value or the order is wrong.
+        """
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in self.kind:
+            found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise ValueError(f"{name} must be an array of kind {self.kind!r}. Found {found}.")
+        if array.ndim != len(self.shape):
+            raise ValueError(f"{name} must have {len(self.shape)} axes. Found {array.ndim}.")
+        bound = dict(sizes)
+        for size, wanted in zip(array.shape, self.shape, strict=True):
+            if wanted == "*":
+                continue
+            symbol, offset = _symbol_and_offset(wanted)
+            expected = offset if symbol is None else bound.setdefault(symbol, max(size - offset, 0)) + offset
+            if size != expected:
+                raise ValueError(f"{name} must have the size {expected} ({wanted}) along an axis. Found {size}.")
+        if self.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite. Found {array[~np.isfinite(array)].flat[0]}.")
+        high = bound.get(self.high, 0) - 1 if isinstance(self.high, str) else self.high
+        if self.low is not None and not np.all(array >= self.low):
+            raise ValueError(f"{name} must be {self.low:g} or larger. Found {array[~(array >= self.low)].flat[0]}.")
+        if high is not None and not np.all(array <= high):
+            raise ValueError(f"{name} must be {high:g} or smaller. Found {array[~(array <= high)].flat[0]}.")
+        if self.rising and not np.all(array[..., 1:] > array[..., :-1]):
+            raise ValueError(f"{name} must increase along its last axis.")
+        if self.sorted and not np.all(array[..., 1:] >= array[..., :-1]):
+            raise ValueError(f"{name} must not decrease along its last axis.")
+        sizes.update(bound)
+
+
+def _symbol_and_offset(size: str | int) -> tuple[str | None, int]:
+    """("rows", 1) of "rows+1", ("rows", 0) of "rows", (None, 3) of 3."""
+    if isinstance(size, int):
+        return None, size
+    symbol = re.split(r"[+-]", size)[0]
+    return symbol, int(size[len(symbol) :] or 0)

@@ -1,113 +1,250 @@
-"""The loop: start, epoch, trace, stop. Every method of halfseen that iterates goes through here."""
+"""The loop: start, iterate, trace, stop. Every iterative method goes through `iterate`, the solvers through `run`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.engines import Side
-from halfseen.folding import heard_of, where
-from halfseen.result import Fit, Status
-from halfseen.solvers import Momentum, Solver, State, Task
+from halfseen.errors import DataError
+from halfseen.folding import has_data, where
+from halfseen.model import Fit, Status, products_at
+from halfseen.observed import Observed
+from halfseen.solvers import Momentum, Problem, Solver, State
 
-#: Gives the factors (W, H) to start from; a function, so that nobody else holds on to these arrays.
+#: Returns the factors (W, H) to start from; a function, so that no other reference keeps these arrays alive.
 Start = Callable[[], tuple[Array, Array]]
 #: Called after every iteration with its number (from 1) and the state; a true answer stops the run.
-Watch = Callable[[int, State[Any]], bool | None]
+Callback = Callable[[int, Any], bool | None]
+
+
+class Outcome(NamedTuple):
+    """Where iterations ended."""
+
+    state: Any
+    """The last state that was kept."""
+    trace: dict[str, Array]
+    """"objective" and "seconds", an entry per iteration."""
+    status: Status
+    """Why they ended."""
+
+
+def iterate(
+    steps: Iterator[Any],
+    *,
+    max_iter: int,
+    started: float,
+    initial: Any = None,
+    trouble: Callable[[Any, Any], Status | None] | None = None,
+    converged: Callable[[Any, Any], bool] | None = None,
+    callback: Callback | None = None,
+) -> Outcome:
+    """Take steps until they end, converge, fail or are stopped.
+
+    Parameters
+    ----------
+    steps : iterator
+        States with an `objective`; the end of the iterator means convergence.
+    max_iter : int
+        Maximum number of steps.
+    started : float
+        Time of the start, by `perf_counter`.
+    initial : object, default=None
+        State to keep if the first step fails or is interrupted.
+    trouble : callable, default=None
+        From (last state, new state) to the status of a step that must not be kept, or None.
+    converged : callable, default=None
+        Whether (last state, new state) is the end.
+    callback : callable, default=None
+        Called after every step with its number, from 1, and the state; a true answer stops the run.
+
+    Returns
+    -------
+    Outcome
+    """
+    objectives: list[float] = []
+    seconds: list[float] = []
+    state, status = initial, Status.MAX_ITER
+    try:
+        for new in islice(steps, max_iter):
+            if trouble is not None and (failed := trouble(state, new)):
+                status = failed
+                break
+            last, state = state, new
+            objectives.append(state.objective)
+            seconds.append(perf_counter() - started)
+            if callback is not None and callback(len(objectives), state):
+                status = Status.STOPPED
+                break
+            if converged is not None and converged(last, state):
+                status = Status.CONVERGED
+                break
+        else:
+            status = Status.CONVERGED if len(objectives) < max_iter else Status.MAX_ITER
+    except KeyboardInterrupt:
+        if state is None:
+            raise
+        status = Status.INTERRUPTED
+    return Outcome(state, {"objective": np.array(objectives), "seconds": np.array(seconds)}, status)
 
 
 def run(
-    task: Task,
+    problem: Problem,
     solver: Solver[Any],
     start: Start,
     *,
     max_iter: int,
     tol: float,
     accelerate: bool = False,
-    watch: Watch | None = None,
+    callback: Callback | None = None,
 ) -> Fit:
-    """Move both factors from where `start` puts them until the objective settles, and say how it ended.
+    """Move both factors from the start until the objective settles.
 
     Parameters
     ----------
-    task : the cells, the likelihood and the engine.
-    solver : how the factors move.
-    start : a function that gives the factors (W, H) to start from.
-    max_iter, tol : stop after max_iter iterations, or when one gains less than tol asks, as the solver counts it.
-    accelerate : whether iterations start ahead of the last one, by momentum.
-    watch : called after every iteration with its number, from 1, and the state; a true answer stops the run.
+    problem : Problem
+        Cells, likelihood and engine.
+    solver : Solver
+        How the factors move.
+    start : callable
+        Returns the factors (W, H) to start from.
+    max_iter : int
+        Maximum number of iterations.
+    tol : float
+        Stop when an iteration gains less than this asks, as the solver counts it.
+    accelerate : bool, default=False
+        Whether iterations extrapolate, by momentum.
+    callback : callable, default=None
+        Called after every iteration with its number, from 1, and the state; a true answer stops the run.
+
+    Returns
+    -------
+    Fit
     """
     started = perf_counter()
     mover = Momentum(solver) if accelerate else solver
-    state = _begun(task, solver, start)
-    first = state.objective
-    objectives: list[float] = []
-    seconds: list[float] = []
-    status = Status.MAX_ITER
-    if solver.falls and not np.isfinite(first):  # nothing that follows could be compared with the start
-        status, max_iter = Status.NOT_FINITE, 0
-    try:
-        while len(objectives) < max_iter:
-            new = mover.epoch(task, state)
-            if bad := _trouble(task, solver, state, new, first):
-                status = bad
-                break
-            previous, state = state.objective, new
-            objectives.append(state.objective)
-            seconds.append(perf_counter() - started)
-            if watch is not None and watch(len(objectives), state):
-                status = Status.STOPPED
-                break
-            if np.isfinite(previous) and solver.converged(first, previous, state.objective, tol):
-                status = Status.CONVERGED
-                break
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
-    return fit_at(task, solver, state, trace, status)
+    dtype = problem.cells.observed.dtype
+    W, H = (problem.engine.asarray(factor.astype(dtype, copy=False)) for factor in start())
+    initial = solver.init_state(problem, W, H)
+    del W, H
+    first = initial.objective
+
+    def epochs() -> Iterator[State[Any]]:
+        state = initial
+        while True:
+            state = mover.epoch(problem, state)
+            yield state
+
+    def trouble(old: State[Any], new: State[Any]) -> Status | None:
+        """Status of an epoch whose objective is not finite, or worse by more than rounding."""
+        if not np.isfinite(new.objective):
+            return Status.NOT_FINITE
+        if not np.isfinite(old.objective):
+            return None
+        worse = (new.objective - old.objective) * (1 if solver.minimizes else -1)
+        scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
+        return Status.WORSENED if worse > 1e4 * np.finfo(dtype).eps * scale else None
+
+    def converged(old: State[Any], new: State[Any]) -> bool:
+        return bool(np.isfinite(old.objective)) and solver.converged(first, old.objective, new.objective, tol)
+
+    if solver.minimizes and not np.isfinite(first):  # nothing that follows could be compared with the start
+        trace = {"objective": np.empty(0), "seconds": np.empty(0)}
+        return fit_at(problem, solver, initial, trace, Status.NOT_FINITE)
+    outcome = iterate(
+        epochs(),
+        max_iter=max_iter,
+        started=started,
+        initial=initial,
+        trouble=trouble,
+        converged=converged,
+        callback=callback,
+    )
+    return fit_at(problem, solver, *outcome)
 
 
-def fit_at(task: Task, solver: Solver[Any], state: State[Any], trace: Mapping[str, np.ndarray], status: Status) -> Fit:
-    """The fit of a run that ends in this state."""
-    rows, columns = _with_blanks_filled(task, solver, state)
-    return Fit(_fetched(task, rows), _fetched(task, columns), state.likelihood, trace, status)
-
-
-def _begun(task: Task, solver: Solver[Any], start: Start) -> State[Any]:
-    dtype = task.cells.observed.dtype
-    W, H = (task.engine.place_factor(factor.astype(dtype, copy=False)) for factor in start())
-    return solver.begin(task, W, H)
-
-
-def _trouble(task: Task, solver: Solver[Any], old: State[Any], new: State[Any], first: float) -> Status | None:
-    """Whether an epoch must not be kept: its objective is no number, or worse by more than rounding."""
-    if not np.isfinite(new.objective):
-        return Status.NOT_FINITE
-    if not np.isfinite(old.objective):
-        return None
-    worse = (new.objective - old.objective) * (1 if solver.falls else -1)
-    scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
-    return Status.WORSENED if worse > 1e4 * np.finfo(task.cells.observed.dtype).eps * scale else None
-
-
-def _with_blanks_filled(task: Task, solver: Solver[Any], state: State[Any]) -> tuple[Any, Any]:
-    """Rows and columns without a seen cell get the average of the others: nothing else is known of them."""
-    observed = task.cells.observed
-    sides = (
+def fit_at(problem: Problem, solver: Solver[Any], state: State[Any], trace: Mapping[str, Array], status: Status) -> Fit:
+    """The fit of a run that ends in this state; rows and columns without an observed cell get the average factor."""
+    observed, factors = problem.cells.observed, []
+    for side, factor, count in (
         (Side.ROWS, state.rows, observed.seen_per_row()),
         (Side.COLUMNS, state.columns, observed.seen_per_column()),
-    )
-    filled = []
-    for side, factor, seen in sides:
-        heard = heard_of(seen, observed.unseen)
-        if not heard.all():
-            average = task.engine.fetch(factor.mean)[heard].mean(axis=0)
-            factor = where(heard, factor, solver.blank(average, len(heard), side))
-        filled.append(factor)
-    return filled[0], filled[1]
+    ):
+        known = has_data(count, observed.unseen)
+        if not known.all():
+            average = problem.engine.to_numpy(factor.mean)[known].mean(axis=0)
+            factor = where(known, factor, solver.default_factor(average, len(known), side))
+        factors.append(factor._make(problem.engine.to_numpy(array) for array in factor))
+    return Fit(factors[0], factors[1], state.likelihood, trace, status)
 
 
-def _fetched(task: Task, factor: Any) -> Any:
-    return factor._make(task.engine.fetch(array) for array in factor)
+class EarlyStopping:
+    """Callback that stops when the mean loss of held-out cells has not fallen for `patience` iterations.
+
+    Parameters
+    ----------
+    held_out : Observed
+        Cells held out of the fit.
+    patience : int
+        Number of iterations without improvement.
+    callback : callable, default=None
+        Another callback to be called.
+    """
+
+    def __init__(self, held_out: Observed, patience: int, callback: Callback | None = None) -> None:
+        self._cells = held_out
+        self._rows = held_out.row_of_cell()
+        self._patience = patience
+        self._callback = callback
+        self._best: State[Any] | None = None
+        self.losses: list[float] = []
+
+    def __call__(self, iteration: int, state: State[Any]) -> bool:
+        cells = self._cells
+        x = products_at(state.rows.mean, state.columns.mean, self._rows, cells.indices)
+        loss = np.average(state.likelihood.divergence(cells.values, x), weights=cells.weights)
+        self.losses.append(float(loss))
+        if self.losses[-1] <= min(self.losses):
+            self._best = state
+        stops = self._out_of_patience
+        return bool(self._callback is not None and self._callback(iteration, state)) or stops
+
+    @property
+    def _out_of_patience(self) -> bool:
+        return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self._patience
+
+    def best(self, fit: Fit, problem: Problem, solver: Solver[Any]) -> Fit:
+        """The fit at the iteration with the lowest held-out loss; the trace is of all iterations."""
+        trace = {**fit.trace, "held_out": np.array(self.losses)}
+        if self._best is None:
+            return replace(fit, trace=trace)
+        by_itself = fit.status in (Status.STOPPED, Status.CONVERGED, Status.MAX_ITER)
+        status = Status.HELD_OUT if by_itself and self._out_of_patience else fit.status
+        return fit_at(problem, solver, self._best, trace, status)
+
+
+def split_validation(observed: Observed, share: float, random: np.random.RandomState) -> tuple[Observed, Observed]:
+    """Cells to fit, and a random share to hold out, never the only cell of a row or column."""
+    order = random.permutation(observed.nnz)
+    is_spare = np.ones(observed.nnz, bool)
+    for positions, count in ((observed.row_of_cell(), observed.shape[0]), (observed.indices, observed.shape[1])):
+        ordered = positions[order]
+        first = np.full(count, -1)
+        first[ordered[::-1]] = np.arange(ordered.size)[::-1]
+        is_spare &= np.arange(ordered.size) != first[ordered]  # not the first of its row (or column) in this order
+    chosen = order[is_spare][: round(share * observed.nnz)]
+    if not chosen.size:
+        raise DataError(
+            "Early stopping must hold cells out of rows and columns that keep others.",
+            found=f"none that could be, among {observed.nnz} cells",
+            remedy="Set `early_stopping=False`, or raise `validation_fraction`.",
+            remedy_cli="Leave out --early-stopping.",
+            parameter="early_stopping",
+        )
+    kept = np.ones(observed.nnz, bool)
+    kept[chosen] = False
+    return observed.select_cells(np.flatnonzero(kept)), observed.select_cells(np.sort(chosen))

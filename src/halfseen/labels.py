@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from halfseen.arrays import ArraySpec
 from halfseen.errors import DataError
 
 PLAIN_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}|-[1-9][0-9]{0,17}")
@@ -34,8 +35,16 @@ class Index:
     Integers, whole floats and text find each other by their plain spelling: 7 finds "7", unless "007" is there too.
     """
 
+    #: Fields of an index in a model file.
+    state: ClassVar[dict[str, Any]] = {"labels": ArraySpec("biufMO", ("*",), finite=False)}
+
     def __init__(self, labels: np.ndarray) -> None:
         self.labels = labels
+
+    def check_state(self, path: str) -> None:
+        """Refuse labels that are not all different."""
+        if len(self.positions) != len(self) or None in self.positions:
+            raise ValueError(f"{path} must have labels that are all different")
 
     def __len__(self) -> int:
         return self.labels.size

@@ -216,18 +216,18 @@ class Observed:
         return self.values.dtype
 
     @cached_property
-    def firsts(self) -> np.ndarray | None:
+    def is_first_at_cell(self) -> np.ndarray | None:
         """1 for the first of the values of a cell, 0 for its repetitions; None if no cell has several.
 
         Only `duplicates="keep"` lets a cell have several values.
         """
-        firsts = _first_at_cell(self.indptr, self.indices)
-        return None if firsts.all() else firsts.astype(self.dtype)
+        is_first = _first_at_cell(self.indptr, self.indices)
+        return None if is_first.all() else is_first.astype(self.dtype)
 
     @property
-    def unseen_places(self) -> int:
+    def n_unobserved(self) -> int:
         """Number of cells of the matrix that were not observed."""
-        seen = self.nnz if self.firsts is None else int(self.firsts.sum())
+        seen = self.nnz if self.is_first_at_cell is None else int(self.is_first_at_cell.sum())
         return self.shape[0] * self.shape[1] - seen
 
     def seen_per_row(self) -> np.ndarray:
@@ -316,7 +316,7 @@ def match_cells(observed: Observed, shape: tuple[int, int], labels: Places, name
         same = given is None or given is known or np.array_equal(given, known)
         positions.append(None if same or given is None else Index(known).find(given))
     rows, columns = positions
-    if rows is None and columns is None and (duplicates == "keep" or observed.firsts is None):
+    if rows is None and columns is None and (duplicates == "keep" or observed.is_first_at_cell is None):
         return observed
     row_of_cell, column_of_cell = observed.row_of_cell(), observed.indices
     row_of_cell = row_of_cell if rows is None else rows[row_of_cell]

@@ -29,7 +29,7 @@ def test_a_table_is_as_printed_and_as_pandas_reads_it(name):
     assert source(name).size == f"{n:,} x {m:,}, {missing:,} holes"
     paths = paths_or_skip(name)
     seen = load_tabular(name)
-    assert (seen.shape, seen.unseen_places, seen.row_labels) == ((n, m), missing, None)
+    assert (seen.shape, seen.n_unobserved, seen.row_labels) == ((n, m), missing, None)
     assert (np.sum(seen.values == 0), np.sum(seen.values < 0)) == (zeros, negatives)
     assert len(set(seen.column_labels)) == m
     if name in ("california_housing", "big_mart", "perth_house_prices", "boston_housing", "wiki4he"):

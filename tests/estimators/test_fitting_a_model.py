@@ -123,12 +123,12 @@ def test_a_random_start_has_the_mean_of_the_data():
         model = WeightedNMF(5, unseen=unseen)
         observed = observe(half, unseen=unseen)
 
-        class Task:  # only what a start looks at
+        class Problem:  # only what a start looks at
             likelihood = model._make_likelihood()
             cells = type("Cells", (), {"observed": observed})
 
         random = np.random.RandomState(0)
-        W, H = (Multiplicative().random(Task, (size, 5), random) for size in observed.shape)
+        W, H = (Multiplicative().random(Problem, (size, 5), random) for size in observed.shape)
         assert_allclose((W @ H.T).mean(), expected, rtol=0.1)
 
 

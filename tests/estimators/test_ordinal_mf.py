@@ -89,15 +89,15 @@ def own_thresholds(likelihood, owner):
 
 def test_each_cell_is_cut_by_its_owners_thresholds_and_the_last_owner_is_nobody():
     likelihood, (owner, level, x, y) = owned(), cells()
-    local = likelihood.local(y, x)
+    local = likelihood.quadratic(y, x)
     for one in range(4):
         mine = owner == one
-        assert_allclose(likelihood.of_owners[one], own_thresholds(likelihood, one), rtol=1e-12)
+        assert_allclose(likelihood.owner_thresholds[one], own_thresholds(likelihood, one), rtol=1e-12)
         cost, slope = oracle.LOSSES["logit"](level[mine], x[mine], own_thresholds(likelihood, one))
         assert_allclose(local.cost[mine], cost, rtol=1e-9)
         assert_allclose(local.slope[mine], slope, rtol=1e-9, atol=1e-12)
-        at = likelihood.at_owners(np.full(mine.sum(), one))
-        assert_allclose(at.local(level[mine].astype(float), x[mine]).cost, cost, rtol=1e-9)
+        at = likelihood.for_owners(np.full(mine.sum(), one))
+        assert_allclose(at.quadratic(level[mine].astype(float), x[mine]).cost, cost, rtol=1e-9)
         p = oracle.probabilities("logit", x[mine], own_thresholds(likelihood, one))
         assert_allclose(at.probabilities(x[mine]), p, rtol=1e-8, atol=1e-14)
     assert_array_equal(likelihood.legal(np.array([-1.0, 0, 19, 20, 2.5])), [False, True, True, False, False])
@@ -108,20 +108,20 @@ def test_the_gradient_by_common_and_own_parameters_and_newtons_step():
     _, _, x, y = (a[cells()[0] < 3] for a in cells())  # of nobody's cells nobody learns
 
     def loss(p):
-        moved = likelihood.at(p)
-        return moved.local(y, x).cost.sum() + moved.penalty
+        moved = likelihood.with_parameters(p)
+        return moved.quadratic(y, x).cost.sum() + moved.parameter_penalty
 
     p = likelihood.parameters
-    sums = likelihood.sums_of_parameters(y, x, None)
-    gradient, _ = likelihood.slopes(sums)
+    sums = likelihood.parameter_sums(y, x, None)
+    gradient, _ = likelihood.parameter_gradient(sums)
     unit = np.eye(p.size)
     differences = np.array([(loss(p + 1e-6 * u) - loss(p - 1e-6 * u)) / 2e-6 for u in unit])
     assert_allclose(gradient, differences, rtol=1e-5, atol=1e-5)
-    assert_allclose(likelihood.penalty, 0.4 * (likelihood.offsets**2).sum())
+    assert_allclose(likelihood.parameter_penalty, 0.4 * (likelihood.offsets**2).sum())
     # Where the gradient by each threshold is carried along, without how the gaps themselves bend.
-    step = likelihood.step(sums)
+    step = likelihood.parameter_step(sums)
     assert gradient @ step < 0
-    blocks = likelihood.slopes(sums)[1]
+    blocks = likelihood.parameter_gradient(sums)[1]
     whole = np.zeros((16, 16))
     whole[:4, :4] = blocks.sum(0)
     for one, block in enumerate(blocks):

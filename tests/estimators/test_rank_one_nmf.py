@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 import halfseen
 from halfseen import RankOneNMF, Status, observe, rank_one
 from halfseen.errors import DataError, ParameterError
-from halfseen.rank_one import Step
+from halfseen.rank_one import Step, exact_solution
 from tests.rank_one import oracle
 from tests.rank_one.cases import (
     NAN,
@@ -451,8 +450,7 @@ def test_a_run_that_ends_at_max_iter_by_itself_has_converged():
 def test_ctrl_c_keeps_the_fit_so_far(monkeypatch):
     X = chain(12)
     sweeps = []
-    exact = import_module("halfseen.rank_one.exact")
-    sweep = exact.sweep
+    sweep = exact_solution.sweep
 
     def interrupted(*args, **kwargs):
         sweeps.append(1)
@@ -460,7 +458,7 @@ def test_ctrl_c_keeps_the_fit_so_far(monkeypatch):
             raise KeyboardInterrupt
         return sweep(*args, **kwargs)
 
-    monkeypatch.setattr(exact, "sweep", interrupted)
+    monkeypatch.setattr(exact_solution, "sweep", interrupted)
     model = RankOneNMF()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
@@ -491,7 +489,7 @@ def test_a_run_that_leaves_all_numbers_keeps_its_last_good_step(monkeypatch):
 
 
 def test_factors_that_are_no_numbers_are_told_of(monkeypatch):
-    monkeypatch.setattr(rank_one, "scaled", lambda *_: (np.full(3, np.inf), np.ones(2)))
+    monkeypatch.setattr(rank_one, "rescale", lambda *_: (np.full(3, np.inf), np.ones(2)))
     with pytest.warns(ConvergenceWarning):
         assert RankOneNMF().fit(gammas((3, 2))).status_ is Status.NOT_FINITE
 

@@ -125,7 +125,7 @@ def test_of_equal_columns_the_first_comes_first():
 def test_many_rows_are_served_in_blocks(monkeypatch):
     model = fitted(X)
     whole = model.recommend([0, 1, 2, 3, 1, 0], n=3)
-    monkeypatch.setattr("halfseen.engines.ranking.SCORES_PER_TILE", 11)
+    monkeypatch.setattr("halfseen.engines.topk.SCORES_PER_TILE", 11)
     for mine, theirs in zip(model.recommend([0, 1, 2, 3, 1, 0], n=3), whole, strict=True):
         assert_array_equal(mine, theirs)
 

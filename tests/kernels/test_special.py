@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import special
 
-from halfseen.kernels import digamma_and_log_gamma
+from halfseen.kernels.special import digamma_and_log_gamma
 
 ARGUMENTS = np.concatenate([np.geomspace(1e-6, 1e12, 4001), np.linspace(0.5, 3, 1001), np.arange(1.0, 60.0)])
 

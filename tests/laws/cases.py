@@ -16,11 +16,12 @@ from halfseen.likelihoods import (
     Linear,
     MultiSigmoid,
     Ordinal,
+    OwnThresholds,
     Poisson,
     Round,
     Squared,
 )
-from halfseen.solvers import Task
+from halfseen.solvers import Problem
 
 #: Those whose divergence is a textbook's, zero at x = y: the dense oracle knows them by their beta.
 DIVERGENCES = [
@@ -48,6 +49,26 @@ SMOOTHS = {
     "multi-sigmoid": MultiSigmoid(THRESHOLDS),
     "round": Round(THRESHOLDS),
     **{name: Cumulative(THRESHOLDS, link=link) for name, link in LINKS.items()},
+}
+
+#: Those of which every cell's value tells its owner and its level, and which laws of plain levels do not suit.
+OWNED = OwnThresholds(
+    THRESHOLDS,
+    True,
+    np.arange(5.0) ** 2,
+    LINKS["probit"],
+    np.random.default_rng(0).normal(0, 0.3, (3, 4)),
+    0.7,
+    "columns",
+)
+#: What files may hold.
+STORED = {
+    **{f"{one.name} {number}": one for number, one in enumerate(LIKELIHOODS)},
+    **SMOOTHS,
+    "own thresholds": OWNED,
+    "presence": Ordinal(np.ones(1), learned=False),
+    "named levels": Ordinal(DECREMENTS, False, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0])),
+    "squared counts": Squared(Poisson()),
 }
 
 BETAS = {"kullback-leibler": 1.0, "frobenius": 2.0}
@@ -122,16 +143,16 @@ def observed_cases(likelihood, unseen, weighted, seed=0):
 
 
 @contextmanager
-def a_task(likelihood, observed, n_jobs=1):
+def open_problem(likelihood, observed, n_jobs=1):
     with open_engine("cpu", n_jobs) as engine:
-        yield Task(engine, engine.place(observed, *Side), likelihood)
+        yield Problem(engine, engine.place(observed, *Side), likelihood)
 
 
 def states(solver, likelihood, observed, W, H, steps, n_jobs=1):
     """The states of a solver from (W, H), the start first."""
-    with a_task(likelihood, observed, n_jobs) as task:
-        state = solver.begin(task, W.copy(), H.copy())
+    with open_problem(likelihood, observed, n_jobs) as problem:
+        state = solver.init_state(problem, W.copy(), H.copy())
         yield state
         for _ in range(steps):
-            state = solver.epoch(task, state)
+            state = solver.epoch(problem, state)
             yield state

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 
 from halfseen.datasets.synthetic import skewed_cells
-from halfseen.engines import ENGINES, Descent, Pulled, Side, cpu, open_engine
+from halfseen.engines import ENGINES, AdagradState, RidgePenalty, Side, cpu, open_engine
 from halfseen.io import observe
 from halfseen.observed import Observed
 from tests.graded import oracle as graded
@@ -82,7 +82,7 @@ def factors(observed, dtype, k=5):
 def test_dots(engine, case, dtype, index):
     observed = cast(CASES[case](), dtype, index)
     W, H = factors(observed, dtype)
-    x = engine.fetch(engine.dots(engine.place(observed, *Side), engine.place_factor(W), engine.place_factor(H)))
+    x = engine.to_numpy(engine.sddmm(engine.place(observed, *Side), engine.asarray(W), engine.asarray(H)))
     assert x.dtype == dtype
     assert_allclose(x, (W @ H.T)[observed.row_of_cell(), observed.indices], rtol=RTOL[dtype])
 
@@ -98,7 +98,7 @@ def test_spread(engine, case, dtype, index, side):
     dense = np.zeros(observed.shape)
     dense[observed.row_of_cell(), observed.indices] = c
     far = factors(observed, dtype)[1 if side is Side.ROWS else 0]
-    sums = engine.fetch(engine.spread(engine.place(observed, *Side), c, engine.place_factor(far), side))
+    sums = engine.to_numpy(engine.spmm(engine.place(observed, *Side), c, engine.asarray(far), side))
     assert sums.dtype == dtype
     assert_allclose(sums, (dense if side is Side.ROWS else dense.T) @ far, rtol=RTOL[dtype])
 
@@ -111,11 +111,11 @@ def test_spread(engine, case, dtype, index, side):
 def test_spread_of_one_number_for_all_cells(engine, case, dtype, side, c):
     observed = cast(CASES[case](), dtype, np.int32)
     cells = engine.place(observed, *Side)
-    far = engine.place_factor(factors(observed, dtype)[1 if side is Side.ROWS else 0])
-    everywhere = engine.spread(cells, np.full(observed.nnz, c, dtype), far, side)
-    sums = engine.fetch(engine.spread(cells, c, far, side))
+    far = engine.asarray(factors(observed, dtype)[1 if side is Side.ROWS else 0])
+    everywhere = engine.spmm(cells, np.full(observed.nnz, c, dtype), far, side)
+    sums = engine.to_numpy(engine.spmm(cells, c, far, side))
     assert sums.dtype == dtype
-    assert_array_equal(sums, engine.fetch(everywhere))
+    assert_array_equal(sums, engine.to_numpy(everywhere))
 
 
 @every_case
@@ -127,23 +127,25 @@ def test_spread_of_two_at_once(engine, case, dtype, index, side):
     observed = cast(CASES[case](), dtype, index)
     cells = engine.place(observed, *Side)
     c, d = np.random.default_rng(3).uniform(0.5, 2, (2, observed.nnz)).astype(dtype)
-    far = engine.place_factor(factors(observed, dtype, 9)[1 if side is Side.ROWS else 0])
+    far = engine.asarray(factors(observed, dtype, 9)[1 if side is Side.ROWS else 0])
     for pair in ((c, d), (c, 2.0), (c, 0.0), (1.0, d)):
-        for one, found in zip(pair, engine.spread_both(cells, *pair, far, side), strict=True):
-            assert_allclose(engine.fetch(found), engine.fetch(engine.spread(cells, one, far, side)), rtol=RTOL[dtype])
+        for one, found in zip(pair, engine.spmm_both(cells, *pair, far, side), strict=True):
+            assert_allclose(
+                engine.to_numpy(found), engine.to_numpy(engine.spmm(cells, one, far, side)), rtol=RTOL[dtype]
+            )
 
 
 def test_spread_of_nothing_is_the_number_zero(engine):
     observed = one_seen()
-    assert engine.spread(engine.place(observed, *Side), 0.0, factors(observed, np.float64)[1], Side.ROWS) == 0
+    assert engine.spmm(engine.place(observed, *Side), 0.0, factors(observed, np.float64)[1], Side.ROWS) == 0
 
 
 def test_dots_may_be_written_over_something_else(engine):
     observed = crowded()
     W, H = factors(observed, np.float64)
     cells, old = engine.place(observed, Side.ROWS), np.full(observed.nnz, np.nan)
-    assert engine.dots(cells, W, H, into=old) is old
-    assert_array_equal(old, engine.dots(cells, W, H))
+    assert engine.sddmm(cells, W, H, into=old) is old
+    assert_array_equal(old, engine.sddmm(cells, W, H))
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 16, 33])
@@ -153,9 +155,9 @@ def test_any_number_of_components(engine, k):
     W, H = factors(observed, np.float64, k)
     cells = engine.place(observed, *Side)
     dense = np.nan_to_num(observed.to_dense())
-    assert_allclose(engine.dots(cells, W, H), (W @ H.T)[observed.row_of_cell(), observed.indices], rtol=1e-13)
-    assert_allclose(engine.spread(cells, cells.y, H, Side.ROWS), dense @ H, rtol=1e-13)
-    assert_allclose(engine.spread(cells, cells.y, W, Side.COLUMNS), dense.T @ W, rtol=1e-13)
+    assert_allclose(engine.sddmm(cells, W, H), (W @ H.T)[observed.row_of_cell(), observed.indices], rtol=1e-13)
+    assert_allclose(engine.spmm(cells, cells.y, H, Side.ROWS), dense @ H, rtol=1e-13)
+    assert_allclose(engine.spmm(cells, cells.y, W, Side.COLUMNS), dense.T @ W, rtol=1e-13)
 
 
 @each_float
@@ -163,19 +165,19 @@ def test_any_number_of_components(engine, k):
 @pytest.mark.usefixtures("pieces")
 def test_each(engine, dtype, shape):
     a, b = (np.random.default_rng(seed).uniform(1, 2, shape).astype(dtype) for seed in (0, 1))
-    product, root, four = engine.each(lambda a, b: (a * b, np.sqrt(a), 4.0), a, b)
+    product, root, four = engine.map(lambda a, b: (a * b, np.sqrt(a), 4.0), a, b)
     assert_array_equal(product, a * b)
     assert_array_equal(root, np.sqrt(a))
     assert four == 4.0
     assert product.dtype == dtype
-    assert_array_equal(engine.each(np.subtract, a, b), a - b)
+    assert_array_equal(engine.map(np.subtract, a, b), a - b)
 
 
 @pytest.mark.usefixtures("pieces")
 def test_each_may_write_over_what_it_reads(engine):
     a, b = np.arange(1.0, 40.0), np.full(39, 2.0)
     expected = a * b, a + b
-    result = engine.each(lambda a, b: (a * b, a + b), a, b, into=(None, a))
+    result = engine.map(lambda a, b: (a * b, a + b), a, b, into=(None, a))
     assert result[1] is a
     for found, wanted in zip(result, expected, strict=True):
         assert_array_equal(found, wanted)
@@ -187,18 +189,18 @@ def test_each_may_write_over_what_it_reads(engine):
 def test_tally(engine, dtype, size):
     """The vectors of all pieces are added up, the other results are put together."""
     a, b = np.random.default_rng(0).uniform(1, 2, (2, size)).astype(dtype)
-    sums, product = engine.tally(lambda a, b: (np.array([a.sum(), b.sum(), a.size]), a * b), a, b, into=(None,))
+    sums, product = engine.map_reduce(lambda a, b: (np.array([a.sum(), b.sum(), a.size]), a * b), a, b, into=(None,))
     assert_allclose(sums, [a.sum(dtype=float), b.sum(dtype=float), size], rtol=RTOL[dtype])
     assert sums.dtype == np.float64
     assert_array_equal(product, a * b)
-    (alone,) = engine.tally(lambda a: (np.array([a.sum()]),), a)
+    (alone,) = engine.map_reduce(lambda a: (np.array([a.sum()]),), a)
     assert_allclose(alone, [a.sum(dtype=float)], rtol=RTOL[dtype])
 
 
 @pytest.mark.usefixtures("pieces")
 def test_each_may_turn_rows_into_numbers(engine):
     a = np.random.default_rng(0).normal(size=(31, 3))
-    assert_array_equal(engine.each(lambda a: a.max(axis=1), a), a.max(axis=1))
+    assert_array_equal(engine.map(lambda a: a.max(axis=1), a), a.max(axis=1))
 
 
 @pytest.mark.usefixtures("pieces")
@@ -206,8 +208,8 @@ def test_sums_are_taken_in_double_precision(engine):
     """2^24 + 1 is no float32: a single-precision sum would forget every one of these ones."""
     ones = np.ones(1001, np.float32)
     ones[0] = 2**24
-    assert engine.total(lambda a: a, ones) == 2**24 + 1000
-    sums = engine.fetch(engine.column_sums(np.column_stack([ones, 2 * ones])))
+    assert engine.sum(lambda a: a, ones) == 2**24 + 1000
+    sums = engine.to_numpy(engine.column_sums(np.column_stack([ones, 2 * ones])))
     assert sums.dtype == np.float32
     assert_array_equal(sums, [2**24 + 1000, 2**25 + 2000])
 
@@ -215,8 +217,8 @@ def test_sums_are_taken_in_double_precision(engine):
 @each_float
 def test_total_of_a_rule(engine, dtype, pieces):
     a, b = np.random.default_rng(0).uniform(1, 2, (2, 1000)).astype(dtype)
-    assert_allclose(engine.total(np.multiply, a, b), (a.astype(float) * b).sum(), rtol=RTOL[dtype])
-    assert engine.total(np.multiply, a[:0], b[:0]) == 0
+    assert_allclose(engine.sum(np.multiply, a, b), (a.astype(float) * b).sum(), rtol=RTOL[dtype])
+    assert engine.sum(np.multiply, a[:0], b[:0]) == 0
 
 
 @each_float
@@ -225,7 +227,7 @@ def test_gram(engine, dtype, entries, monkeypatch):
     """Also where the products of several pieces are added up."""
     monkeypatch.setattr(cpu, "ENTRIES_PER_PRODUCT", entries)
     F = np.random.default_rng(0).uniform(0, 1, (31, 3)).astype(dtype)
-    gram = engine.fetch(engine.gram(engine.place_factor(F)))
+    gram = engine.to_numpy(engine.gram(engine.asarray(F)))
     assert gram.dtype == dtype
     assert_allclose(gram, F.astype(float).T @ F.astype(float), rtol=RTOL[dtype])
 
@@ -237,11 +239,11 @@ def on_a_grid(observed, cells):
     return dense
 
 
-def pulled(k, side=Side.ROWS, dtype=np.float64):
+def penalty_of(k, side=Side.ROWS, dtype=np.float64):
     """A penalty on every component, a centre off 0, and one component that is held."""
     held = np.zeros(k)
     held[-1 if side is Side.ROWS else -2] = 1.0
-    return Pulled(np.linspace(0.5, 1.5, k), np.linspace(-0.3, 0.4, k), held)
+    return RidgePenalty(np.linspace(0.5, 1.5, k), np.linspace(-0.3, 0.4, k), held)
 
 
 @every_case
@@ -257,15 +259,15 @@ def test_newton(engine, case, dtype, index, side, k):
     curvature[::5] = 0
     W, H = signed_start(*observed.shape, k, dtype=dtype)
     near, far = (W, H) if side is Side.ROWS else (H, W)
-    pull = pulled(k, side)
+    penalty = penalty_of(k, side)
     cells = engine.place(observed, *Side)
-    moved = engine.fetch(engine.newton(cells, slope, curvature, near, far, pull, side))
+    moved = engine.to_numpy(engine.newton_step(cells, slope, curvature, near, far, penalty, side))
     dense = [on_a_grid(observed, c) for c in (slope, curvature)]
     dense = dense if side is Side.ROWS else [c.T for c in dense]
-    truth = graded.newton_half(*dense, near.astype(float), far.astype(float), *pull)
+    truth = graded.newton_half(*dense, near.astype(float), far.astype(float), *penalty)
     assert moved.dtype == dtype
     assert_allclose(moved, truth, rtol=300 * RTOL[dtype], atol=300 * RTOL[dtype])
-    held = pull.held == 1
+    held = penalty.fixed == 1
     assert_array_equal(moved[:, held], near[:, held])
 
 
@@ -277,9 +279,11 @@ def test_newton_leaves_alone_what_nothing_is_known_of(engine, dtype, side):
     W, H = signed_start(4, 3, 2, dtype=dtype)
     near, far = (W, H.copy()) if side is Side.ROWS else (H, W.copy())
     far[:, 1] = 0
-    nothing = Pulled(np.zeros(2), np.zeros(2), np.zeros(2))
+    nothing = RidgePenalty(np.zeros(2), np.zeros(2), np.zeros(2))
     slope, curvature = np.ones(1, dtype), np.full(1, 2.0, dtype)
-    moved = engine.fetch(engine.newton(engine.place(observed, *Side), slope, curvature, near, far, nothing, side))
+    moved = engine.to_numpy(
+        engine.newton_step(engine.place(observed, *Side), slope, curvature, near, far, nothing, side)
+    )
     mine, other = (2, 1) if side is Side.ROWS else (1, 2)
     others = np.arange(len(near)) != mine
     assert_array_equal(moved[others], near[others])
@@ -294,7 +298,7 @@ def test_dots_at_some_cells(engine, case, dtype, index):
     observed = cast(CASES[case](), dtype, index)
     W, H = signed_start(*observed.shape, 5, dtype=dtype)
     which = np.random.default_rng(1).permutation(observed.nnz)[: observed.nnz // 2 + 1]
-    x = engine.fetch(engine.dots_at(engine.place(observed, *Side), which, W, H))
+    x = engine.to_numpy(engine.sddmm_at(engine.place(observed, *Side), which, W, H))
     assert x.dtype == dtype
     truth = (W.astype(float) @ H.T.astype(float))[observed.row_of_cell(), observed.indices][which]
     assert_allclose(x, truth, rtol=10 * RTOL[dtype], atol=10 * RTOL[dtype])
@@ -311,10 +315,11 @@ def test_descend(engine, case, dtype, index):
     slope = rng.normal(size=which.size).astype(dtype)
     past = tuple(rng.uniform(0, 0.5, size) for size in observed.shape)
     seen = observed.seen_per_row(), observed.seen_per_column()
-    pulls = tuple(pulled(4, side) for side in Side)
+    pulls = tuple(penalty_of(4, side) for side in Side)
     cells = list(zip(observed.row_of_cell()[which], observed.indices[which], strict=True))
     truth = graded.descended(cells, slope, W, H, 0.1, past, seen, pulls)
-    engine.descend(engine.place(observed, *Side), which, slope, W, H, Descent(0.1, past, seen, pulls))
+    state = AdagradState(0.1, *past, np.empty(0))
+    engine.adagrad_step(engine.place(observed, *Side), which, slope, W, H, state, seen, pulls)
     for found, wanted in zip((W, H, *past), (*truth[:2], *truth[2]), strict=True):
         assert_allclose(found, wanted, rtol=1000 * RTOL[dtype], atol=1000 * RTOL[dtype])
     assert W.dtype == H.dtype == dtype
@@ -325,10 +330,17 @@ def test_descend_without_any_slope_stays(engine):
     observed = one_seen()
     W, H = signed_start(4, 3, 2)
     before = W.copy(), H.copy()
-    none = Pulled(np.zeros(2), np.zeros(2), np.zeros(2))
+    none = RidgePenalty(np.zeros(2), np.zeros(2), np.zeros(2))
     past, seen = (np.zeros(4), np.zeros(3)), (observed.seen_per_row(), observed.seen_per_column())
-    engine.descend(
-        engine.place(observed, *Side), np.array([0]), np.zeros(1), W, H, Descent(0.1, past, seen, (none,) * 2)
+    engine.adagrad_step(
+        engine.place(observed, *Side),
+        np.array([0]),
+        np.zeros(1),
+        W,
+        H,
+        AdagradState(0.1, *past, np.empty(0)),
+        seen,
+        (none,) * 2,
     )
     assert_array_equal(W, before[0])
     assert_array_equal(H, before[1])
@@ -353,15 +365,15 @@ def test_the_same_bits_on_any_number_of_threads(name, dtype, monkeypatch):
     for threads in (1, 2, 3):
         with open_engine(name, threads) as engine:
             cells = engine.place(observed, *Side)
-            x = engine.dots(cells, W, H)
+            x = engine.sddmm(cells, W, H)
             results.append([
                 x,
-                engine.spread(cells, cells.y, H, Side.ROWS),
-                engine.spread(cells, cells.y, W, Side.COLUMNS),
-                engine.each(np.divide, cells.y, x),
-                engine.total(np.divide, cells.y, x),
+                engine.spmm(cells, cells.y, H, Side.ROWS),
+                engine.spmm(cells, cells.y, W, Side.COLUMNS),
+                engine.map(np.divide, cells.y, x),
+                engine.sum(np.divide, cells.y, x),
                 engine.column_sums(W),
-                *(engine.newton(cells, x, cells.y, *near_far, pulled(5, side), side)
+                *(engine.newton_step(cells, x, cells.y, *near_far, penalty_of(5, side), side)
                   for side, near_far in ((Side.ROWS, (W, H)), (Side.COLUMNS, (H, W)))),
             ])  # fmt: skip
     for result in results[1:]:

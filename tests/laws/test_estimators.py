@@ -34,8 +34,8 @@ from halfseen import (
 )
 from halfseen.engines import cpu
 from halfseen.errors import DataWarning
-from halfseen.rank_one import exposure, tables
-from halfseen.result import Status
+from halfseen.rank_one import incomplete_tables, marginals
+from halfseen.model import Status
 from tests import oracle
 from tests.laws.cases import counts, half_seen, start, weights_for
 
@@ -289,8 +289,8 @@ def test_what_unseen_means_makes_the_difference():
 def test_the_same_seed_gives_the_same_bits_on_one_thread_and_two(estimator, dtype, monkeypatch):
     monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 100)
     monkeypatch.setattr(cpu, "BYTES_PER_CHUNK", 8 * 90)
-    monkeypatch.setattr(tables, "_CELLS_PER_BLOCK", 100)
-    monkeypatch.setattr(exposure, "_CELLS_PER_BLOCK", 90)
+    monkeypatch.setattr(incomplete_tables, "_CELLS_PER_BLOCK", 100)
+    monkeypatch.setattr(marginals, "_CELLS_PER_BLOCK", 90)
     X = suited(estimator, counts(60, 50)).astype(dtype)
     one, two, again = (fitted(estimator, X, n_jobs=n_jobs) for n_jobs in (1, 2, 2))
     for other in (two, again):

@@ -11,8 +11,7 @@ from halfseen.fitting import run
 from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
-from halfseen.priors import Penalty
-from halfseen.solvers import Gamma, Multiplicative, Newton, Ridge, Stochastic, Task
+from halfseen.solvers import SGD, Gamma, Multiplicative, Newton, Penalty, Problem, Ridge
 from tests.laws.cases import SMOOTHS, levels, signed_start, weights_for
 
 
@@ -21,7 +20,7 @@ class StrictCells:
         self.observed = observed
         self.y = xp.asarray(observed.values)
         self.weights = None if observed.weights is None else xp.asarray(observed.weights)
-        self.firsts = None
+        self.is_first_at_cell = None
 
 
 class StrictEngine(Engine):
@@ -32,67 +31,67 @@ class StrictEngine(Engine):
     def place(self, observed, *sides):
         return StrictCells(observed)
 
-    def place_factor(self, factor):
+    def asarray(self, factor):
         return xp.asarray(factor)
 
-    def fetch(self, array):
+    def to_numpy(self, array):
         return np.asarray(array) if isinstance(array, np.ndarray) else np.from_dlpack(array).copy()
 
-    def dots(self, cells, W, H, into=None):
+    def sddmm(self, cells, W, H, into=None):
         u, i = cells.observed.row_of_cell(), cells.observed.indices
-        return xp.asarray(np.einsum("ck,ck->c", self.fetch(W)[u], self.fetch(H)[i]))
+        return xp.asarray(np.einsum("ck,ck->c", self.to_numpy(W)[u], self.to_numpy(H)[i]))
 
-    def each(self, rule, *arrays, into=()):
+    def map(self, rule, *arrays, into=()):
         return rule(*arrays)
 
-    def total(self, rule, *arrays):
+    def sum(self, rule, *arrays):
         return float(xp.sum(rule(*arrays)))
 
-    def tally(self, rule, *arrays, into=()):
+    def map_reduce(self, rule, *arrays, into=()):
         return rule(*arrays)
 
-    def spread(self, cells, c, far, side):
+    def spmm(self, cells, c, far, side):
         if isinstance(c, float) and c == 0:
             return 0.0
         near, other = cells.observed.row_of_cell(), cells.observed.indices
         if side is Side.COLUMNS:
             near, other = other, near
-        c = np.full(near.size, c) if isinstance(c, float) else self.fetch(c)
+        c = np.full(near.size, c) if isinstance(c, float) else self.to_numpy(c)
         sums = np.zeros((cells.observed.shape[side is Side.COLUMNS], far.shape[1]))
-        np.add.at(sums, near, c[:, None] * self.fetch(far)[other])
+        np.add.at(sums, near, c[:, None] * self.to_numpy(far)[other])
         return xp.asarray(sums)
 
-    def newton(self, cells, slope, curvature, near, far, pulled, side):
+    def newton_step(self, cells, slope, curvature, near, far, penalty, side):
         rows, others = cells.observed.row_of_cell(), cells.observed.indices
         if side is Side.COLUMNS:
             rows, others = others, rows
-        s, c, F, G = (self.fetch(array) for array in (slope, curvature, near, far))
-        free = pulled.held == 0
+        s, c, F, G = (self.to_numpy(array) for array in (slope, curvature, near, far))
+        free = penalty.fixed == 0
         moved = F.copy()
         for u in range(len(F)):
             mine = rows == u
             g = G[others[mine]]
-            down = g.T @ s[mine] + pulled.penalty * (F[u] - pulled.centre)
-            bent = (g.T * c[mine]) @ g + np.diag(pulled.penalty)
+            down = g.T @ s[mine] + penalty.l2 * (F[u] - penalty.centre)
+            bent = (g.T * c[mine]) @ g + np.diag(penalty.l2)
             moved[u, free] -= np.linalg.solve(bent[np.ix_(free, free)], down[free])
         return xp.asarray(moved)
 
-    def dots_at(self, cells, which, W, H):
+    def sddmm_at(self, cells, which, W, H):
         u, i = cells.observed.row_of_cell()[which], cells.observed.indices[which]
-        return xp.asarray(np.einsum("ck,ck->c", self.fetch(W)[u], self.fetch(H)[i]))
+        return xp.asarray(np.einsum("ck,ck->c", self.to_numpy(W)[u], self.to_numpy(H)[i]))
 
-    def descend(self, cells, which, slope, W, H, descent):
-        s = self.fetch(slope)
+    def adagrad_step(self, cells, which, slope, W, H, state, counts, penalties):
+        s = self.to_numpy(slope)
         for p, (u, i) in enumerate(
             zip(cells.observed.row_of_cell()[which], cells.observed.indices[which], strict=True)
         ):
             steps = []
-            sides = ((W, int(u), self.fetch(H)[i]), (H, int(i), self.fetch(W)[u]))
-            for (F, a, far), past, seen, pulled in zip(sides, descent.past, descent.seen, descent.pulled, strict=True):
-                f = self.fetch(F)[a]
-                g = (s[p] * far + pulled.penalty * (f - pulled.centre) / seen[a]) * (1 - pulled.held)
-                past[a] += np.mean(g**2)
-                steps.append((F, a, f - descent.rate * g / np.sqrt(past[a])))
+            sides = ((W, int(u), self.to_numpy(H)[i]), (H, int(i), self.to_numpy(W)[u]))
+            for (F, a, far), sums, count, penalty in zip(sides, state[1:3], counts, penalties, strict=True):
+                f = self.to_numpy(F)[a]
+                g = (s[p] * far + penalty.l2 * (f - penalty.centre) / count[a]) * (1 - penalty.fixed)
+                sums[a] += np.mean(g**2)
+                steps.append((F, a, f - state.learning_rate * g / np.sqrt(sums[a])))
             for F, a, moved in steps:
                 F[a, :] = xp.asarray(moved)
 
@@ -105,9 +104,9 @@ class StrictEngine(Engine):
         return xp.asarray(digamma(a)), xp.asarray(gammaln(a))
 
 
-def strict_task(observed, likelihood):
+def strict_problem(observed, likelihood):
     engine = StrictEngine()
-    return Task(engine, engine.place(observed), likelihood)
+    return Problem(engine, engine.place(observed), likelihood)
 
 
 CASES = [
@@ -122,17 +121,17 @@ CASES = [
 
 def assert_fits_agree(make_solver, likelihood, observed, start, max_iter=20, rtol=1e-9):
     """The same fit on strict arrays and on the cpu, and rows folded in on both."""
-    strict = run(strict_task(observed, likelihood), make_solver(), lambda: start, max_iter=max_iter, tol=0.0)
+    strict = run(strict_problem(observed, likelihood), make_solver(), lambda: start, max_iter=max_iter, tol=0.0)
     solver = make_solver()
     with open_engine("cpu", 1) as engine:
-        task = Task(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), likelihood)
-        here = run(task, solver, lambda: start, max_iter=max_iter, tol=0.0)
-        folded = fold_in(task, solver, here.columns, here.rows.mean.mean(axis=0), max_iter=20, tol=1e-3)
+        problem = Problem(engine, engine.place(observed, Side.ROWS, Side.COLUMNS), likelihood)
+        here = run(problem, solver, lambda: start, max_iter=max_iter, tol=0.0)
+        folded = fold_in(problem, solver, here.columns, here.rows.mean.mean(axis=0), max_iter=20, tol=1e-3)
     np.testing.assert_allclose(strict.trace["objective"], here.trace["objective"], rtol=1e-10)
     np.testing.assert_allclose(strict.rows.mean, here.rows.mean, rtol=rtol, atol=1e-3 * rtol)
     np.testing.assert_allclose(strict.columns.mean, here.columns.mean, rtol=rtol, atol=1e-3 * rtol)
     elsewhere = fold_in(
-        strict_task(observed, likelihood), solver, here.columns, here.rows.mean.mean(axis=0), max_iter=20, tol=1e-3
+        strict_problem(observed, likelihood), solver, here.columns, here.rows.mean.mean(axis=0), max_iter=20, tol=1e-3
     )
     np.testing.assert_allclose(elsewhere.mean, folded.mean, rtol=rtol, atol=1e-3 * rtol)
 
@@ -152,10 +151,10 @@ def test_a_fit_down_slopes_on_other_arrays_equals_the_cpu(solver, weighted, like
     Y = levels(12, 9, blanks=False)
     observed = observe(Y, cell_weight=weights_for(Y) if weighted else None)
     ridge = Ridge(0.5, biases=True)
-    start = [ridge.started(F, side) for F, side in zip(signed_start(12, 9, 2), Side, strict=True)]
+    start = [ridge.initialize(F, side) for F, side in zip(signed_start(12, 9, 2), Side, strict=True)]
 
     def make_solver():
-        return Newton(ridge) if solver == "newton" else Stochastic(ridge, 0.1, 17, np.random.RandomState(0))
+        return Newton(ridge) if solver == "newton" else SGD(ridge, 0.1, 17, np.random.RandomState(0))
 
     # A few epochs: what rounding makes different grows, where hinges have corners and a row nearly gets worse.
     assert_fits_agree(make_solver, likelihood, observed, start, max_iter=5, rtol=1e-7)

@@ -30,36 +30,29 @@ def truth(name, likelihood, y, x):
 def test_cost_and_slope_are_the_papers(name, likelihood):
     y, x = all_pairs()
     cost, slope = truth(name, likelihood, y, x)
-    local = likelihood.local(y, x)
+    local = likelihood.quadratic(y, x)
     assert_allclose(local.cost, cost, rtol=1e-10, atol=1e-12)
     assert_allclose(local.slope, slope, rtol=1e-10, atol=1e-12)
 
 
 @every_smooth
-def test_the_slope_is_that_of_the_cost(name, likelihood):
-    y, x = all_pairs()
-    up, down = (likelihood.local(y, x + way).cost for way in (STEP, -STEP))
-    assert_allclose(likelihood.local(y, x).slope, (up - down) / (2 * STEP), rtol=1e-5, atol=1e-6)
-
-
-@every_smooth
 def test_pull_and_push_are_never_negative_and_their_difference_is_the_slope(name, likelihood):
     y, x = all_pairs()
-    slope = likelihood.local(y, x).slope
+    slope = likelihood.quadratic(y, x).slope
     for pull, push, *cost in (likelihood.pull_push(y, x), likelihood.pull_push_cost(y, x)):
         assert np.all(pull >= 0)
         assert np.all(push >= 0)
         assert_allclose(push - pull, slope, rtol=1e-12, atol=1e-14)
         for one in cost:
             assert_allclose(one, likelihood.divergence(y, x), rtol=1e-12, atol=1e-14)
-    assert_allclose(likelihood.divergence(y, x), likelihood.local(y, x).cost, rtol=1e-12, atol=1e-14)
-    assert_allclose(likelihood.log_prob(y, x), -likelihood.local(y, x).cost)
+    assert_allclose(likelihood.divergence(y, x), likelihood.quadratic(y, x).cost, rtol=1e-12, atol=1e-14)
+    assert_allclose(likelihood.log_prob(y, x), -likelihood.quadratic(y, x).cost)
 
 
 @every_smooth
 def test_curvatures_are_never_negative(name, likelihood):
     y, x = all_pairs()
-    assert np.all(likelihood.local(y, x).curvature >= 0)
+    assert np.all(likelihood.quadratic(y, x).curvature >= 0)
 
 
 @every_smooth
@@ -76,10 +69,10 @@ def test_a_level_is_counted_by_the_thresholds_below(name, likelihood):
 def test_the_gradient_by_the_parameters(name, likelihood, weighted):
     y, x = all_pairs()
     weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], y.size) if weighted else None
-    gradient, _ = likelihood.slopes(likelihood.sums_of_parameters(y, x, weight))
+    gradient, _ = likelihood.parameter_gradient(likelihood.parameter_sums(y, x, weight))
 
     def cost(parameters):
-        return np.sum(likelihood.at(parameters).local(y, x).cost * (1 if weight is None else weight))
+        return np.sum(likelihood.with_parameters(parameters).quadratic(y, x).cost * (1 if weight is None else weight))
 
     steps = STEP * np.eye(likelihood.parameters.size)
     p = likelihood.parameters
@@ -92,8 +85,8 @@ def test_sums_of_parts_are_parts_of_sums(name, likelihood):
     """Cells are handed out in pieces: their sums must add up."""
     y, x = all_pairs()
     half = y.size // 3
-    whole = likelihood.sums_of_parameters(y, x, None)
-    parts = [likelihood.sums_of_parameters(y[part], x[part], None) for part in (slice(half), slice(half, None))]
+    whole = likelihood.parameter_sums(y, x, None)
+    parts = [likelihood.parameter_sums(y[part], x[part], None) for part in (slice(half), slice(half, None))]
     assert_allclose(parts[0] + parts[1], whole, rtol=1e-11, atol=1e-11)
 
 
@@ -102,18 +95,18 @@ def test_curvatures_by_the_parameters_are_a_matrix_to_step_by(name, likelihood):
     """Symmetric, and never bent downwards: as far as the costs of cells that x explains go."""
     x = np.repeat(X, 3)
     y = likelihood.levels(x).astype(float)
-    _, curvature = likelihood.slopes(likelihood.sums_of_parameters(y, x, None))
+    _, curvature = likelihood.parameter_gradient(likelihood.parameter_sums(y, x, None))
     assert_allclose(curvature, curvature.T, rtol=1e-12)
     assert np.linalg.eigvalsh(curvature).min() >= -1e-9 * np.abs(curvature).max()
 
 
 @every_smooth
 def test_parameters_there_and_back(name, likelihood):
-    again = likelihood.at(likelihood.parameters)
+    again = likelihood.with_parameters(likelihood.parameters)
     assert_allclose(again.thresholds, likelihood.thresholds, rtol=1e-14, atol=1e-14)
     assert type(again) is type(likelihood)
     y, x = all_pairs()
-    assert_allclose(again.local(y, x).cost, likelihood.local(y, x).cost, rtol=1e-12, atol=1e-14)
+    assert_allclose(again.quadratic(y, x).cost, likelihood.quadratic(y, x).cost, rtol=1e-12, atol=1e-14)
 
 
 @every_smooth
@@ -121,7 +114,7 @@ def test_thresholds_are_ordered_whatever_the_parameters(name, likelihood):
     rng = np.random.default_rng(0)
     for scale in (1e-3, 1.0, 10.0, 100.0):
         for _ in range(20):
-            thresholds = likelihood.at(rng.normal(0, scale, likelihood.parameters.size)).thresholds
+            thresholds = likelihood.with_parameters(rng.normal(0, scale, likelihood.parameters.size)).thresholds
             assert np.all(np.isfinite(thresholds))
             assert np.all(np.diff(thresholds) > 0), scale
 
@@ -132,21 +125,21 @@ def test_the_start_is_the_best_there_is_without_factors(name, likelihood):
     if name == "round":
         pytest.skip("the thesis starts a unit apart")
     histogram = np.array([3.0, 10.0, 21.0, 5.0, 2.0])
-    started = likelihood.started(histogram)
+    started = likelihood.initialize(histogram)
     y, x = np.arange(5.0), np.zeros(5)
-    gradient, _ = started.slopes(started.sums_of_parameters(y, x, histogram))
+    gradient, _ = started.parameter_gradient(started.parameter_sums(y, x, histogram))
     assert_allclose(gradient, 0, atol=1e-9)
 
 
 def test_rounding_starts_a_unit_apart_around_nothing():
-    assert_array_equal(SMOOTHS["round"].started(np.ones(5)).thresholds, [-1.5, -0.5, 0.5, 1.5])
+    assert_array_equal(SMOOTHS["round"].initialize(np.ones(5)).thresholds, [-1.5, -0.5, 0.5, 1.5])
 
 
 @every_smooth
 @each_float
 def test_single_precision_follows_double(name, likelihood, dtype):
     y, x = all_pairs(dtype)
-    local = likelihood.local(y, x)
+    local = likelihood.quadratic(y, x)
     cost, slope = truth(name, likelihood, y.astype(float), x.astype(float))
     assert {part.dtype for part in local} == {np.dtype(dtype)}
     rtol = 1e-4 if dtype is np.float32 else 1e-10
@@ -179,14 +172,16 @@ def test_the_mean_rises_with_x_from_the_lowest_value_to_the_highest(name, likeli
 @every_smooth
 def test_only_levels_are_legal(name, likelihood):
     assert_array_equal(likelihood.legal(np.array([-1.0, 0.0, 1.5, 4.0, 5.0])), [False, True, False, True, False])
-    with pytest.raises(DataError, match=r"integers 0\.\.V.*Found 1\.5 at row 0, column 1.*Round"):
+    with pytest.raises(DataError) as error:
         likelihood.check(observe(np.array([[0.0, 1.5], [2.0, 4.0]])), "a model")
+    assert (error.value.found, error.value.where) == ("1.5", "at row 0, column 1")
 
 
 @every_smooth
 def test_unseen_cells_can_not_be_zeros(name, likelihood):
-    with pytest.raises(DataError, match='unseen="zero"'):
+    with pytest.raises(DataError) as error:
         likelihood.check(observe(np.array([[0.0, 1.0], [2.0, 4.0]]), unseen="zero"), "a model")
+    assert error.value.parameter == "unseen"
 
 
 @every_smooth
@@ -205,11 +200,13 @@ def test_descent_is_the_weighted_slope_and_the_gradient_by_the_parameters(name, 
 
     y, x = all_pairs()
     weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], y.size) if weighted else None
-    slope, gradient = likelihood.descent(y, x, weight)
-    assert_allclose(slope, likelihood.local(y, x).slope * (1 if weight is None else weight), rtol=1e-12, atol=1e-14)
-    assert_allclose(gradient, likelihood.slopes(likelihood.sums_of_parameters(y, x, weight))[0], rtol=1e-12, atol=1e-12)
+    slope, gradient = likelihood.gradients(y, x, weight)
+    assert_allclose(slope, likelihood.quadratic(y, x).slope * (1 if weight is None else weight), rtol=1e-12, atol=1e-14)
+    assert_allclose(
+        gradient, likelihood.parameter_gradient(likelihood.parameter_sums(y, x, weight))[0], rtol=1e-12, atol=1e-12
+    )
     fixed = replace(likelihood, learned=False)
-    assert fixed.descent(y, x, weight)[1].size == 0
+    assert fixed.gradients(y, x, weight)[1].size == 0
 
 
 def test_the_offset_of_lines_steps_to_its_best_place_at_once():
@@ -217,5 +214,7 @@ def test_the_offset_of_lines_steps_to_its_best_place_at_once():
     y, x = all_pairs()
     likelihood = SMOOTHS["linear"]
     weight = np.random.default_rng(0).uniform(0.5, 2, y.size)
-    moved = likelihood.at(likelihood.parameters + likelihood.step(likelihood.sums_of_parameters(y, x, weight)))
+    moved = likelihood.with_parameters(
+        likelihood.parameters + likelihood.parameter_step(likelihood.parameter_sums(y, x, weight))
+    )
     assert_allclose(moved.offset, np.average(y - x, weights=weight), rtol=1e-12)

@@ -11,10 +11,10 @@ from halfseen.engines import Side, cpu
 from halfseen.errors import ParameterError
 from halfseen.io import observe
 from halfseen.likelihoods import Poisson
-from halfseen.solvers import Momentum, Newton, Ridge, Stochastic, stochastic
+from halfseen.solvers import SGD, Momentum, Newton, Ridge, sgd
 from tests import oracle
 from tests.graded import oracle as graded
-from tests.laws.cases import SMOOTHS, a_task, levels, signed_start, states, weights_for
+from tests.laws.cases import SMOOTHS, levels, open_problem, signed_start, states, weights_for
 
 K = 2
 every_smooth = pytest.mark.parametrize(("name", "likelihood"), SMOOTHS.items(), ids=SMOOTHS)
@@ -26,7 +26,7 @@ both_solvers = pytest.mark.parametrize("kind", ["newton", "stochastic"])
 @pytest.fixture(autouse=True)
 def batches_as_asked_for(monkeypatch):
     """Small data would have batches of single cells, which take long."""
-    monkeypatch.setattr(stochastic, "_FEWEST_BATCHES", 1)
+    monkeypatch.setattr(sgd, "_MIN_BATCHES", 1)
 
 
 def ridge_of(biases):
@@ -40,7 +40,7 @@ def prior_of(biases):
 def make(kind, biases=True, *, rate=0.1, batch=23, seed=0):
     """A new one: that of single cells has an order of its own at each epoch."""
     ridge = ridge_of(biases)
-    return Newton(ridge) if kind == "newton" else Stochastic(ridge, rate, batch, np.random.RandomState(seed))
+    return Newton(ridge) if kind == "newton" else SGD(ridge, rate, batch, np.random.RandomState(seed))
 
 
 def start_of(shape, biases=True, seed=0, dtype=np.float64):
@@ -120,7 +120,7 @@ def test_hard_levels_keep_thresholds_ordered(name, likelihood, kind):
     Y[[0, 3, 5, 7], [1, 4, 2, 9]] = [0, 1, 3, 4]
     Y[rng.random(Y.shape) < 0.2] = 2
     W, H = signed_start(12, 10, K)
-    solver = Newton(Ridge(1e-8)) if kind == "newton" else Stochastic(Ridge(1e-8), 1.0, 7, np.random.RandomState(0))
+    solver = Newton(Ridge(1e-8)) if kind == "newton" else SGD(Ridge(1e-8), 1.0, 7, np.random.RandomState(0))
     run = list(states(solver, likelihood, observe(Y), 4 * W, 4 * H, 40))
     objectives = [state.objective for state in run]
     assert np.all(np.diff(objectives) <= 1e-9 * objectives[0])
@@ -189,10 +189,10 @@ def test_rows_and_columns_are_treated_alike(name, likelihood):
     W, H = signed_start(*Y.shape, K)
     solver, moved = Newton(Ridge(0.4, centred=False)), []
     for data, weights, factors, side in ((Y, weight, (W, H), Side.COLUMNS), (Y.T, weight.T, (H, W), Side.ROWS)):
-        with a_task(likelihood, observe(data, cell_weight=weights)) as task:
-            x = task.engine.dots(task.cells, *factors)
-            near, far = (solver.begin_factor(F) for F in (H, W))
-            moved.append(solver.half_step(task, near, far, side, x).mean)
+        with open_problem(likelihood, observe(data, cell_weight=weights)) as problem:
+            x = problem.engine.sddmm(problem.cells, *factors)
+            near, far = (solver.init_factor(F) for F in (H, W))
+            moved.append(solver.half_step(problem, near, far, side, x).mean)
     assert_allclose(moved[0], moved[1], rtol=1e-10)
     assert np.abs(moved[0] - H).max() > 1e-3
 
@@ -252,11 +252,11 @@ def test_likelihoods_without_a_slope_everywhere_are_refused(kind):
 def test_with_momentum_epochs_start_ahead_and_the_loss_never_rises(name, likelihood):
     """The second epoch is the first to start ahead of its state: at F + beta (F - F before)."""
     observed, solver = observed_of(), make("newton")
-    with a_task(likelihood, observed) as task:
-        mover, state = Momentum(solver), solver.begin(task, *start_of(observed.shape))
+    with open_problem(likelihood, observed) as problem:
+        mover, state = Momentum(solver), solver.init_state(problem, *start_of(observed.shape))
         run = [state]
         for _ in range(12):
-            run.append(mover.epoch(task, run[-1]))
+            run.append(mover.epoch(problem, run[-1]))
         assert np.all(np.diff([state.objective for state in run]) <= 1e-12 * run[0].objective)
         for state in run:
             assert_array_equal(state.rows.mean[:, -1], 1)
@@ -265,11 +265,11 @@ def test_with_momentum_epochs_start_ahead_and_the_loss_never_rises(name, likelih
         s3 = (1 + np.sqrt(1 + 4 * s2**2)) / 2
         now, before = run[1], run[0]
         ahead = [
-            solver.begin_factor(F + (s2 - 1) / s3 * (F - B))
+            solver.init_factor(F + (s2 - 1) / s3 * (F - B))
             for F, B in ((now.rows.mean, before.rows.mean), (now.columns.mean, before.columns.mean))
         ]
-        there = task.under(now.likelihood)
-        jumped = solver.epoch(there, solver.at(there, *ahead))
+        there = problem.with_likelihood(now.likelihood)
+        jumped = solver.epoch(there, solver.state_at(there, *ahead))
         expected = jumped if jumped.objective <= now.objective else solver.epoch(there, now)
     assert_allclose(run[2].rows.mean, expected.rows.mean, rtol=1e-9, atol=1e-12)
     assert_allclose(run[2].objective, expected.objective, rtol=1e-10)

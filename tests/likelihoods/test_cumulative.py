@@ -25,15 +25,15 @@ def pairs():
 @pytest.mark.parametrize("link", LOG_CONCAVE)
 def test_curvatures_are_the_second_derivatives(link):
     y, x = pairs()
-    up, down = (cumulative(link).local(y, x + way).slope for way in (1e-5, -1e-5))
-    assert_allclose(cumulative(link).local(y, x).curvature, (up - down) / 2e-5, rtol=1e-4, atol=1e-7)
+    up, down = (cumulative(link).quadratic(y, x + way).slope for way in (1e-5, -1e-5))
+    assert_allclose(cumulative(link).quadratic(y, x).curvature, (up - down) / 2e-5, rtol=1e-4, atol=1e-7)
 
 
 def test_where_cauchit_is_not_convex_the_square_of_the_slope_stands_in():
     y, x = pairs()
     likelihood = cumulative("cauchit")
-    up, down = (likelihood.local(y, x + way).slope for way in (1e-5, -1e-5))
-    second, local = (up - down) / 2e-5, likelihood.local(y, x)
+    up, down = (likelihood.quadratic(y, x + way).slope for way in (1e-5, -1e-5))
+    second, local = (up - down) / 2e-5, likelihood.quadratic(y, x)
     assert (second < -1e-3).any()
     convex = second > 1e-4
     assert_allclose(local.curvature[convex], second[convex], rtol=1e-3, atol=1e-6)
@@ -47,11 +47,11 @@ def test_the_matrix_by_the_thresholds_is_the_second_derivative(link):
     y, x = pairs()
     weight = np.random.default_rng(0).uniform(0.5, 2, y.size)
     likelihood = cumulative(link)
-    gradient, matrix = likelihood._slopes_of_thresholds(likelihood.sums_of_parameters(y, x, weight))
+    gradient, matrix = likelihood._threshold_gradient(likelihood.parameter_sums(y, x, weight))
 
     def gradient_at(tau):
         moved = Cumulative(tau, link=LINKS[link])
-        return moved._slopes_of_thresholds(moved.sums_of_parameters(y, x, weight))[0]
+        return moved._threshold_gradient(moved.parameter_sums(y, x, weight))[0]
 
     C = weight[None]
     assert_allclose(gradient, oracle.by_thresholds(oracle.cumulative(link), y[None], C, x[None], THRESHOLDS), rtol=1e-5)
@@ -67,7 +67,7 @@ def test_probabilities(link):
     assert_allclose(p.sum(-1), 1, rtol=1e-14)
     assert_allclose(p, oracle.probabilities(link, X, THRESHOLDS), rtol=1e-9, atol=1e-15)
     y, x = pairs()
-    assert_allclose(np.exp(-cumulative(link).local(y, x).cost), p.ravel(), rtol=1e-9, atol=1e-14)
+    assert_allclose(np.exp(-cumulative(link).quadratic(y, x).cost), p.ravel(), rtol=1e-9, atol=1e-14)
     grid = cumulative(link).probabilities(X[:30].reshape(5, 6))
     assert_allclose(grid.reshape(30, 5), p[:30])
 
@@ -87,7 +87,7 @@ def test_a_cell_very_far_from_its_level_costs_much_and_is_pulled_back(link, dtyp
     """Never an endless cost, nor no number: a solver could not compare it."""
     y = np.arange(5, dtype=dtype)
     with np.errstate(all="raise", under="ignore"):
-        above, below = (cumulative(link).local(y, np.full(5, way * x, dtype)) for way in (1, -1))
+        above, below = (cumulative(link).quadratic(y, np.full(5, way * x, dtype)) for way in (1, -1))
     for local in (above, below):
         assert all(np.all(np.isfinite(part)) for part in local)
     assert np.all(above.cost[:4] > 1)

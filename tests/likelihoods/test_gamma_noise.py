@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from halfseen.likelihoods import GammaNoise
-from halfseen.likelihoods.truncated_gamma import log_mass_and_mean
+from halfseen.likelihoods.gamma_noise import log_mass_and_mean
 from tests.ordinal import gig, noises
 
 THRESHOLDS = np.array([0.4, 1.0, 2.5, 7.0])
@@ -104,7 +104,7 @@ def cells(shape, seed=0, n=40, m=30):
 @every_shape
 def test_what_thresholds_ask_of_cells_are_the_derivatives(shape):
     Y, x, C = cells(shape, n=8, m=7)
-    sums = GammaNoise(shape * THRESHOLDS, shape).derivatives(Y.ravel(), x.ravel(), C.ravel())
+    sums = GammaNoise(shape * THRESHOLDS, shape).threshold_derivatives(Y.ravel(), x.ravel(), C.ravel())
     lower, upper, of_lower, of_upper, of_both = sums.reshape(5, 5)
     slope, bend = gig.slope_and_bend(Y, C, x, shape * THRESHOLDS, shape)
     assert_allclose(upper[:-1] + lower[1:], slope, rtol=1e-8, atol=1e-8)
@@ -119,12 +119,12 @@ def best_thresholds(likelihood, Y, x, C, steps):
         return (C * likelihood.divergence(Y, x)).sum()
 
     for _ in range(steps):
-        new = likelihood.stepped(likelihood.derivatives(Y.ravel(), x.ravel(), C.ravel()))
+        new = likelihood.newton_step(likelihood.threshold_derivatives(Y.ravel(), x.ravel(), C.ravel()))
         for _ in range(30):
             if cost(new) <= cost(likelihood):
                 likelihood = new
                 break
-            new = new.halfway(likelihood)
+            new = new.midpoint(likelihood)
     return likelihood
 
 
@@ -154,7 +154,7 @@ def test_the_start_gives_levels_their_shares():
 
 def test_halfway_is_the_geometric_middle():
     one, other = GammaNoise(THRESHOLDS), GammaNoise(4 * THRESHOLDS)
-    assert_allclose(one.halfway(other).thresholds, 2 * THRESHOLDS)
+    assert_allclose(one.midpoint(other).thresholds, 2 * THRESHOLDS)
 
 
 def test_single_precision_is_kept_and_right():

@@ -19,10 +19,10 @@ def test_the_parabola_of_the_curvature_lies_above_the_cost_of_rounding_everywher
     likelihood = Round(THRESHOLDS, margin=margin, smoothing=smoothing)
     t = np.linspace(-8, 9, 3401)
     for y in range(5):
-        at = likelihood.local(np.full(X.size, float(y)), X)
+        at = likelihood.quadratic(np.full(X.size, float(y)), X)
         above = [part[:, None] for part in at]
         parabola = above[0] + above[1] * (t - X[:, None]) + above[2] / 2 * (t - X[:, None]) ** 2
-        cost = likelihood.local(np.full(t.size, float(y)), t).cost
+        cost = likelihood.quadratic(np.full(t.size, float(y)), t).cost
         assert np.max(cost - parabola) < 1e-9
 
 
@@ -30,7 +30,7 @@ def test_rounding_costs_nothing_strictly_inside_an_interval_and_the_distance_out
     likelihood = Round(THRESHOLDS, margin=0.05, smoothing=0.01)
     ends = np.concatenate([[-np.inf], THRESHOLDS, [np.inf]])
     for y in range(5):
-        cost = likelihood.local(np.full(X.size, float(y)), X).cost
+        cost = likelihood.quadratic(np.full(X.size, float(y)), X).cost
         distance = np.maximum(ends[y] + 0.05 - X, 0) + np.maximum(X + 0.05 - ends[y + 1], 0)
         assert_array_equal(cost[distance == 0], 0)
         assert np.all(np.abs(cost - distance) <= 0.005 + 1e-12)
@@ -40,18 +40,18 @@ def test_rounding_costs_nothing_strictly_inside_an_interval_and_the_distance_out
 
 def test_the_outer_intervals_of_the_thesis_are_one_long():
     likelihood = Round(THRESHOLDS, margin=0.0, ends=1.0)
-    assert likelihood.local(np.array([0.0]), THRESHOLDS[:1] - 0.9).cost == 0
-    assert_allclose(likelihood.local(np.array([0.0]), THRESHOLDS[:1] - 1.5).cost, 0.5 - 0.005)
-    assert_allclose(likelihood.local(np.array([4.0]), THRESHOLDS[-1:] + 3).cost, 2 - 0.005)
+    assert likelihood.quadratic(np.array([0.0]), THRESHOLDS[:1] - 0.9).cost == 0
+    assert_allclose(likelihood.quadratic(np.array([0.0]), THRESHOLDS[:1] - 1.5).cost, 0.5 - 0.005)
+    assert_allclose(likelihood.quadratic(np.array([4.0]), THRESHOLDS[-1:] + 3).cost, 2 - 0.005)
 
 
 def test_outer_ends_move_with_their_thresholds():
     likelihood = Round(THRESHOLDS, margin=0.1, ends=1.0, smoothing=0.3)
     y, x = (a.ravel() for a in np.meshgrid(np.arange(5.0), X))
-    gradient, _ = likelihood.slopes(likelihood.sums_of_parameters(y, x, None))
+    gradient, _ = likelihood.parameter_gradient(likelihood.parameter_sums(y, x, None))
 
     def cost(p):
-        return likelihood.at(p).local(y, x).cost.sum()
+        return likelihood.with_parameters(p).quadratic(y, x).cost.sum()
 
     p = likelihood.parameters
     differences = [(cost(p + s) - cost(p - s)) / 2e-6 for s in 1e-6 * np.eye(4)]
@@ -70,17 +70,20 @@ def test_the_staircase_and_its_curvature_of_gauss_and_newton():
     stairs = expit(x[:, None] - THRESHOLDS).sum(-1)
     slope = (expit(x[:, None] + 1e-6 - THRESHOLDS).sum(-1) - expit(x[:, None] - 1e-6 - THRESHOLDS).sum(-1)) / 2e-6
     assert_allclose(likelihood.mean(x), stairs, rtol=1e-12)
-    assert_allclose(likelihood.local(y, x).curvature, 2 * slope**2, rtol=1e-6, atol=1e-12)
+    assert_allclose(likelihood.quadratic(y, x).curvature, 2 * slope**2, rtol=1e-6, atol=1e-12)
 
 
 def test_the_matrix_by_the_thresholds_is_that_of_gauss_and_newton():
     likelihood = MultiSigmoid(THRESHOLDS)
     y, x = (a.ravel() for a in np.meshgrid(np.arange(5.0), X))
     weight = np.random.default_rng(0).uniform(0.5, 2, y.size)
-    _, matrix = likelihood.slopes(likelihood.sums_of_parameters(y, x, weight))
+    _, matrix = likelihood.parameter_gradient(likelihood.parameter_sums(y, x, weight))
     p = likelihood.parameters
     differences = np.array(
-        [(likelihood.at(p + s).mean(x) - likelihood.at(p - s).mean(x)) / 2e-6 for s in 1e-6 * np.eye(4)]
+        [
+            (likelihood.with_parameters(p + s).mean(x) - likelihood.with_parameters(p - s).mean(x)) / 2e-6
+            for s in 1e-6 * np.eye(4)
+        ]
     )
     assert_allclose(matrix, 2 * (differences * weight) @ differences.T, rtol=1e-5, atol=1e-6)
 
@@ -94,9 +97,9 @@ def test_the_values_of_levels_make_steps_of_their_height():
 def test_linear_rounds_to_the_nearest_level():
     likelihood = Linear(4, 1.7)
     assert_array_equal(likelihood.levels(X), np.clip(np.round(X + 1.7), 0, 4))
-    assert_allclose(likelihood.started(np.array([1.0, 2.0, 0, 0, 1])).offset, (2 + 4) / 4)
+    assert_allclose(likelihood.initialize(np.array([1.0, 2.0, 0, 0, 1])).offset, (2 + 4) / 4)
     fixed = Linear(4, 1.7, learned=False)
-    assert fixed.started(np.ones(5)).offset == 1.7
+    assert fixed.initialize(np.ones(5)).offset == 1.7
 
 
 FAR_APART = [[0.0, 30.0], [25.0, 26.0], [100.0, 200.0], [-70.0, -1.0, 65.0], [-1.0, 0.0, 2.5]]
@@ -109,7 +112,7 @@ def test_steps_are_sigmoids_however_far_they_lie_from_0_and_from_each_other(thre
     x = np.concatenate([[-300.0, -50.0, 0.0, 50.0, 300.0], *(t + np.linspace(-6, 6, 7) for t in tau)])
     psi = expit(x[:, None] - tau).sum(axis=1)
     for y in range(tau.size + 1):
-        cost = MultiSigmoid(tau).local(np.full_like(x, y), x).cost
+        cost = MultiSigmoid(tau).quadratic(np.full_like(x, y), x).cost
         assert_allclose(cost, (y - psi) ** 2, rtol=1e-9, atol=1e-12)
     assert_allclose(MultiSigmoid(tau).mean(x), psi, rtol=1e-12, atol=1e-14)
 

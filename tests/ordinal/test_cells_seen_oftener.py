@@ -13,8 +13,7 @@ from scipy import stats
 
 from halfseen import CompoundPoisson, Observed, OrdNMF
 from halfseen.likelihoods import Ordinal, Squared
-from halfseen.priors import Penalty
-from halfseen.solvers import Multiplicative
+from halfseen.solvers import Multiplicative, Penalty
 from tests.laws.cases import states
 from tests.ordinal import gig, oracle
 

@@ -49,35 +49,19 @@ def test_scipy_finds_the_same_minimum_from_another_start(seed, weighted):
         np.testing.assert_allclose(np.outer(*other), np.outer(w, h), rtol=1e-10)
 
 
-def test_any_scale():
-    X = np.logspace(-300, 300, 6)[:, None] * table(3, mean=9.0, holes=0.2)[0].clip(1.0)
-    log_w, log_h = oracle.best_logs(X)
-    w, h = np.exp(log_w + log_h.max()), np.exp(log_h - log_h.max())
-    sums = np.concatenate([np.nansum(X, 1), np.nansum(X, 0)])
-    np.testing.assert_allclose(oracle.slope(X, w, h) / sums, 0.0, atol=1e-12)
-
-
-def test_rows_and_columns_without_anything_get_zero():
-    X = np.array([[0.0, 0.0, NAN], [1.0, 2.0, NAN], [NAN, NAN, NAN]])
-    np.testing.assert_allclose(np.outer(*oracle.best(X)), [[0, 0, 0], [1, 2, 0], [0, 0, 0]], rtol=1e-12)
-
-
-def test_without_holes_it_is_ho_and_van_doorens_formula():
+def test_without_holes_it_is_ho_and_van_doorens_formula_and_in_a_tensor_no_step_leads_down():
     X, cube = table(4, holes=0.0)[0], np.random.default_rng(0).poisson(3.0, (3, 4, 2)).astype(float)
     np.testing.assert_allclose(np.outer(*oracle.best(X)), np.outer(X.sum(1), X.sum(0)) / X.sum(), rtol=1e-12)
     closed = oracle.fit_tensor([cube.sum((1, 2)), cube.sum((0, 2)), cube.sum((0, 1))]) / cube.sum() ** 2
     np.testing.assert_allclose(oracle.fit_tensor(oracle.best_tensor(cube)), closed, rtol=1e-12)
+    cube[0, 1, 0] = cube[2, 0, 1] = NAN
+    factors, rng = oracle.best_tensor(cube), np.random.default_rng(0)
+    for size in (1e-4, 1e-2, 1.0):
+        moved = [factor * np.exp(size * rng.normal(size=factor.size)) for factor in factors]
+        assert oracle.cost_tensor(cube, moved) >= oracle.cost_tensor(cube, factors)
 
 
-@pytest.mark.parametrize("size", [1e-4, 1e-2, 1.0])
-def test_no_step_leads_down_in_a_tensor_with_holes(size):
-    cube, rng = table(8, shape=(4, 3, 5), mean=5.0)[0], np.random.default_rng(0)
-    factors = oracle.best_tensor(cube)
-    moved = [factor * np.exp(size * rng.normal(size=factor.size)) for factor in factors]
-    assert oracle.cost_tensor(cube, moved) >= oracle.cost_tensor(cube, factors)
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_parts_are_those_of_scipy_and_the_lowest_cost_is_the_sum_over_the_strong_ones(seed):
     X, _ = table(seed, holes=0.6, mean=0.8)
     seen, positive = ~np.isnan(X), np.nan_to_num(X) > 0

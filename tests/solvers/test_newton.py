@@ -10,11 +10,11 @@ from halfseen.fitting import run
 from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, Round
-from halfseen.result import Status
+from halfseen.model import Status
 from halfseen.solvers import Newton, PointFactor, Ridge
 from tests import oracle
 from tests.graded import oracle as graded
-from tests.laws.cases import SMOOTHS, THRESHOLDS, a_task, levels, signed_start, states, weights_for
+from tests.laws.cases import SMOOTHS, THRESHOLDS, levels, open_problem, signed_start, states, weights_for
 
 TAU = THRESHOLDS
 
@@ -41,9 +41,9 @@ def test_a_half_step_is_the_dense_step_of_newton(name, biases):
     curvature = C * second_derivative(name, values, x, likelihood.thresholds)
     k = W.shape[1]
     truth = graded.newton_half(slope, curvature, W, H, prior.weights(k), prior.centre(k, 0), prior.held(k, 0))
-    with a_task(likelihood, observed) as task:
-        seen = task.engine.dots(task.cells, W, H)
-        moved = Newton(ridge).half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, seen).mean
+    with open_problem(likelihood, observed) as problem:
+        seen = problem.engine.sddmm(problem.cells, W, H)
+        moved = Newton(ridge).half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS, seen).mean
     assert_allclose(moved, truth, rtol=1e-4, atol=1e-6)
 
 
@@ -52,8 +52,10 @@ def test_a_half_step_of_squares_is_ridge_regression_row_by_row():
     Y = levels(blanks=False)
     W, H = signed_start(*Y.shape, 3)
     solver = Newton(Ridge(0.8, centred=False))
-    with a_task(Linear(4, learned=False), observe(Y)) as task:
-        moved = solver.half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, task.engine.dots(task.cells, W, H))
+    with open_problem(Linear(4, learned=False), observe(Y)) as problem:
+        moved = solver.half_step(
+            problem, PointFactor(W), PointFactor(H), Side.ROWS, problem.engine.sddmm(problem.cells, W, H)
+        )
     for row, found in zip(Y, moved.mean, strict=True):
         seen = ~np.isnan(row)
         truth = SklearnRidge(alpha=0.4, fit_intercept=False, solver="cholesky").fit(H[seen], row[seen])
@@ -70,8 +72,8 @@ def test_nothing_lower_is_near_where_a_run_ends(name, biases):
     values, C = oracle.grid(observed)
     ridge, prior = Ridge(0.8, biases), graded.Prior(0.8, biases)
     W, H = (prior.with_biases(F, side) for side, F in enumerate(signed_start(*Y.shape, 2)))
-    with a_task(SMOOTHS[name], observed) as task:
-        fit = run(task, Newton(ridge), lambda: (W, H), max_iter=800, tol=1e-11)
+    with open_problem(SMOOTHS[name], observed) as problem:
+        fit = run(problem, Newton(ridge), lambda: (W, H), max_iter=800, tol=1e-11)
     place = fit.rows.mean, fit.columns.mean, fit.likelihood.thresholds
     ours = graded.objective(graded.LOSSES[name], values, C, *place, prior)
     assert_allclose(fit.trace["objective"][-1], ours, rtol=1e-9)
@@ -93,8 +95,8 @@ def test_rows_folded_in_are_at_their_one_optimum(name):
     H = prior.with_biases(signed_start(1, 11, 2)[1] * 2, 1)
     H[:, -1] = np.linspace(-1, 1, 11)
     centre, held, start = prior.centre(4, 0), prior.held(4, 0), np.array([0.3, -0.2, 0.1, 1.0])
-    with a_task(SMOOTHS[name], observed) as task:
-        found = fold_in(task, Newton(ridge), PointFactor(H), start, max_iter=500, tol=1e-12).mean
+    with open_problem(SMOOTHS[name], observed) as problem:
+        found = fold_in(problem, Newton(ridge), PointFactor(H), start, max_iter=500, tol=1e-12).mean
     for row in range(7):
         truth = graded.best_row(
             graded.LOSSES[name], values[row], C[row], H, SMOOTHS[name].thresholds,
@@ -110,11 +112,11 @@ def test_a_step_that_would_make_a_row_worse_is_taken_shorter_and_the_others_keep
     H = np.array([[1.0], [1.0]])
     W = np.array([[-6.0], [0.3]])
     solver = Newton(Ridge(0.0))
-    with a_task(likelihood, observe(Y)) as task:
-        x = task.engine.dots(task.cells, W, H)
-        before = task.local(x).cost.reshape(2, 2).sum(1)
-        moved = solver.half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
-        after = task.local(task.engine.dots(task.cells, moved, H)).cost.reshape(2, 2).sum(1)
+    with open_problem(likelihood, observe(Y)) as problem:
+        x = problem.engine.sddmm(problem.cells, W, H)
+        before = problem.quadratic(x).cost.reshape(2, 2).sum(1)
+        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
+        after = problem.quadratic(problem.engine.sddmm(problem.cells, moved, H)).cost.reshape(2, 2).sum(1)
     assert np.all(after <= before)
     steps = 1 / (1 + np.exp(-W[1]))
     slope = 2 * ((steps - 0) + (steps - 1)) * steps * (1 - steps)
@@ -126,9 +128,9 @@ def test_a_row_that_no_step_helps_stays():
     likelihood = Round(np.array([0.0]), learned=False, margin=0.0, smoothing=1e-9)
     solver = Newton(Ridge(0.0))
     W, H = np.zeros((1, 1)), np.ones((2, 1))
-    with a_task(likelihood, observe(np.array([[0.0, 1.0]]))) as task:
-        x = task.engine.dots(task.cells, W, H)
-        moved = solver.half_step(task, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
+    with open_problem(likelihood, observe(np.array([[0.0, 1.0]]))) as problem:
+        x = problem.engine.sddmm(problem.cells, W, H)
+        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
     assert abs(moved[0, 0]) < 1e-8
 
 
@@ -140,8 +142,8 @@ def test_biases_alone_are_ordinal_regression(link):
     values, C = oracle.grid(observed)
     prior = graded.Prior(1.5, True, centred=False)
     W, H = (prior.with_biases(np.zeros((size, 1)), side) for side, size in enumerate(Y.shape))
-    with a_task(Cumulative(TAU, link=LINKS[link]), observed) as task:
-        fit = run(task, Newton(Ridge(1.5, True, centred=False)), lambda: (W, H), max_iter=500, tol=0.0)
+    with open_problem(Cumulative(TAU, link=LINKS[link]), observed) as problem:
+        fit = run(problem, Newton(Ridge(1.5, True, centred=False)), lambda: (W, H), max_iter=500, tol=0.0)
     x, tau = graded.ordinal_regression(link, values, C, 0.5)
     found = fit.rows.mean @ fit.columns.mean.T
     assert_array_equal(fit.rows.mean[:, 0], 0)
@@ -159,9 +161,9 @@ def test_rows_without_cells_come_to_the_centre():
 def test_a_run_ends_when_an_epoch_gains_little_of_the_loss_at_the_start():
     observed = observe(levels())
     W, H = signed_start(14, 11, 2)
-    with a_task(SMOOTHS["logit"], observed) as task:
-        begun = Newton(Ridge(0.5)).begin(task, W, H).objective
-        fit = run(task, Newton(Ridge(0.5)), lambda: (W, H), max_iter=500, tol=1e-3)
+    with open_problem(SMOOTHS["logit"], observed) as problem:
+        begun = Newton(Ridge(0.5)).init_state(problem, W, H).objective
+        fit = run(problem, Newton(Ridge(0.5)), lambda: (W, H), max_iter=500, tol=1e-3)
     gains = -np.diff(np.append(begun, fit.trace["objective"])) / begun
     assert fit.status is Status.CONVERGED
     assert np.all(gains[:-1] > 1e-3)
@@ -169,8 +171,8 @@ def test_a_run_ends_when_an_epoch_gains_little_of_the_loss_at_the_start():
 
 
 def test_a_random_start_is_small_and_of_both_signs():
-    with a_task(SMOOTHS["logit"], observe(levels())) as task:
-        W = Newton(Ridge(0.5)).random(task, (2000, 3), np.random.RandomState(0))
+    with open_problem(SMOOTHS["logit"], observe(levels())) as problem:
+        W = Newton(Ridge(0.5)).random(problem, (2000, 3), np.random.RandomState(0))
     assert W.shape == (2000, 3)
     assert abs(W.mean()) < 0.01
     assert_allclose(W.std(), 0.1, rtol=0.05)
@@ -183,17 +185,17 @@ def test_the_ridge_is_the_oracles(biases, centred, k):
     size = k + 2 * biases
     ridge, prior = Ridge(2.0, biases, centred), graded.Prior(2.0, biases, centred)
     for number, side in enumerate(Side):
-        pulled = ridge.pulled(size, side)
-        assert_allclose(pulled.penalty, prior.weights(size))
-        assert_allclose(pulled.centre, prior.centre(size, number))
-        assert_array_equal(pulled.held, prior.held(size, number))
+        penalty = ridge.penalty(size, side)
+        assert_allclose(penalty.l2, prior.weights(size))
+        assert_allclose(penalty.centre, prior.centre(size, number))
+        assert_array_equal(penalty.fixed, prior.held(size, number))
 
 
 @pytest.mark.parametrize("biases", [False, True])
 def test_a_start_is_around_the_centre_with_biases_of_nothing_beside_ones(biases):
     F = np.full((3, 2), 0.5, np.float32)
     for number, side in enumerate(Side):
-        started = Ridge(1.0, biases).started(F, side)
+        started = Ridge(1.0, biases).initialize(F, side)
         assert started.dtype == np.float32
         assert_allclose(
             started[1], graded.Prior(1.0, biases).centre(2 + 2 * biases, number) + [0.5, 0.5, 0, 0][: 2 + 2 * biases]

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from halfseen import Observed
 from halfseen.likelihoods import BetaDivergence, CompoundPoisson, GammaNoise, Gaussian, Ordinal, Poisson, Squared
-from halfseen.priors import GammaPrior, Penalty
-from halfseen.solvers import Gamma, InverseGaussian, Momentum, Multiplicative
-from tests.laws.cases import a_task, made_legal
+from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, Momentum, Multiplicative, Penalty
+from tests.laws.cases import made_legal, open_problem
 
 A_FEW = settings(deadline=None, max_examples=5)
 BOTH = ("zero", "missing")
@@ -69,10 +68,10 @@ def draw(seed, likelihood, unseen, weighted, repeated):
 def run(likelihood, make, observed, W, H, momentum, steps):
     solver = make()
     mover = Momentum(solver) if momentum else solver
-    with a_task(likelihood, observed) as task:
-        found = [solver.begin(task, W, H)]
+    with open_problem(likelihood, observed) as problem:
+        found = [solver.init_state(problem, W, H)]
         for _ in range(steps):
-            found.append(mover.epoch(task, found[-1]))
+            found.append(mover.epoch(problem, found[-1]))
     return solver, found
 
 
@@ -85,7 +84,7 @@ def test_the_objective_never_worsens(pair, seed, unseen, weighted, repeated, mom
     observed, W, H = draw(seed, likelihood, unseen, weighted, repeated)
     solver, found = run(likelihood, make, observed, W, H, momentum, 20)
     trace = np.array([state.objective for state in found])
-    trace = -trace if solver.falls else trace[1:]  # a start without a distribution has no bound
+    trace = -trace if solver.minimizes else trace[1:]  # a start without a distribution has no bound
     assert np.all(np.diff(trace) >= -1e-10 * np.abs(trace).max())
     assert trace[-1] > trace[0]
 

@@ -7,14 +7,13 @@ import click
 import numpy as np
 
 from halfseen.cli import options
-from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.models import counted_levels, load_recommender, thresholds
 from halfseen.cli.streams import JSON, In, print_json, print_lines
 from halfseen.cli.summaries import count, describe_data
 from halfseen.errors import DataError, DataWarning
 from halfseen.io.splits import check_pair
-from halfseen.labels import Places
 from halfseen.observed import Observed, match_cells
 
 
@@ -45,12 +44,15 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
     halfseen evaluate model.hs --test held_out.csv --json
     """
     import halfseen
-    from halfseen.metrics.held_out import held_out
+    from halfseen.metrics.scorers import held_out
 
     fitted = load_recommender(model)
     if train is not None:
         check_pair(train, test)
-    arguments = options.reader(reading) | {"unseen": fitted.unseen, "levels": fitted._fitted_names()}
+    arguments = options.reader(reading) | {
+        "unseen": fitted.model_.unseen,
+        "levels": fitted.model_.encoder.levels_to_read,
+    }
     relevances = thresholds(fitted, relevant)
     with warnings.catch_warnings(record=True) as caught:  # printed below: after an error there are no notes
         held = halfseen.observe(test, **arguments)
@@ -68,17 +70,17 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the ranking has warned of these cells
-            shape, labels = (len(fitted.W_), len(fitted.H_)), Places(fitted.row_labels_, fitted.column_labels_)
-            cells = held_out(match_cells(held, shape, labels, "test", duplicates="keep"), fitted.seen_)
+            record = fitted.model_
+            cells = held_out(match_cells(held, record.shape, record.labels, "test", duplicates="keep"), record.seen)
             # where unseen cells are zeros, means are no predictions of the values of seen cells
-            values = None if fitted.unseen == "zero" else _value_scores(fitted, cells)
+            values = None if fitted.model_.unseen == "zero" else _value_scores(fitted, cells)
             likelihood = None
             if hasattr(fitted, "log_likelihood"):
                 logs = fitted.log_likelihood(cells, each=True)
                 likelihood = {"cells": logs.size, "sum": float(logs.sum()), "mean": float(logs.mean())}
     except DataError as error:  # a level that training did not have; the ranking is valid all the same
         values = likelihood = None
-        click.echo(f"note: {in_options(str(error))}", err=True)
+        click.echo(f"note: {render(error)}", err=True)
     if as_json:
         facts = {"k": length, "ranking": ranking, "values": values, "likelihood": likelihood}
         print_json({name: value for name, value in facts.items() if value is not None})
@@ -97,7 +99,7 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
             f"{'' if ranked is None else f', ranked probability score {ranked:.4f}'}."
         )
     if likelihood is not None:
-        given = ", given that they are above 0" if fitted.unseen == "zero" else ""
+        given = ", given that they are above 0" if fitted.model_.unseen == "zero" else ""
         n_cells, total, mean = likelihood.values()
         print_lines(f"Log-likelihood of {count(n_cells, 'cell')}{given}: {total:,.6g} ({mean:.4f} per cell).")
 
@@ -110,7 +112,7 @@ def _value_scores(model: Any, cells: Observed) -> dict[str, Any] | None:
     from halfseen.metrics import ranked_probability_score
 
     levels = getattr(model, "levels_", None)
-    cells = cells if levels is None else model._counted(cells)
+    cells = model.model_.encoder.codes(cells)
     if cells.nnz == 0:
         return None
     rows, columns, values = cells.row_of_cell(), cells.indices, cells.values

@@ -98,7 +98,7 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
     try:
         with reading_bar(data, quiet) as progress:
             observed = halfseen.observe(
-                data, unseen=model.unseen, levels=model._levels_to_read(), progress=progress, **options.reader(reading)
+                data, unseen=model.unseen, levels=model.levels_to_read, progress=progress, **options.reader(reading)
             )
         choice = choosing.choose(model, observed, n_components, n_jobs, quiet)
         model.fit(observed)

@@ -8,9 +8,10 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.cli import choosing, options, streams, summaries
-from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
+from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 
 #: How a table can be filled; with one component, nmf is exact.
@@ -69,7 +70,7 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     model = getattr(halfseen, METHODS[method])().set_params(**params, **options.given(loss=loss), random_state=seed)
     units = np.ones(observed.shape[1])
     if method == "nmf":
-        model._make_likelihood().check(observed, "impute")  # before scaling: errors name values as they are written
+        likelihood_for(model.loss).check(observed, "impute")  # before scaling: errors name values as they are written
         units = _column_means(observed) if scale else units
     scaled = replace(observed, values=observed.values / units[observed.indices])
     if isinstance(n_components, int):
@@ -84,17 +85,11 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     names = wide.names if wide.has_header else None
     columns = wide.filled(values)
     write_table(output, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
-    streams.print_lines(*(f"note: {in_options(str(note))}" for note in wide.notes), quiet=quiet, err=True)
+    streams.print_lines(*(f"note: {render(note)}" for note in wide.notes), quiet=quiet, err=True)
     kept = [name for name in wide.names if name not in wide.numeric]
     holes = wide.n_holes
     if as_json:
-        facts = {
-            "holes": holes,
-            "filled": wide.numeric,
-            "kept": kept,
-            "notes": list(map(str, wide.notes)),
-            "method": method,
-        }
+        facts = {"holes": holes, "filled": wide.numeric, "kept": kept, "notes": list(wide.notes), "method": method}
         facts |= {**summaries.fit_facts(model), **choice.facts(), "file": streams.display_name(output)}
         streams.print_json({"data": summaries.data_facts(table, observed), **facts})
         return

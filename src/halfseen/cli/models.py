@@ -8,11 +8,11 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.checks import did_you_mean
 from halfseen.cli.streams import display_name
-from halfseen.data.uncoupled.lists import places_of
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import Table, read_table
 from halfseen.io.schema import check_present, names_listed, spelled_long
 from halfseen.labels import is_plain_integer
+from halfseen.uncoupled.lists import column_positions
 
 
 def load_recommender(path: str) -> Any:
@@ -33,7 +33,8 @@ def counted_levels(model: Any) -> str:
     levels = getattr(model, "levels_", None)
     if levels is None or levels.dtype.kind != "O":
         return ""
-    return f"levels counted {'1, 2' if model.unseen == 'zero' else '0, 1'}, ... from {model._fitted_names()[0]!r}"
+    first = model.model_.encoder.levels_to_read[0]
+    return f"levels counted {'1, 2' if model.model_.unseen == 'zero' else '0, 1'}, ... from {first!r}"
 
 
 def thresholds(model: Any, texts: Sequence[str]) -> list[tuple[str | float, float]]:
@@ -41,7 +42,7 @@ def thresholds(model: Any, texts: Sequence[str]) -> list[tuple[str | float, floa
 
     By default 1; of levels that are words the lowest, or the next where unseen cells are missing and thus every cell
     reaches the lowest."""
-    names = model._fitted_names() if hasattr(model, "_fitted_names") else None
+    names = model.model_.encoder.levels_to_read
     found: list[tuple[str | float, float]] = []
     if names is None:
         for text in texts or ["1"]:
@@ -53,7 +54,7 @@ def thresholds(model: Any, texts: Sequence[str]) -> list[tuple[str | float, floa
                     "that makes a column relevant, such as 1 or 4."
                 ) from None
         return found
-    for text in texts or [names[0] if model.unseen == "zero" else names[1]]:
+    for text in texts or [names[0] if model.model_.unseen == "zero" else names[1]]:
         if text not in names:
             near = did_you_mean(text, names)
             remedy = f"Did you mean {near!r}?" if near else "Name the lowest that makes a column relevant."
@@ -115,9 +116,9 @@ def read_pairs(path: str, model: Any, columns: Sequence[str | int] | None, readi
     elif not table.has_header and len(table.names) > 1:
         row, column = table.names[:2]
     elif type(model).__name__ == "UncoupledNMF":
-        places = places_of("asked", table.names, {})
+        places = column_positions("asked", table.names, {})
         row, column = (table.names[places[role]] for role in ("question", "respondent"))
-        row, column = (column, row) if model._turned else (row, column)
+        row, column = (column, row) if model.questions_are_ == "columns" else (row, column)
     else:
         header = _usual_header(table.names)  # a column of values is allowed, and not used
         row, column = header[:2] if header is not None else (*table.names, None)[:2]

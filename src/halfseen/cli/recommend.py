@@ -43,7 +43,7 @@ def command(model: str, users: tuple[str, ...], history: str | None, n: int, inc
     if history is None:
         rows = names = as_labels(users, fitted.row_labels_)
     else:
-        from halfseen.estimators.features import observe_rows
+        from halfseen.estimators.inputs import observe_rows
 
         rows = observe_rows(fitted, history)
         names = list(range(rows.shape[0]) if rows.row_labels is None else rows.row_labels.tolist())

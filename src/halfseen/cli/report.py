@@ -56,7 +56,7 @@ def command(model: str, train: str | None, test: str | None, output: str, title:
         check_pair(train, test)
     arguments = options.reader(reading)
     if hasattr(fitted, "unseen"):
-        arguments |= {"unseen": fitted.unseen, "levels": fitted._fitted_names()}
+        arguments |= {"unseen": fitted.model_.unseen, "levels": fitted.model_.encoder.levels_to_read}
     known, held = (None if path is None else halfseen.observe(path, **arguments) for path in (train, test))
     ((_, threshold),) = thresholds(fitted, [] if relevant is None else [relevant])
     page = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=threshold)

@@ -144,7 +144,7 @@ def as_in_a1gm(observed: Observed) -> Observed:
     if observed.unseen != "missing":
         remedy = 'Read the data with `unseen="missing"`.'
         raise DataError('must be "missing".', parameter="unseen", found=repr(observed.unseen), remedy=remedy)
-    values, n_missing = np.abs(observed.values), observed.unseen_places
+    values, n_missing = np.abs(observed.values), observed.n_unobserved
     zeros = values == 0
     if zeros.all() and n_missing == 0:
         raise DataError("Some value must not be 0.", found="only zeros", remedy="Leave the matrix as it is.")

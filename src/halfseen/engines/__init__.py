@@ -1,6 +1,35 @@
-"""Where it runs. Nothing outside this room knows a device, a thread or a compiled loop."""
+"""Where computations run. Nothing outside this package refers to a device, a thread or a compiled loop."""
 
-from halfseen.engines.base import Descent, Engine, Placed, Pulled, Side
-from halfseen.engines.opening import ENGINES, RULES, open_engine
+from typing import Any
 
-__all__ = ["ENGINES", "RULES", "Descent", "Engine", "Placed", "Pulled", "Side", "open_engine"]
+from halfseen import checks
+from halfseen.engines.base import AdagradState, DeviceCells, Engine, RidgePenalty, Side
+
+ENGINES = ("cpu",)
+
+#: Validation rules of the parameters `engine` and `n_jobs`.
+RULES: dict[str, checks.Rule] = {"engine": checks.one_of(*ENGINES), "n_jobs": checks.threads()}
+
+
+def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine[Any]:
+    """Create an engine, to be entered with `with`. Compiled code is imported here and not before.
+
+    Parameters
+    ----------
+    name : {"cpu"}, default="cpu"
+        Where to compute.
+    n_jobs : int, default=None
+        Number of threads. None and -1 use all processors, -2 all but one, and so on.
+
+    Returns
+    -------
+    Engine
+        The engine.
+    """
+    checks.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
+    from halfseen.engines.cpu import CpuEngine
+
+    return CpuEngine(n_jobs)
+
+
+__all__ = ["ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "RidgePenalty", "Side", "open_engine"]

@@ -1,62 +1,73 @@
-"""The verbs that every engine has, on arrays of its own kind.
+"""The operations that every engine implements, on arrays of its own kind.
 
-A cell array has one number a seen cell, in row order, whatever the side it is used for. A factor array has one row a
-row (or column) of the matrix and one column a component.
+A cell array has one number per observed cell, in row order, whichever side it is used for. A factor array has one row
+per row (or column) of the matrix and one column per component.
+
+Their names in version 0.1.0: dots (sddmm), spread (spmm), spread_both (spmm_both), each (map), tally (map_reduce),
+total (sum), fetch (to_numpy), place_factor (asarray), dots_at (sddmm_at), newton (newton_step), descend (adagrad_step).
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from halfseen.arrays import Array
 from halfseen.observed import Observed
 
 
 class Side(Enum):
-    """Which factor a half-step moves."""
+    """Which factor a half-step updates."""
 
     ROWS = "rows"
-    """W, a row for each row of the matrix."""
+    """W, one row per row of the matrix."""
     COLUMNS = "columns"
-    """H, a row for each column of the matrix."""
+    """H, one row per column of the matrix."""
 
 
-class Placed(Protocol):
-    """The seen cells where the engine wants them."""
+class DeviceCells(Protocol):
+    """The observed cells in the memory of an engine."""
 
-    observed: Observed
-    y: Any
-    weights: Any | None
-    #: As `Observed.firsts`; None also where unseen cells are missing, because only zeros need it.
-    firsts: Any | None
+    @property
+    def observed(self) -> Observed:
+        """The matrix they come from, in host memory."""
+
+    @property
+    def y(self) -> Any:
+        """The values."""
+
+    @property
+    def weights(self) -> Any | None:
+        """The weights; None if all are 1."""
+
+    @property
+    def is_first_at_cell(self) -> Any | None:
+        """As `Observed.is_first_at_cell`; None also where unseen cells are missing, because only zeros need it."""
 
 
-class Pulled(NamedTuple):
-    """What pulls every row of a factor, whatever its cells say: a number for each component."""
+CellsT = TypeVar("CellsT", bound=DeviceCells)
 
-    penalty: Array
-    """How hard it is pulled..."""
+
+class RidgePenalty(NamedTuple):
+    """l2 / 2 * (f - centre)^2 for each component of every row f of a factor."""
+
+    l2: Array
     centre: Array
-    """...to where;"""
-    held: Array
-    """1 where it must not move, else 0."""
+    fixed: Array
+    """1 for components that must not move, else 0."""
 
 
-class Descent(NamedTuple):
-    """How single cells move rows and columns down the slope: for each of the two sides..."""
+class AdagradState(NamedTuple):
+    """Sums of squared gradients so far, one number per row, per column and per parameter of the likelihood."""
 
-    rate: float
-    past: tuple[Array, Array]
-    """...the squared slopes so far, which are added to,"""
-    seen: tuple[Array, Array]
-    """how many cells a row has, over which what pulls it is shared out,"""
-    pulled: tuple[Pulled, Pulled]
-    """and what pulls it."""
+    learning_rate: float
+    rows: Array
+    columns: Array
+    parameters: Array
 
 
-class Engine(ABC):
-    """A place to run. Use it as a context: threads and devices are held only inside."""
+class Engine(ABC, Generic[CellsT]):
+    """A device to compute on. Use it as a context: threads and devices are held only inside."""
 
     name: str
 
@@ -67,76 +78,84 @@ class Engine(ABC):
         return None
 
     @abstractmethod
-    def place(self, observed: Observed, *sides: Side) -> Placed:
-        """Bring what was seen to where it is computed with, ordered for the sides that will be walked."""
+    def place(self, observed: Observed, *sides: Side) -> CellsT:
+        """Copy the observed cells to the device, ordered for the sides along which sums will be taken."""
 
     @abstractmethod
-    def place_factor(self, factor: Array) -> Any:
-        """Bring a factor there."""
+    def asarray(self, factor: Array) -> Any:
+        """Copy a factor to the device."""
 
     @abstractmethod
-    def fetch(self, array: Any) -> Array:
-        """Bring an array back as a NumPy array."""
+    def to_numpy(self, array: Any) -> Array:
+        """Copy an array back to the host."""
 
     @abstractmethod
-    def dots(self, cells: Placed, W: Any, H: Any, into: Any | None = None) -> Any:
-        """x = <W_u, H_i> at every seen cell; `into` may be written over with it."""
+    def sddmm(self, cells: CellsT, W: Any, H: Any, into: Any | None = None) -> Any:
+        """x = <W_u, H_i> at every observed cell; `into` may be overwritten with it."""
 
     @abstractmethod
-    def each(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> Any:
-        """`rule(*arrays)`, for a rule that treats every entry along the first axis by itself.
+    def map(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> Any:
+        """`rule(*arrays)`, for a rule that treats every entry along the first axis independently.
 
-        The rule returns an array or a tuple of them; a result that is a plain number is handed back as it is.
-        `into` names arrays that may be written over with the results, in their order.
+        The rule returns an array or a tuple of arrays; a scalar result is returned as it is. `into` lists arrays that
+        may be overwritten with the results, in their order.
         """
 
     @abstractmethod
-    def total(self, rule: Callable[..., Any], *arrays: Any) -> float:
-        """The sum of `rule(*arrays)` in double precision, for a rule as in `each`."""
+    def sum(self, rule: Callable[..., Any], *arrays: Any) -> float:
+        """The sum of `rule(*arrays)` in double precision, for a rule as in `map`."""
 
     @abstractmethod
-    def tally(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> tuple[Any, ...]:
-        """As `each`, for a rule that returns a tuple: first a vector of sums over the entries that it was given, which
-        are added up in double precision and come back as a NumPy array; then results as those of `each`."""
+    def map_reduce(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> tuple[Any, ...]:
+        """As `map`, for a rule that returns a tuple: first a vector of sums over the entries that it was given, which
+        are added up in double precision and returned as a NumPy array; then results as those of `map`."""
 
     @abstractmethod
-    def spread(self, cells: Placed, c: Any, far: Any, side: Side) -> Any:
-        """For each row u (or column, by `side`): the sum of c * far_i over its seen cells.
+    def spmm(self, cells: CellsT, c: Any, far: Any, side: Side) -> Any:
+        """For each row u (or column, by `side`): the sum of c * far_i over its observed cells.
 
         `c` is a cell array or one number for all cells; for 0 the sum is the number 0, not an array.
         """
 
-    def spread_both(self, cells: Placed, c: Any, d: Any, far: Any, side: Side) -> tuple[Any, Any]:
-        """`spread` of two coefficients, which an engine may do in one go."""
-        return self.spread(cells, c, far, side), self.spread(cells, d, far, side)
+    def spmm_both(self, cells: CellsT, c: Any, d: Any, far: Any, side: Side) -> tuple[Any, Any]:
+        """`spmm` of two coefficients, which an engine may do in one pass."""
+        return self.spmm(cells, c, far, side), self.spmm(cells, d, far, side)
 
     @abstractmethod
-    def newton(self, cells: Placed, slope: Any, curvature: Any, near: Any, far: Any, pulled: Pulled, side: Side) -> Any:
-        """Each row u of `near` (or column, by `side`) after a step of Newton's method by itself:
+    def newton_step(
+        self, cells: CellsT, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
+    ) -> Any:
+        """Each row u of `near` (or column, by `side`) after an independent step of Newton's method:
 
-            near_u - A^{-1} g,   g = sum of slope * far_i + penalty * (near_u - centre),
-                                 A = sum of curvature * far_i far_i^T + penalty
+            near_u - A^{-1} g,   g = sum of slope * far_i + l2 * (near_u - centre),
+                                 A = sum of curvature * far_i far_i^T + l2
 
-        over its seen cells; slope and curvature are cell arrays.
+        over its observed cells; slope and curvature are cell arrays.
         """
 
     @abstractmethod
-    def dots_at(self, cells: Placed, which: Array, W: Any, H: Any) -> Any:
-        """x = <W_u, H_i> at some of the seen cells, by number."""
+    def sddmm_at(self, cells: CellsT, which: Array, W: Any, H: Any) -> Any:
+        """x = <W_u, H_i> at some of the observed cells, by index."""
 
     @abstractmethod
-    def descend(self, cells: Placed, which: Array, slope: Any, W: Any, H: Any, descent: Descent) -> None:
-        """Move W and H, in place, by one cell of `which` after another:
+    def adagrad_step(
+        self, cells: CellsT, which: Array, slope: Any, W: Any, H: Any, state: AdagradState,
+        counts: tuple[Array, Array], penalties: tuple[RidgePenalty, RidgePenalty],
+    ) -> None:  # fmt: skip
+        """Update W, H and `state`, in place, by one cell of `which` after another:
 
-        f <- f - rate * g / sqrt(past),   g = slope * far + penalty * (f - centre) / seen,   past <- past + mean(g^2)
+            f <- f - learning_rate * g / sqrt(sum),   g = slope * far + l2 * (f - centre) / count,
+                                                      sum <- sum + mean(g^2)
+
+        `counts` are the numbers of cells per row and per column, among which the penalties are divided.
         """
 
     @abstractmethod
     def column_sums(self, factor: Any) -> Any:
-        """The sum over all rows of a factor, one number a component."""
+        """The sum over all rows of a factor, one number per component."""
 
     def gram(self, factor: Any) -> Any:
-        """F^T F: one row and one column a component."""
+        """F^T F: one row and one column per component."""
         return factor.T @ factor
 
     @staticmethod

@@ -1,32 +1,582 @@
-"""Factorizations found by the loop: a likelihood, a solver, a start."""
+"""Base classes of the estimators: what a fitted factorization can do, and how the loop fits one."""
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
+import narwhals as nw
 import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
+from halfseen.archive import save_model
 from halfseen.arrays import Array
+from halfseen.docstrings import insert_parameters
+from halfseen.encoders import Encoder
+from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.engines import Side, open_engine
-from halfseen.errors import ParameterError
-from halfseen.estimators import watching
-from halfseen.estimators.features import observe_for_fit
-from halfseen.estimators.model import FactorModel
-from halfseen.estimators.seen import Seen
-from halfseen.estimators.telling import tell_the_end, warn_of_blanks
-from halfseen.fitting import Watch, run
-from halfseen.folding import fold_in
+from halfseen.errors import DataError, ParameterError
+from halfseen.estimators.inputs import (
+    feature_attributes,
+    is_list_of_histories,
+    is_row_data,
+    keep,
+    observe_for_fit,
+    observe_rows,
+    with_row_labels,
+)
+from halfseen.estimators.progress import callbacks, warn_if_empty, warn_if_not_converged
+from halfseen.fitting import Callback, run
+from halfseen.io.reader import grid_of
+from halfseen.io.schema import spelled_long
+from halfseen.io.sources import as_frame
 from halfseen.likelihoods import Likelihood
+from halfseen.model import (
+    Fit,
+    FittedModel,
+    Folding,
+    Interval,
+    Recommendations,
+    Seen,
+    index_of,
+    random_generator,
+)
 from halfseen.observed import Observed
-from halfseen.result import Fit
-from halfseen.solvers import Solver, Task
+from halfseen.solvers import Problem, Solver
+
+#: The largest completed matrix that is made: 2^31 cells, 16 GB.
+MAX_COMPLETED_CELLS = 1 << 31
+SEED_RULES = {"n": checks.whole(1), "random_state": checks.seed()}
 
 
-class Factorization(CallbackSupportMixin, FactorModel):
-    """A half-seen matrix as W H^T. Subclasses say by which likelihood and which solver."""
+def fitted(get: Callable[[Any], Any], doc: str) -> property:
+    """A fitted attribute that is read from `model_`."""
+    return property(lambda self: get(self.model_), doc=doc)
+
+
+def needs(*what: str) -> Callable[[Any], bool]:
+    """Check for `available_if`: whether the estimator offers all of these."""
+    return lambda self: self.offers.issuperset(what)
+
+
+class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """A half-seen matrix as W H^T. Subclasses say how `model_` is found."""
+
+    max_iter: int
+    tol: float
+    verbose: int
+    unseen: str
+    engine: str
+    n_jobs: int | None
+
+    model_: Any
+
+    #: Rules of the parameters that all estimators have; subclasses add theirs.
+    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+        "max_iter": checks.whole(1),
+        "tol": checks.number(0.0),
+        "unseen": checks.one_of("missing", "zero"),
+        **ENGINE_RULES,
+    }
+    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
+    offers: ClassVar[frozenset[str]] = frozenset()
+    #: Whether `score` is a log-likelihood, or minus a mere loss.
+    score_is_log_likelihood: ClassVar[bool] = False
+
+    #: Class of `model_`, and the types of `_more_state`, for files.
+    record: ClassVar[type[FittedModel]] = FittedModel
+    more_state: ClassVar[tuple[Any, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        insert_parameters(cls)
+
+    W_ = fitted(lambda model: model.W, "Row factors, of shape (n_rows, n_components).")
+    H_ = fitted(lambda model: model.H, "Column factors, of shape (n_columns, n_components).")
+    components_ = fitted(lambda model: model.H.T, "`H_` transposed, as scikit-learn has it.")
+    likelihood_ = fitted(lambda model: model.likelihood, "Likelihood, with the parameters that were learned.")
+    row_labels_ = fitted(lambda model: model.labels.row_labels, "Labels of rows, None without any.")
+    column_labels_ = fitted(lambda model: model.labels.column_labels, "Labels of columns, None without any.")
+    seen_ = fitted(lambda model: model.seen, "Cells of the training data.")
+
+    @property
+    def objective_name(self) -> str:
+        """What the objective in the trace is, in words."""
+        return "Evidence bound" if self.score_is_log_likelihood else "Loss"
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+        """Find W and H."""
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; an unknown name is answered with the one probably meant.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator.
+        """
+        checks.check_names(params, self.get_params(deep=False), type(self).__name__)
+        super().set_params(**params)
+        return self
+
+    @insert_parameters
+    def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
+        """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
+
+        The W of the fit itself, which moved together with H, is the attribute `W_`.
+
+        Parameters
+        ----------
+        {X}
+        {y}
+        {cell_weight}
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+        return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
+
+    @insert_parameters
+    def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
+        """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone.
+
+        Parameters
+        ----------
+        {X:rows}
+        {cell_weight}
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            Rows of a long frame are in the order of their first appearance.
+        """
+        check_is_fitted(self)
+        observed = observe_rows(self, X, cell_weight=cell_weight)
+        return with_row_labels(self, X, observed, self._fold_in(observed))
+
+    def _fold_in(self, observed: Observed) -> Array:
+        return self.model_.fold_in(observed, self.engine, self.n_jobs, type(self).__name__)
+
+    def rows_of(self, X: Any) -> Array:
+        """Factor of the rows of X: that of the fit if X was fitted, else folded in.
+
+        Parameters
+        ----------
+        X : data
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+        """
+        observed = observe_rows(self, X)
+        return self.W_ if observed.fingerprint() == self.model_.fingerprint else self._fold_in(observed)
+
+    def inverse_transform(self, W: Any) -> Array:
+        """Expected value of every cell of rows with the given factor.
+
+        Parameters
+        ----------
+        W : array-like of shape (n_rows, n_components)
+            What `transform` returned.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        check_is_fitted(self)
+        W = np.asarray(W)
+        if W.ndim != 2 or W.shape[1] != self.H_.shape[1] or W.dtype.kind not in "fiub":
+            raise ParameterError(
+                f"must hold numbers, a column for each of the {self.H_.shape[1]} components.",
+                parameter="W",
+                found=f"shape {W.shape}, dtype {W.dtype}",
+                remedy="Pass what transform returned.",
+            )
+        return self.model_.means(W)
+
+    @insert_parameters
+    def predict(self, rows: Any, cols: Any = None) -> Array:
+        """Expected values at pairs of rows and columns.
+
+        Parameters
+        ----------
+        {rows, cols:or data}
+
+        Returns
+        -------
+        ndarray or float
+            Expected value of each pair or, without `cols`, of every cell of the rows.
+        """
+        check_is_fitted(self)
+        x, likelihood = self._x_and_likelihood(rows, cols)
+        means: Array = likelihood.mean(x)
+        return means if means.shape else means[()]
+
+    def _x_and_likelihood(self, rows: Any, cols: Any) -> tuple[Array, Any]:
+        """<w_u, h_i> and the likelihood at pairs or, without `cols`, for all columns of rows that are folded in."""
+        if cols is not None:
+            u, i = self.model_.pairs(rows, cols)
+            return self.model_.products(u, i), self.model_.likelihood_at(u, i)
+        if sparse.issparse(rows):
+            raise DataError(
+                "predict(X) gives the mean of every cell, so X must be dense.",
+                found="a sparse matrix",
+                remedy="Name the cells wanted, predict(rows, cols), or make the dense matrix on purpose: "
+                "inverse_transform(transform(X)).",
+                parameter="X",
+            )
+        return self._fold_in(observe_rows(self, rows)) @ self.H_.T, self.model_.likelihood_at()
+
+    @available_if(needs("likelihood", "levels"))
+    @insert_parameters
+    def predict_proba(self, rows: Any, cols: Any = None) -> Array:
+        """Probability of every level at pairs of rows and columns.
+
+        Parameters
+        ----------
+        {rows, cols:or data}
+
+        Returns
+        -------
+        ndarray of shape (..., n_levels)
+            In the order of `levels_`.
+        """
+        check_is_fitted(self)
+        x, likelihood = self._x_and_likelihood(rows, cols)
+        probabilities: Array = likelihood.probabilities(x.astype(np.float64))
+        return probabilities
+
+    @available_if(needs("levels"))
+    @insert_parameters
+    def predict_level(self, rows: Any, cols: Any = None) -> Array:
+        """Median level at pairs of rows and columns: the lowest level that is not exceeded in half of all cases.
+
+        For models without probabilities: the level whose interval holds x, GRF(x)  (Eq. 2.5 of `grr-2018`).
+
+        Parameters
+        ----------
+        {rows, cols:or data}
+
+        Returns
+        -------
+        ndarray
+            Levels, as in `levels_`.
+        """
+        check_is_fitted(self)
+        levels: Array = self.levels_[self.model_.level_at(*self._x_and_likelihood(rows, cols))]
+        return levels
+
+    @property
+    def levels_(self) -> Array:
+        """Levels of ordinal data from the lowest to the highest."""
+        encoder: Any = self.model_.encoder
+        if not encoder.has_levels:
+            raise AttributeError(f"{type(self).__name__} has no levels.")
+        labels: Array = encoder.labels
+        return labels
+
+    def complete(self, X: Any) -> Any:
+        """Fill the missing cells of X with expected values, and leave the others as they are.
+
+        Data that were fitted are filled from `W_`, as `predict` does; other rows are folded in.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray or frame
+            An array for arrays, sparse matrices and files; a frame of the same kind for a wide frame; for a long frame
+            one with a line for every pair.
+        """
+        check_is_fitted(self)
+        model = self.model_
+        if model.encoder.is_text:
+            raise DataError(
+                "complete fills holes with expected values, so levels must be numbers.",
+                found=repr(self.levels_[-1]),
+                remedy="Ask predict_level for the cells of interest, or fit on numbers.",
+            )
+        frame = as_frame(X)
+        grid = grid_of(X) if frame is None and not is_list_of_histories(X) else None
+        if grid is not None:  # no list of its cells need be made
+            filled = model.means(self.rows_of(X))
+            np.copyto(filled, grid.values, where=~np.isnan(grid.values), casting="same_kind")
+            return filled
+        given = observe_rows(self, X, unseen="missing")
+        n, m = given.shape
+        if n * m > MAX_COMPLETED_CELLS:
+            raise DataError(
+                f"A completed matrix must have at most {MAX_COMPLETED_CELLS:,} cells.",
+                found=f"{n:,} x {m:,}",
+                remedy="Use predict for the cells of interest, or recommend for the best of each row.",
+            )
+        filled = model.means(self.rows_of(X))
+        filled[given.row_of_cell(), given.indices] = given.values
+        if frame is None:
+            return filled
+        backend = nw.get_native_namespace(frame)
+        header = spelled_long(frame.columns, lambda _: False)
+        if header is None:  # wide: columns without a hole stay as they are
+            holes = len(frame) - given.seen_per_column()
+            labels = list(frame.columns) if given.column_labels is None else given.column_labels.tolist()
+            columns = [
+                nw.new_series(name, filled[:, position], backend=backend)
+                for position, name in enumerate(labels)
+                if name in frame.columns and holes[position] > 0
+            ]
+            return frame.with_columns(*columns).to_native()
+        rows = np.arange(n) if given.row_labels is None else given.row_labels
+        names = np.arange(m) if given.column_labels is None else given.column_labels
+        lines = {
+            header.row: np.repeat(rows, m).tolist(),
+            header.column: np.tile(names, n).tolist(),
+            header.value or "value": filled.reshape(-1),
+        }
+        return nw.from_dict(lines, backend=backend).to_native()
+
+    def recommend(
+        self, rows: Any, n: int = 10, exclude_seen: bool = True, items: Any = None, exclude: Any = None
+    ) -> Recommendations:
+        """Best columns for each row, by the expected value.
+
+        Parameters
+        ----------
+        rows : label, array-like of labels, or data
+            Rows of the fit, by label or position; or new histories: a list of dicts from column labels to values, or
+            data as for `transform`.
+        n : int, default=10
+            Number of columns per row.
+        exclude_seen : bool, default=True
+            Leave out what the row has seen already, in the fit or in its history.
+        items : array-like of labels, default=None
+            Only these columns are candidates.
+        exclude : array-like of labels, default=None
+            Columns that are no candidates.
+
+        Returns
+        -------
+        Recommendations
+            Ids and scores, best first.
+        """
+        check_is_fitted(self)
+        checks.check_parameters({"n": n}, {"n": checks.whole(1)})
+        model = self.model_
+        if is_row_data(rows):
+            observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
+            W = self._fold_in(observed)
+            # Nothing is known of a row without a history: it is served like the average row.
+            W[observed.seen_per_row() == 0] = model.W.mean(axis=0)
+            seen = (observed.indptr, observed.indices)
+        else:
+            positions = model.positions(rows, "row")
+            W, seen = model.W[positions], model.seen.in_rows(positions)
+        is_candidate = np.full(len(model.H), items is None)
+        if items is not None:
+            is_candidate[model.positions(items, "column")] = True
+        if exclude is not None:
+            is_candidate[model.positions(exclude, "column")] = False
+        return model.recommend(W, seen if exclude_seen else None, n, np.flatnonzero(is_candidate), self.n_jobs)
+
+    @available_if(needs("likelihood"))
+    def log_likelihood(self, X: Any, *, each: bool = False) -> float | Array:
+        """Log-likelihood of cells that were held out of the fit.
+
+            unseen="zero":     sum over the cells of X above 0 of  log p(y | y > 0, x)      (Eq. 39 of `ordnmf-2020`)
+            unseen="missing":  sum over the cells of X of          log p(y | x)
+
+        at x = <W_u, H_i>, the posterior means. Where unseen cells are zeros, nobody knows which zeros were held out:
+        so the sum asks how much a cell has, given that it has something. (With one level that is certain: it is 0.)
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `fit`. Rows and columns are matched by label, where there are labels; cells in rows or columns that
+            were not fitted are left out, with a `DataWarning`. A cell with a weight counts so many times.
+        each : bool, default=False
+            Return the log-likelihood of each cell, in row order, without its weight.
+
+        Returns
+        -------
+        float or ndarray
+            In natural logarithms.
+        """
+        check_is_fitted(self)
+        cells = self.model_.scored_cells(X)
+        logs = self.model_.log_likelihoods(cells)
+        return logs if each else float(np.sum(logs if cells.weights is None else logs * cells.weights))
+
+    @available_if(needs("likelihood"))
+    @insert_parameters
+    def sample(self, n: int = 1, random_state: Any = None) -> list[sparse.csr_array]:
+        """Draw data sets from the posterior predictive distribution.
+
+        Factors are drawn from their posteriors (where the model has none, they are what they are), and values from the
+        likelihood at their products. With `unseen="zero"` every cell of the matrix is drawn, and what is not stored is
+        0. With `unseen="missing"` the model does not say which cells are seen: values are drawn for the cells of the
+        fit, and zeros among them are stored. Text levels come as their numbers 1, 2, ... in `levels_`.
+
+        Parameters
+        ----------
+        n : int, default=1
+            Number of data sets.
+        {random_state:draws}
+
+        Returns
+        -------
+        list of csr_array
+            With the rows and columns of the fit.
+        """
+        check_is_fitted(self)
+        checks.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
+        random = random_generator(random_state)
+        return [self.model_.sample(random) for _ in range(n)]
+
+    @available_if(needs("likelihood"))
+    @insert_parameters
+    def predict_interval(
+        self, rows: Any, cols: Any, level: float = 0.9, of: str = "value", *, n_draws: int = 500, random_state: Any = 0
+    ) -> Interval:
+        """Central intervals at pairs of rows and columns.
+
+        Parameters
+        ----------
+        {rows, cols}
+        level : float, default=0.9
+            Probability that the interval holds what it is of.
+        of : {"value", "mean", "x"}, default="value"
+            "value": what the cell would show, a level or a count (0 where nothing is there); the interval of such whole
+            steps is as short as can be, and so at least as probable as `level`. "mean": the expected value, which
+            `predict` gives. "x": the product <w_u, h_i>. The last two are intervals of what the posterior leaves open;
+            a model without a posterior has none.
+        n_draws : int, default=500
+            Number of draws of w_u and h_i from their posteriors.
+        {random_state:draws}
+
+        Returns
+        -------
+        Interval
+            Pair of arrays (low, high).
+        """
+        check_is_fitted(self)
+        rules = {
+            "level": checks.between(0.0, 1.0),
+            "of": checks.one_of("value", "mean", "x"),
+            "n_draws": checks.whole(1),
+            "random_state": checks.seed(),
+        }
+        parameters = {"level": level, "of": of, "n_draws": n_draws, "random_state": random_state}
+        checks.check_parameters(parameters, rules)
+        if of != "value" and "posterior" not in self.offers:
+            raise ParameterError(
+                f'must be "value" for {type(self).__name__}, whose factors are single numbers without a posterior.',
+                parameter="of",
+                found=repr(of),
+                remedy='Ask for "value", or fit `OrdNMF` or `PoissonFactorization`.',
+            )
+        u, i = self.model_.pairs(rows, cols)
+        return self.model_.interval(u, i, level, of, n_draws, random_generator(random_state))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How well the rows of X are explained after folding them in, per cell; larger is better.
+
+        Every component helps to explain cells that it has seen: to choose n_components, or a penalty, hold cells out.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `transform`.
+        y : None
+            Ignored, for scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+            Log-likelihood per cell, or minus the loss per cell.
+        """
+        check_is_fitted(self)
+        model = self.model_
+        observed = observe_rows(self, X, allow_empty=False)
+        W = self._fold_in(observed).astype(observed.dtype, copy=False)
+        cells = model.encoder.weigh(model.encoder.codes(observed))
+        H = np.ascontiguousarray(model.H, dtype=cells.dtype)
+        with open_engine(self.engine, self.n_jobs) as engine:
+            problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
+            loss = problem.divergence(engine.sddmm(problem.cells, W, H), W, H)
+        gain = problem.saturated if self.score_is_log_likelihood else 0.0
+        return (gain - loss) / problem.weight_of_cells
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+        """
+        check_is_fitted(self)
+        save_model(self, path)
+
+    def _more_state(self) -> tuple[Any, ...]:
+        """What a file keeps beside the model and the trace."""
+        return ()
+
+    def _set_state(self, model: Any, trace: dict[str, Array], more: tuple[Any, ...]) -> None:
+        """Take back what a file kept."""
+        self.model_, self.trace_ = model, trace
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.H_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = "levels" in self.offers
+        tags.input_tags.positive_only = self.unseen == "zero" or "levels" not in self.offers
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the parameters of an estimator mean.
+
+    Attributes
+    ----------
+    encoder : Encoder
+        Between the values of the data and those of the likelihood.
+    likelihood : Likelihood or callable
+        Likelihood to start with; or a function of (encoded cells, fitted encoder) that makes it.
+    solver : Solver or callable
+        Solver; or a function of (encoded cells, that likelihood) that makes it.
+    start : callable, optional
+        Function of (problem, solver, shapes, random state) that makes random factors (W, H); by default the solver's.
+    folding : callable, optional
+        From the solver of the fit to the one that folds new rows in, if that is another.
+    """
+
+    encoder: Encoder
+    likelihood: Likelihood | Callable[[Observed, Any], Likelihood]
+    solver: Solver[Any] | Callable[[Observed, Any], Solver[Any]]
+    start: Callable[[Problem, Any, Any, Any], tuple[Array, Array]] | None = None
+    folding: Callable[[Any], Solver[Any]] | None = None
+
+
+class Factorization(CallbackSupportMixin, BaseFactorization):
+    """A factorization found by the loop: subclasses are a constructor, a docstring and `_method`."""
 
     n_components: int
     accelerate: bool
@@ -35,123 +585,133 @@ class Factorization(CallbackSupportMixin, FactorModel):
 
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         "n_components": checks.whole(1, checks.MOST_COMPONENTS),
-        **FactorModel.parameter_rules,
+        **BaseFactorization.parameter_rules,
         "accelerate": checks.flag(),
         "init": checks.start("random"),
         "random_state": checks.seed(),
     }
 
     @abstractmethod
-    def _make_solver(self) -> Solver[Any]: ...
+    def _method(self) -> Method:
+        """What the parameters mean."""
 
-    def _make_folding_solver(self) -> Solver[Any]:
-        """The solver that folds new rows in."""
-        return self._make_solver()
+    @property
+    def levels_to_read(self) -> Any:
+        """Which text may stand for values of training data, as `levels` of `halfseen.observe`."""
+        return self._method().encoder.levels_to_read
 
     @with_callbacks
+    @insert_parameters
     def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
         """Find W and H.
 
         Parameters
         ----------
-        X : a dense array with NaN, a scipy sparse matrix, a pandas, polars or Arrow frame (long or wide), the path of a
-            CSV or Parquet file, or what `halfseen.observe` made of one.
-        y : ignored, for scikit-learn's pipelines.
-        cell_weight : how much each seen cell counts: an array of X's shape, a sparse matrix that stores the same cells,
-            a list in the order of the cells, or the name of a column of a long frame.
+        {X}
+        {y}
+        {cell_weight}
+
+        Returns
+        -------
+        self
         """
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        observed = observe_for_fit(self, X, cell_weight)
-        coded, likelihood = self._begun(observed)
-        solver = self._make_solver()
-        likelihood.check(coded, type(self).__name__)
+        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read)
+        columns = feature_attributes(X, observed.shape[1])
+        method, encoder, cells, likelihood, solver = prepare(self, observed)
+        likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
-        _warn_of_blanks(observed)
+        if observed.unseen == "missing":
+            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=4)
+            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=4)
+        folding = Folding(method.folding(solver) if method.folding else solver, self.max_iter, self.tol)
+
+        def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
+            """Fitted attributes after a run."""
+            record = (fit.rows, fit.columns, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
+            model = FittedModel(*record, observed.unseen, folding, fingerprint)
+            return {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
+
         with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(coded, Side.ROWS, Side.COLUMNS), likelihood)
-            with watching.watch(self, X, y, cell_weight, observed, task) as watch:
-                fit = self._found(task, solver, watch)
-                for name, value in self._attributes(fit, observed).items():
-                    setattr(self, name, value)
-                self.fingerprint_ = observed.fingerprint()
-        tell_the_end(self, stacklevel=4)
+            problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
+            with callbacks(self, X, y, cell_weight, attributes) as callback:
+                fit = self._run(problem, solver, method, callback)
+                keep(self, attributes(fit, observed.fingerprint()) | columns)
+        warn_if_not_converged(self, stacklevel=4)
         return self
 
-    def _found(self, task: Task, solver: Solver[Any], watch: Watch | None) -> Fit:
-        """What the loop finds from the start that `init` asks for."""
+    def _run(self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None) -> Fit:
         random = check_random_state(self.random_state)
-        how: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "accelerate": self.accelerate}
-        return run(task, solver, lambda: self._start(task, solver, random), **how, watch=watch)
+        return run(
+            problem,
+            solver,
+            lambda: self._start(problem, solver, method, random),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=self.accelerate,
+            callback=callback,
+        )
 
-    def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
-        """The cells as the likelihood counts them, and the likelihood to start with."""
-        return observed, self._make_likelihood()
-
-    def _start(self, task: Task, solver: Solver[Any], random: np.random.RandomState) -> tuple[Array, Array]:
-        n, m = task.cells.observed.shape
-        sizes = ((n, self.n_components), (m, self.n_components))
-        if isinstance(self.init, str):
-            return self._named_start(task, solver, sizes, random)
-        W, H = (checked_start(*given, solver) for given in zip(self.init, sizes, ("W0", "H0"), strict=True))
-        return W, H
-
-    def _named_start(
-        self, task: Task, solver: Solver[Any], sizes: tuple[tuple[int, int], ...], random: np.random.RandomState
+    def _start(
+        self, problem: Problem, solver: Solver[Any], method: Method, random: np.random.RandomState
     ) -> tuple[Array, Array]:
-        """The start that `init` names; here, "random"."""
-        return solver.random(task, sizes[0], random), solver.random(task, sizes[1], random)
-
-    @staticmethod
-    def _attributes(fit: Fit, observed: Observed) -> dict[str, Any]:
-        """What a fit leaves, by the names of the fitted attributes."""
-        return {
-            "factors_": (fit.rows, fit.columns),
-            "W_": fit.rows.mean,
-            "H_": fit.columns.mean,
-            "likelihood_": fit.likelihood,
-            "trace_": dict(fit.trace),
-            "n_iter_": fit.n_iter,
-            "status_": fit.status,
-            "row_labels_": observed.row_labels,
-            "column_labels_": observed.column_labels,
-            "seen_": Seen.in_(observed),
-        }
-
-    def _folded_in(self, observed: Observed) -> Array:
-        observed = self._coded(observed)
-        with open_engine(self.engine, self.n_jobs) as engine:
-            task = Task(engine, engine.place(observed, Side.ROWS), self.likelihood_)
-            task.likelihood.check(observed, type(self).__name__)
-            far = self.factors_[1]._make(
-                np.ascontiguousarray(array, dtype=observed.dtype) for array in self.factors_[1]
-            )
-            average = self.W_.mean(axis=0)
-            near = fold_in(task, self._make_folding_solver(), far, average, max_iter=self.max_iter, tol=self.tol)
-        W: Array = near.mean
-        return W
+        """Factors to start from, as `init` says."""
+        n, m = problem.cells.observed.shape
+        shapes = ((n, self.n_components), (m, self.n_components))
+        if not isinstance(self.init, str):
+            W, H = (check_start(*given, solver) for given in zip(self.init, shapes, ("W0", "H0"), strict=True))
+            return W, H
+        if method.start is not None:
+            return method.start(problem, solver, shapes, random)
+        return solver.random(problem, shapes[0], random), solver.random(problem, shapes[1], random)
 
 
-def checked_start(factor: Any, size: tuple[int, int], name: str, solver: Solver[Any]) -> Array:
-    """A given factor, if it has the right size and the solver can start from it."""
+class Prepared(NamedTuple):
+    """All that a fit starts with, but the factors."""
+
+    method: Method
+    encoder: Encoder
+    cells: Observed
+    likelihood: Likelihood
+    solver: Solver[Any]
+
+
+def prepare(estimator: Factorization, observed: Observed) -> Prepared:
+    """Encode training data, and make the likelihood and the solver to start with.
+
+    Parameters
+    ----------
+    estimator : Factorization
+        Its parameters say how.
+    observed : Observed
+        Training data.
+
+    Returns
+    -------
+    Prepared
+    """
+    method = estimator._method()
+    encoder, codes = method.encoder.fit(observed, type(estimator).__name__)
+    likelihood = method.likelihood(codes, encoder) if callable(method.likelihood) else method.likelihood
+    solver = method.solver(codes, likelihood) if callable(method.solver) else method.solver
+    return Prepared(method, encoder, encoder.weigh(codes, new_rows=False), likelihood, solver)
+
+
+def check_start(factor: Any, shape: tuple[int, int], name: str, solver: Solver[Any]) -> Array:
+    """A given initial factor, if it has the right shape and the solver can start from it."""
     factor = np.asarray(factor)
-    if factor.shape != size:
+    if factor.shape != shape:
         raise ParameterError(
             f"{name} of init must have a row for each {'row' if name == 'W0' else 'column'} of X and a column for each "
-            f"component, shape {size}. Found shape {factor.shape}. Reshape it."
+            f"component, shape {shape}.",
+            parameter="init",
+            found=f"shape {factor.shape}",
+            remedy="Reshape it.",
         )
-    good = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor))
-    if not (good and (np.all(factor >= 0) or not solver.multiplies) and solver.starts(factor)):
-        needs = f"finite numbers{' of 0 or more' if solver.multiplies else ''}{solver.start_needs}"
-        raise ParameterError(f"{name} of init must hold {needs}. Found others. Replace them.")
+    is_finite = factor.dtype.kind in "fiub" and np.all(np.isfinite(factor))
+    if not (is_finite and (np.all(factor >= 0) or not solver.is_multiplicative) and solver.accepts_start(factor)):
+        needs = f"finite numbers{' of 0 or more' if solver.is_multiplicative else ''}{solver.start_requirement}"
+        raise ParameterError(
+            f"{name} of init must hold {needs}.", parameter="init", found="others", remedy="Replace them."
+        )
     return factor.astype(np.float64) if factor.dtype.kind != "f" else factor
-
-
-def _warn_of_blanks(observed: Observed) -> None:
-    """Tell of rows and columns that nothing was seen of."""
-    if observed.unseen == "zero":
-        return
-    for what, seen, labels in (
-        ("row", observed.seen_per_row(), observed.row_labels),
-        ("column", observed.seen_per_column(), observed.column_labels),
-    ):
-        warn_of_blanks(what, seen == 0, labels, stacklevel=5)

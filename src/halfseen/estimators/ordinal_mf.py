@@ -1,72 +1,234 @@
-"""Matrix factorization of ordered levels through cumulative links."""
+"""Factorization of ordered levels through thresholds on x of any sign: cumulative links, and rounding."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 
 from halfseen import checks
 from halfseen.arrays import Array
+from halfseen.encoders import OrdinalEncoder, levels_rule
+from halfseen.engines import Side
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators.graded_factorization import GradedFactorization
-from halfseen.estimators.ordinal import ProbableLevelsMixin
-from halfseen.estimators.predictive import PredictiveMixin
-from halfseen.likelihoods import LINKS, Cumulative, Likelihood, OwnThresholds, Smooth
+from halfseen.estimators.base import Factorization, Method, check_start, fitted
+from halfseen.estimators.ordnmf import count_levels
+from halfseen.fitting import Callback, EarlyStopping, Start, run, split_validation
+from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
+from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
-from halfseen.solvers.ridge import OF_BIASES
+from halfseen.solvers import BIAS_L2, SGD, Newton, Problem, Ridge, Solver
+
+#: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
+EXACT_L2 = 1e-5
+#: Standard deviation of its random start: different starts should have different ends.
+WIDE_START = 0.5
+
+RULES: Mapping[str, checks.Rule] = {
+    **Factorization.parameter_rules,
+    "levels": levels_rule(),
+    "thresholds": checks.rising(),
+    "biases": checks.flag(),
+    "l2": checks.number(0.0, or_none=True),
+    "centred": checks.flag(),
+    "solver": checks.one_of("newton", "sgd"),
+    "learning_rate": checks.number(0.0, above=True),
+    "batch_size": checks.whole(1),
+    "n_init": checks.whole(1),
+    "early_stopping": checks.flag(),
+    "validation_fraction": checks.between(0.0, 1.0),
+    "n_iter_no_change": checks.whole(1),
+}
 
 
-class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
+class ThresholdFactorization(Factorization):
+    """Levels cut out of x = <w_u, h_i> + b_u + c_i by thresholds: biases, a ridge, restarts, early stopping."""
+
+    levels: Any
+    thresholds: Any
+    biases: bool
+    l2: float | None
+    centred: bool
+    solver: str
+    learning_rate: float
+    batch_size: int
+    n_init: int
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+
+    offers = frozenset({"levels"})
+
+    thresholds_ = fitted(lambda model: model.likelihood.cuts, "tau_1 < ... < tau_N between the levels, in units of x.")
+    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")
+    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")
+
+    @property
+    def row_biases_(self) -> Array | None:
+        """b, one for each row; None without biases."""
+        return self.W_[:, -2] if self.ridge_.biases else None
+
+    @property
+    def column_biases_(self) -> Array | None:
+        """c, one for each column; None without biases."""
+        return self.H_[:, -1] if self.ridge_.biases else None
+
+    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
+        """Likelihood with these thresholds for all rows and columns."""
+        raise NotImplementedError
+
+    def _method(self) -> Method:
+        return Method(
+            encoder=OrdinalEncoder(self.levels, self.unseen),
+            likelihood=self._initial_likelihood,
+            solver=self._solver,
+            folding=lambda solver: Newton(solver.ridge),  # rows alone have one best place, which Newton finds fastest
+        )
+
+    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
+        histogram = count_levels(codes, encoder, self.thresholds)
+        if self.thresholds is not None:
+            given = np.asarray(self.thresholds, dtype=np.float64)
+            return self._common_likelihood(given, False, encoder.numbers)
+        likelihood = self._common_likelihood(np.zeros(histogram.size - 1), True, encoder.numbers)
+        likelihood.check_unseen(self.unseen, type(self).__name__)  # else no cell would be at level 0
+        return likelihood.initialize(histogram)
+
+    def _solver(self, codes: Observed, likelihood: Any) -> Solver[Any]:
+        ridge = self._ridge(noise_l2(codes, likelihood) if self.l2 is None else float(self.l2))
+        if self.solver == "newton":
+            return Newton(ridge)
+        return SGD(ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
+
+    def _ridge(self, l2: float) -> Ridge:
+        return Ridge(l2, bool(self.biases), bool(self.centred))
+
+    def _run(self, problem: Problem, solver: Any, method: Method, callback: Callback | None) -> Fit:
+        """The best of `n_init` runs: by the held-out cells, if there are any, else by the loss."""
+        random = check_random_state(self.random_state)
+        fitted, validation = problem, None
+        if self.early_stopping:
+            cells, validation = split_validation(problem.cells.observed, self.validation_fraction, random)
+            placed = problem.engine.place(cells, Side.ROWS, Side.COLUMNS)
+            fitted = Problem(problem.engine, placed, problem.likelihood)
+        best: Any = None
+        # From a given start Newton's method goes one way, however often.
+        n_starts = self.n_init if isinstance(self.init, str) or self.solver == "sgd" else 1
+        for _ in range(n_starts):
+            stopping = None if validation is None else EarlyStopping(validation, self.n_iter_no_change, callback)
+            fit = self._run_once(fitted, solver, method, random, callback if stopping is None else stopping)
+            fit = fit if stopping is None else stopping.best(fit, fitted, solver)
+            if self._is_perfect(fit, problem):
+                return fit
+            best = fit if best is None or _final_loss(fit) < _final_loss(best) else best
+            if fit.status in (Status.INTERRUPTED, Status.STOPPED):  # no other start is wanted
+                break
+        result: Fit = best
+        return result
+
+    def _is_perfect(self, fit: Fit, problem: Problem) -> bool:
+        """Whether no other start could do better."""
+        return False
+
+    def _run_once(self, problem: Problem, solver: Any, method: Method, random: Any, callback: Callback | None) -> Fit:
+        """One run, from a random start or from the given one."""
+        return self._run_from(lambda: self._start(problem, solver, method, random), problem, solver, callback)
+
+    def _run_from(self, start: Start, problem: Problem, solver: Any, callback: Callback | None) -> Fit:
+        # Single cells in random order have no direction to extrapolate in.
+        accelerate = bool(self.accelerate) and self.solver == "newton"
+        return run(
+            problem,
+            solver,
+            start,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=accelerate,
+            callback=callback,
+        )
+
+    def _start(self, problem: Problem, solver: Any, method: Method, random: Any) -> tuple[Array, Array]:
+        ridge: Ridge = solver.ridge
+        if isinstance(self.init, str):
+            W, H = super()._start(problem, solver, method, random)
+            return ridge.initialize(W, Side.ROWS), ridge.initialize(H, Side.COLUMNS)
+        # the pair of arrays, which may have the columns of biases already
+        k, factors = self.n_components, []
+        has_biases = bool(self.biases) and all(np.shape(factor)[1:] == (k + 2,) for factor in self.init)
+        shape = problem.cells.observed.shape
+        for factor, count, name, side in zip(self.init, shape, ("W0", "H0"), Side, strict=True):
+            given = check_start(factor, (count, k + 2 if has_biases else k), name, solver)
+            if self.biases and not has_biases:
+                given = ridge.with_biases(given, side)
+            fixed = ridge.penalty(given.shape[1], side).fixed
+            factors.append(np.where(fixed == 1, 1.0, given).astype(given.dtype))
+        return factors[0], factors[1]
+
+
+def noise_l2(observed: Observed, likelihood: SmoothOrdinal) -> float:
+    """rms(slope at x = 0) * (sqrt(cells per row) + sqrt(cells per column)).
+
+    Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this, and an l2 on
+    both factors must outweigh it, or else they fit noise.
+    """
+    slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope
+    slopes = slopes if observed.weights is None else slopes * observed.weights
+    if observed.is_first_at_cell is not None:  # what is observed twice in one place is one cell of the matrix
+        slopes = np.bincount(np.cumsum(observed.is_first_at_cell.astype(np.int64)) - 1, slopes)
+    return float(np.sqrt(np.mean(slopes**2)) * np.sqrt(slopes.size / np.array(observed.shape)).sum())
+
+
+def _final_loss(fit: Fit) -> float:
+    """Loss by which runs are compared: the lowest on held-out cells, else the last."""
+    losses = fit.trace.get("held_out", fit.trace["objective"][-1:])
+    return float(np.min(losses, initial=np.inf))
+
+
+class OrdinalMF(ThresholdFactorization):
     """Ordered levels with probabilities: x = <w_u, h_i> + b_u + c_i and noise, cut by thresholds tau_1 < ... < tau_N.
 
     P(y <= v) = F(tau_{v+1} - x), with F the distribution of the noise that `link` names: the cumulative link models of
-    ordinal regression with x made of factors. Unseen cells are *missing* and say nothing. Factors may have any sign;
-    they are those of the highest posterior density. The penalised loss never rises.
+    ordinal regression with x made of factors. Unseen cells are *missing* and carry no information. Factors may have any
+    sign; they are those of the highest posterior density. The penalised loss never rises.
 
     Parameters
     ----------
-    n_components : the number k of components, beside biases.
-    link : the noise: "logit" (logistic), "probit" (normal), "cloglog" (long lower tail), "loglog" (long upper tail),
-        "cauchit" (long tails on both sides: strange cells hardly count).
-    levels : the levels from the lowest to the highest; None takes the different values of the data.
-    thresholds : tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
-    own_thresholds : "rows" or "columns": each of them has thresholds of its own, drawn to the common ones (some people
-        call everything good, some little); None: all share one set. Newton's solver only. With those of columns,
-        `recommend` goes by x, which then need not be the order of means.
-    biases : whether each row and each column has a bias.
-    l2 : the prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from
-        the number of cells and the slope of the loss, as noise makes it necessary. Hold cells out to choose your own.
-    centred : whether l2 draws rows to sqrt(3) e_1 and columns to sqrt(3) e_2, where both have averages of their own for
-        a third of the price, or to 0, as plain ridges do. With few components and little noise, 0 may be better.
-    solver : "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
-    learning_rate, batch_size : for "sgd": how far the first step goes; how many cells at most between
-        two looks at slopes.
-    n_init : so many random starts; the best run is kept.
-    early_stopping : hold cells out of the fit, stop when their loss no longer falls, keep the best iteration.
-    validation_fraction, n_iter_no_change : the share of cells held out; for how many iterations to wait.
-    max_iter, tol : stop after max_iter iterations, or when one lowers the loss by less than tol times the loss at the
-        start.
-    accelerate : for "newton": let iterations start ahead of the last one, by momentum, and keep only what gains.
-    init : "random", or a pair of arrays (W0, H0), with the columns of biases or without.
-    random_state : seed of the random start; the same seed gives the same numbers whatever the number of threads.
-    verbose : 1 shows a progress bar on a terminal.
-    unseen : "missing".
-    engine : where to compute; "cpu".
-    n_jobs : number of threads; None takes all processors.
+    n_components : int, default=10
+        Number of components, beside biases.
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default="logit"
+        Noise: logistic, normal, with a long lower tail, with a long upper tail, or with long tails on both sides
+        (outlying cells hardly count).
+    {levels}
+    thresholds : array-like of shape (n_levels - 1,) or None, default=None
+        tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
+    own_thresholds : {"rows", "columns"} or None, default=None
+        Which of the two have thresholds of their own, shrunk towards the common ones (some people call everything good,
+        some little); None: all share one set. Newton's solver only. With those of columns, `recommend` goes by x, which
+        then need not be the order of expected values.
+    {biases}
+    {l2}
+    {centred}
+    {solver}
+    {max_iter}
+    {tol:loss}
+    {accelerate:newton}
+    {init:biases}
+    {random_state}
+    {verbose}
+    unseen : {"missing"}, default="missing"
+        Unseen cells are missing.
+    {engine}
+    {n_jobs}
 
     Attributes
     ----------
-    W_ : (n, k), H_ : (m, k), and x = W_ H_^T; with biases two columns more, W_ = [w, b, 1] and H_ = [h, 1, c].
-    row_biases_, column_biases_ : b and c; None without biases.
-    own_thresholds_ : tau_1..tau_N of each row or column, if they have their own.
-    thresholds_ : tau_1..tau_N; levels_ : the levels 0..N between them.
-    l2_ : the l2 of the fit.
-    n_iter_, status_ : how many iterations, and why they ended.
-    trace_ : dict of arrays with an entry an iteration: "objective" (the penalised loss), "seconds" and, if cells were
-        held out, "held_out" (their mean loss).
-    n_features_in_, feature_names_in_ : as in scikit-learn.
-    row_labels_, column_labels_ : the names of rows and columns, if X had any.
+    {W_, H_:biases}
+    own_thresholds_ : ndarray or None
+        tau_1..tau_N of each row or column, if they have their own.
+    {ordinal}
+    {fit}
 
     Examples
     --------
@@ -79,9 +241,9 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
     array([0.1, 0.2, 0.5, 0.2])
     """
 
-    has_posterior = False
+    offers = frozenset({"levels", "likelihood"})
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        **GradedFactorization.parameter_rules,
+        **RULES,
         "link": checks.one_of(*LINKS),
         "own_thresholds": checks.one_of("rows", "columns", or_none=True),
     }
@@ -91,8 +253,8 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         n_components: int = 10,
         *,
         link: str = "logit",
-        levels: Any = None,
-        thresholds: Any = None,
+        levels: ArrayLike | None = None,
+        thresholds: ArrayLike | None = None,
         own_thresholds: str | None = None,
         biases: bool = True,
         l2: float | None = None,
@@ -107,8 +269,8 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         max_iter: int = 200,
         tol: float = 1e-4,
         accelerate: bool = True,
-        init: Any = "random",
-        random_state: Any = None,
+        init: str | tuple[ArrayLike, ArrayLike] = "random",
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         unseen: str = "missing",
         engine: str = "cpu",
@@ -139,75 +301,210 @@ class OrdinalMF(ProbableLevelsMixin, GradedFactorization, PredictiveMixin):
         self.engine = engine
         self.n_jobs = n_jobs
 
-    def _unfitted(self, thresholds: Array, learned: bool) -> Smooth:
-        return Cumulative(thresholds, learned, self._numbers, link=LINKS[self.link])
-
-    def _begun(self, observed: Observed) -> tuple[Observed, Likelihood]:
-        coded, first = super()._begun(observed)
-        likelihood: Any = first
-        if self.own_thresholds is None:
-            return coded, likelihood
-        self._refuse_what_owners_cannot_have(coded)
-        owners = coded.shape[0 if self.own_thresholds == "rows" else 1]
-        owned = self._owned(likelihood, np.zeros((owners, likelihood.highest)))
-        return _with_owners(coded, owned), owned
-
-    def _owned(self, likelihood: Any, offsets: Array) -> OwnThresholds:
-        common = (likelihood.thresholds, True, likelihood.values, likelihood.link)
-        return OwnThresholds(*common, offsets, OF_BIASES * self.l2_, str(self.own_thresholds))
-
-    def _refuse_what_owners_cannot_have(self, coded: Observed) -> None:
-        if self.thresholds is not None or self.solver != "newton":
-            found = "thresholds" if self.thresholds is not None else f"solver={self.solver!r}"
+    def _method(self) -> Method:
+        if self.own_thresholds is not None and (self.thresholds is not None or self.solver != "newton"):
+            other = "thresholds" if self.thresholds is not None else f"solver={self.solver!r}"
             raise ParameterError(
-                "own_thresholds must be None where thresholds are given, or single cells make the steps. Found "
-                f'{self.own_thresholds!r} and {found}. Leave one of them out, or use solver="newton".'
+                "must be None where thresholds are given, or single cells make the steps.",
+                parameter="own_thresholds",
+                found=f"{self.own_thresholds!r} and {other}",
+                remedy='Leave one of them out, or use `solver="newton"`.',
             )
-        codes = (max(coded.shape) + 1) * self.levels_.size
-        if codes > 2 ** np.finfo(coded.dtype).nmant:
+        encoder = OrdinalEncoder(self.levels, self.unseen, owners=self.own_thresholds)
+        return replace(super()._method(), encoder=encoder)
+
+    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
+        return Cumulative(thresholds, learned, numbers, link=LINKS[self.link])
+
+    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
+        common: Any = super()._initial_likelihood(codes, encoder)
+        if self.own_thresholds is None:
+            return common
+        n_codes = (max(codes.shape) + 1) * encoder.fitted_labels.size
+        if n_codes > 2 ** np.finfo(codes.dtype).nmant:
             raise DataError(
-                f"With own_thresholds, numbers must tell {codes:,} pairs of an owner and a level apart. Found "
-                f"{coded.dtype}, which can't. Use float64."
+                f"With own_thresholds, numbers must tell {n_codes:,} pairs of an owner and a level apart.",
+                found=f"{codes.dtype}, which can't",
+                remedy="Use float64.",
+                parameter="own_thresholds",
             )
+        l2 = noise_l2(codes, common) if self.l2 is None else float(self.l2)
+        n_owners = codes.shape[0 if self.own_thresholds == "rows" else 1]
+        shared = (common.thresholds, True, common.values, common.link)
+        return OwnThresholds(*shared, np.zeros((n_owners, common.highest)), BIAS_L2 * l2, self.own_thresholds)
 
-    def _coded(self, observed: Observed) -> Observed:
-        coded = super()._coded(observed)
-        return _with_owners(coded, self.likelihood_, new_rows=True) if self._has_owners else coded
-
-    @property
-    def _has_owners(self) -> bool:
-        return isinstance(self.likelihood_, OwnThresholds)
-
-    def _likelihood_at(self, rows: Array | None, columns: Array | None) -> Any:
-        if not self._has_owners:
-            return self.likelihood_
-        if self.likelihood_.who == "rows":
-            return self.likelihood_.at_owners(len(self.W_) if rows is None else rows)
-        return self.likelihood_.at_owners(np.arange(len(self.H_)) if columns is None else columns)
+    def _solver(self, codes: Observed, likelihood: Any) -> Solver[Any]:
+        if self.own_thresholds is not None:
+            likelihood = Cumulative(likelihood.thresholds, True, likelihood.values, link=likelihood.link)
+        return super()._solver(codes, likelihood)
 
     @property
     def own_thresholds_(self) -> Array | None:
         """tau_1..tau_N of each row or column; None if all share `thresholds_`."""
-        thresholds: Array | None = self.likelihood_.of_owners[:-1] if self._has_owners else None
-        return thresholds
-
-    def _draw(self, x: Array, random: np.random.Generator, *at: Array) -> Array:
-        up_to = np.cumsum(self._likelihood_at(*at).probabilities(x), axis=-1)
-        return (up_to[..., :-1] < random.random((*x.shape, 1))).sum(axis=-1).astype(np.float64)
-
-    def _kept_of_levels(self) -> dict[str, Array]:
-        owned = {"offsets": self.likelihood_.offsets} if self._has_owners else {}
-        return super()._kept_of_levels() | owned
-
-    def _restore(self, further: dict[str, Array]) -> None:
-        super()._restore(further)
-        if "offsets" in further:
-            self.likelihood_ = self._owned(self.likelihood_, further["offsets"])
+        likelihood = self.model_.likelihood
+        return likelihood.owner_thresholds[:-1] if isinstance(likelihood, OwnThresholds) else None
 
 
-def _with_owners(coded: Observed, owned: OwnThresholds, *, new_rows: bool = False) -> Observed:
-    """Cells with owner and level in one number; new rows have no thresholds of their own yet."""
-    owner: Any = coded.indices
-    if owned.who == "rows":
-        owner = len(owned.offsets) if new_rows else coded.row_of_cell()
-    return replace(coded, values=(owner * (owned.highest + 1) + coded.values).astype(coded.dtype))
+class RoundMF(ThresholdFactorization):
+    """Ordered levels as x = <w_u, h_i> + b_u + c_i, rounded at thresholds tau_1 < ... < tau_N (Pezeshkpour 2018).
+
+    The level is GRF(x), the number of thresholds below x. Unseen cells are *missing* and carry no information. Factors
+    may have any sign. Matrices of full rank can be of a low generalized round-rank: an identity matrix is of 2, a
+    triangular one of 1. The penalised loss never rises.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of components, beside biases.
+    loss : {"multi-sigmoid", "round", "linear"}, default="multi-sigmoid"
+        "multi-sigmoid": squared error of a staircase of sigmoids, for data with noise; "round": hinges around the
+        interval of each level, for data without noise, which they meet exactly if they can; "linear": squared error of
+        the levels' numbers themselves, for comparison.
+    {levels}
+    thresholds : array-like of shape (n_levels - 1,) or None, default=None
+        tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
+    biases : bool, default=True
+        Whether each row and each column has a bias. False gives the model of the thesis.
+    l2 : float or None, default=None
+        Prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from the
+        number of cells and the slope of the loss, as noise would make it necessary; for "round" next to nothing. Hold
+        cells out to choose it.
+    {centred}
+    margin : float, default=0.05
+        For "round": how far inside its interval x must be to cost nothing.
+    {solver}
+    {max_iter}
+    {tol:loss}
+    {accelerate:newton}
+    init : {"random", "smooth"} or tuple of array-like, default="smooth"
+        Initial factors: random; "smooth", for "round": from a fit of "multi-sigmoid"; or a pair of arrays (W0, H0),
+        with the columns of biases or without.
+    {random_state}
+    {verbose}
+    unseen : {"missing"}, default="missing"
+        Unseen cells are missing.
+    {engine}
+    {n_jobs}
+
+    Attributes
+    ----------
+    {W_, H_:biases}
+    {ordinal}
+    {fit}
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> triangle = np.tri(5)  # of rank 5, but of round-rank 1
+    >>> model = hs.RoundMF(n_components=1, loss="round", biases=False, random_state=0).fit(triangle)
+    >>> model.predict_level(2, [0, 1, 2, 3, 4])
+    array([1., 1., 1., 0., 0.])
+    """
+
+    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+        **RULES,
+        "loss": checks.one_of("multi-sigmoid", "round", "linear"),
+        "margin": checks.number(0.0),
+        "init": checks.start("random", "smooth"),
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        loss: str = "multi-sigmoid",
+        levels: ArrayLike | None = None,
+        thresholds: ArrayLike | None = None,
+        biases: bool = True,
+        l2: float | None = None,
+        centred: bool = True,
+        margin: float = 0.05,
+        solver: str = "newton",
+        learning_rate: float = 0.3,
+        batch_size: int = 4000,
+        n_init: int = 1,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        accelerate: bool = True,
+        init: str | tuple[ArrayLike, ArrayLike] = "smooth",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        unseen: str = "missing",
+        engine: str = "cpu",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.loss = loss
+        self.levels = levels
+        self.thresholds = thresholds
+        self.biases = biases
+        self.l2 = l2
+        self.centred = centred
+        self.margin = margin
+        self.solver = solver
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_init = n_init
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.max_iter = max_iter
+        self.tol = tol
+        self.accelerate = accelerate
+        self.init = init
+        self.random_state = random_state
+        self.verbose = verbose
+        self.unseen = unseen
+        self.engine = engine
+        self.n_jobs = n_jobs
+
+    def _method(self) -> Method:
+        return replace(super()._method(), start=_wide_start if self.loss == "round" else None)
+
+    def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
+        if self.loss == "round":
+            return Round(thresholds, learned, numbers, margin=self.margin)
+        if self.loss == "multi-sigmoid":
+            return MultiSigmoid(thresholds, learned, numbers)
+        if not learned:
+            raise ParameterError(
+                'must be None for `loss="linear"`, which rounds to the nearest level.',
+                parameter="thresholds",
+                found=repr(self.thresholds),
+                remedy="Leave them out, or choose another loss.",
+            )
+        return Linear(thresholds.size, 0.5 - float(thresholds[0]), True, numbers)
+
+    def _ridge(self, l2: float) -> Ridge:
+        """Where there is no noise there is nothing to shrink, and no reason for a centre."""
+        if self.loss != "round":
+            return super()._ridge(l2)
+        return Ridge(EXACT_L2 if self.l2 is None else l2, bool(self.biases), False)
+
+    def _is_perfect(self, fit: Fit, problem: Problem) -> bool:
+        """For "round": whether every cell is at its level."""
+        if self.loss != "round":
+            return False
+        cells = problem.cells.observed
+        x = products_at(fit.rows.mean, fit.columns.mean, cells.row_of_cell(), cells.indices)
+        return bool(np.all(fit.likelihood.levels(x) == cells.values))
+
+    def _run_once(self, problem: Problem, solver: Any, method: Method, random: Any, callback: Callback | None) -> Fit:
+        if self.loss != "round" or not (isinstance(self.init, str) and self.init == "smooth"):
+            return super()._run_once(problem, solver, method, random, callback)
+        likelihood: Any = problem.likelihood
+        smooth = MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values)
+        first = super()._run_once(problem.with_likelihood(smooth), solver, method, random, None)
+        likelihood = replace(likelihood, thresholds=first.likelihood.cuts)
+        if first.status is Status.INTERRUPTED:
+            return replace(first, likelihood=likelihood)
+        factors = (first.rows.mean, first.columns.mean)
+        return self._run_from(lambda: factors, problem.with_likelihood(likelihood), solver, callback)
+
+
+def _wide_start(problem: Problem, solver: Any, shapes: Any, random: Any) -> tuple[Array, Array]:
+    W, H = (random.normal(0.0, WIDE_START, shape) for shape in shapes)
+    return W, H

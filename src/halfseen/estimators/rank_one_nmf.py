@@ -1,67 +1,186 @@
-"""The best rank-one factorization of what was seen, of a matrix or a tensor."""
+"""The best rank-one factorization of the observed cells of a matrix or a tensor."""
 
+import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks, rank_one
-from halfseen.arrays import Array
+from halfseen.arrays import Array, ArraySpec
+from halfseen.docstrings import insert_parameters
+from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
-from halfseen.errors import ParameterError
-from halfseen.estimators import tensors
-from halfseen.estimators.model import FactorModel
-from halfseen.estimators.rank_one_tables import Read, listed, read_for_fit, read_rows, seen_in
-from halfseen.estimators.seen import Seen
-from halfseen.estimators.telling import tell_the_end, warn_of_blanks, warn_of_parts
+from halfseen.errors import DataWarning, ParameterError
+from halfseen.estimators.base import BaseFactorization
+from halfseen.estimators.inputs import (
+    Shape,
+    columns_of_axes,
+    feature_attributes,
+    is_list_of_histories,
+    keep,
+    observe_for_fit,
+    observe_rows,
+    unfold_rows,
+    unfold_tensor,
+)
+from halfseen.estimators.progress import warn_if_empty, warn_if_not_converged
+from halfseen.fitting import iterate
+from halfseen.io.reader import grid_of
+from halfseen.labels import Index, quoted
 from halfseen.likelihoods import Poisson
+from halfseen.model import FittedModel, Seen, Status
 from halfseen.observed import Observed
-from halfseen.rank_one import Marginals, Parts, Step, Table
-from halfseen.result import Status
+from halfseen.rank_one import Components, DenseTable, ListedTable, Marginals, Step, Table
 from halfseen.solvers import PointFactor
 
 METHODS = ("exact", "a1gm", "em")
+#: A vector of any length, in a file.
+AXIS = ArraySpec("f", ("*",))
 
 
-class RankOneNMF(FactorModel):
+@dataclass(frozen=True, eq=False)
+class RankOneModel(FittedModel):
+    """Factors of rank one: new rows are folded in by a closed form, w_u = (sum of the row) / (h of its cells)."""
+
+    can_fold_in = True
+
+    def fold_in(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
+        with Threads(n_jobs) as threads:
+            return self.fold_table(listed_table(observed, None, name), threads)
+
+    def fold_table(self, table: Table, threads: Threads) -> Array:
+        """W of the rows of a table; rows without a cell, or only with columns that were always 0, get the average."""
+        w = rank_one.solve_rows(table.marginals, self.H[:, 0].astype(np.float64), threads)
+        return np.where(np.isnan(w), self.W.mean(), w).astype(self.W.dtype)[:, None]
+
+
+@dataclass(eq=False)
+class _RankOneFit:
+    """A fit whose less needed results are computed when they are first asked for: they take longer than the fit."""
+
+    axis_factors: tuple[Array, ...]
+    components: Components
+    marginals: Marginals
+    raw_trace: dict[str, Array]
+    index: tuple[Index | None, Index | None]
+    given_seen: Seen | None
+    unseen: str
+    n_jobs: int | None
+
+    @cached_property
+    def trace(self) -> dict[str, Array]:
+        """Objective and seconds of each sweep; what merged rows add to the objective is computed here."""
+        return {**self.raw_trace, "objective": self.raw_trace["objective"] + self.components.marginals.merging_cost}
+
+    @cached_property
+    def part_labels(self) -> tuple[Array, ...]:
+        """Connected component of each row of each axis, -1 where nothing above 0 was seen."""
+        marginals, of = self.components.marginals, self.components.labels
+        every = (np.where(marginals.row_sums > 0, marginals.expand(of[0]), -1), *of[1:])
+        return rank_one.sort_labels([every[axis] for axis in np.argsort(marginals.axes)])
+
+    @cached_property
+    def signature(self) -> tuple[Array, ...]:
+        """Sums by which the training data are recognised."""
+        with Threads(self.n_jobs) as threads:
+            return self.marginals.signature(threads)
+
+    @cached_property
+    def model(self) -> RankOneModel:
+        seen = seen_cells(self.marginals) if self.given_seen is None else self.given_seen
+        first, *others = self.axis_factors
+        rows, columns = PointFactor(first[:, None]), PointFactor(rank_one.kron(tuple(others))[:, None])
+        return RankOneModel(rows, columns, Poisson(), Encoder(), self.index, seen, self.unseen, None)
+
+
+def seen_cells(marginals: Marginals) -> Seen:
+    """Cells that a dense table shows, as the shorter list that its weights is; rows are those of the data."""
+    weights = marginals.unmerged().weights
+    indptr, indices, shape = weights.indptr, weights.indices, weights.shape
+    if marginals.axes[0] != 0:
+        by_column = sparse.csr_array((np.ones(indices.size, bool), indices, indptr), shape).tocsc()
+        indptr, indices, shape = by_column.indptr, by_column.indices, shape[::-1]
+    return Seen(indptr, indices, shape[1], lists_holes=weights.base > 0)
+
+
+def listed_table(observed: Observed, inner_shape: Shape | None, name: str) -> ListedTable:
+    """A list of cells that the Kullback-Leibler divergence allows."""
+    Poisson().check(observed, name)
+    return ListedTable(observed, inner_shape)
+
+
+class RankOneNMF(BaseFactorization):
     """The best rank-one non-negative factorization under the Kullback-Leibler divergence, whatever is missing.
 
-    Minimises the sum over seen cells of  weight * d(y | w_u h_i)  over non-negative w and h: a convex problem in their
-    logarithms, so that there is one best fit, found without a start, a seed or a rank to choose. Unseen cells are
-    *missing* by default and say nothing; with `unseen="zero"` each counts as an observed 0 of weight 1. Tensors (arrays
-    of three and more axes) get one factor an axis.
+    Minimises the sum over observed cells of  weight * d(y | w_u h_i)  over non-negative w and h: a convex problem in
+    their logarithms, so that there is one best fit, found without a start, a seed or a rank to choose. Unseen cells are
+    *missing* by default and carry no information; with `unseen="zero"` each counts as an observed 0 of weight 1.
+    Tensors (arrays of three and more axes) get one factor per axis.
 
     Parameters
     ----------
-    method : "exact" takes any holes and zeros: one pass over the data for its row and column sums, then sweeps over
-        these and the holes alone. "a1gm" is the closed form of Ghalamkari & Sugiyama (2022): exact if the holes are
-        grid-like (rows with holes and columns with holes meet in holes only); otherwise it leaves out what was seen
-        where they meet, and it needs a row and a column without a hole. "em" fills the holes and factorizes, again
-        and again (section 2.2.2 of that paper).
-    max_iter, tol : stop after max_iter sweeps, or when the factors are, relatively, within tol of the best, as far as
-        the pace of their change tells.
-    unseen : "missing" or "zero".
-    verbose : without effect: the fit is over before a bar could be drawn.
-    engine : where scores are computed; "cpu".
-    n_jobs : number of threads; None takes all processors.
+    method : {"exact", "a1gm", "em"}, default="exact"
+        "exact" allows any missing cells and zeros: one pass over the data for its row and column sums, then sweeps over
+        these and the missing cells alone. "a1gm" is the closed form of [1]_: exact if the missing cells are grid-like
+        (rows with missing cells and columns with missing cells meet in missing cells only); otherwise it leaves out the
+        observed cells where they meet, and it needs a row and a column without a missing cell. "em" fills the missing
+        cells and factorizes, again and again (section 2.2.2 of that paper).
+    max_iter : int, default=10000
+        Maximum number of sweeps.
+    tol : float, default=1e-10
+        Stop when the factors are, relatively, within `tol` of the best, as estimated from the pace of their change.
+    {unseen}
+    verbose : int, default=0
+        Without effect: the fit is over before a bar could be drawn.
+    {engine}
+    {n_jobs}
 
     Attributes
     ----------
-    W_ : (n, 1), H_ : (m, 1), components_ : H_ transposed. The columns of a tensor are the cells of all axes but the
-        first, in the order of `reshape`.
-    axis_factors_ : the factors as vectors, one an axis, with equal sums; for a matrix the columns of W_ and H_.
-    n_iter_, status_ : how many sweeps, and why they ended.
-    trace_ : dict of arrays with an entry a sweep: "objective", the divergence but for the part that no factor can
-        change (the sum of y log y - y over seen cells), and "seconds".
-    n_parts_, parts_ : how many parts of the data are not connected by seen cells; the part of each row of each axis, -1
-        where nothing above 0 was seen. Each part has a scale of its own, fixed by equal sums: what the model says of
-        cells between two parts means nothing. (The factors of a tensor may be free in further ways.)
-    inner_shape_ : the lengths of all axes but the first of a tensor; None for a matrix.
-    increase_rate_ : for "a1gm", the number of cells treated as missing over the number of holes; 1: the fit is exact.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
-    row_labels_, column_labels_ : the names of rows and columns, if X had any.
+    W_ : ndarray of shape (n_rows, 1)
+        Row factor.
+    H_ : ndarray of shape (n_columns, 1)
+        Column factor. The columns of a tensor are the cells of all axes but the first, in the order of `reshape`.
+    components_ : ndarray of shape (1, n_columns)
+        `H_` transposed.
+    axis_factors_ : tuple of ndarray
+        Factors as vectors, one per axis, with equal sums; for a matrix the columns of W_ and H_.
+    n_iter_ : int
+        Number of sweeps.
+    status_ : Status
+        Why the sweeps ended.
+    trace_ : dict of ndarray
+        An entry per sweep: "objective", the divergence but for the terms that no factor can change (the sum of
+        y log y - y over observed cells), and "seconds".
+    n_parts_ : int
+        Number of parts of the data that no observed cells connect. Each part has a scale of its own, fixed by equal
+        sums: predictions for cells between two parts are meaningless. (The factors of a tensor may be free in further
+        ways.)
+    parts_ : tuple of ndarray
+        Part of each row of each axis, -1 where nothing above 0 was seen.
+    inner_shape_ : tuple of int or None
+        Lengths of all axes but the first of a tensor; None for a matrix.
+    increase_rate_ : float
+        For "a1gm", the number of cells treated as missing over the number of missing cells; 1: the fit is exact.
+    model_ : FittedModel
+        All that prediction needs.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns, if X is a wide table whose columns are all named by text.
+    row_labels_, column_labels_ : ndarray or None
+        Labels of rows and columns, if the data had any.
+
+    References
+    ----------
+    .. [1] K. Ghalamkari, M. Sugiyama, "Fast rank-1 NMF for missing data with KL divergence", AISTATS 2022.
 
     Examples
     --------
@@ -72,19 +191,18 @@ class RankOneNMF(FactorModel):
     array([2., 4., 6.])
     """
 
-    _signature: tuple[Array, ...] | None
-    _parts: Parts | None
-    _fitted: Marginals | None
-    _labels: tuple[Array, ...]
-    _seen: Seen | None
+    axis_factors_: tuple[Array, ...]
+    inner_shape_: Shape | None
+    _fit: Any
 
+    record = RankOneModel
+    more_state = ([AXIS], [replace(AXIS, kind="iu", low=-1)], [replace(AXIS, kind="fiu", finite=False)], float | None)
+    levels_to_read = None
     objective_name = "Loss, but for a constant of the data"
-    factor_type = PointFactor
-    score_is_log_likelihood = False
     n_components = 1
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
         "method": checks.one_of(*METHODS),
-        **FactorModel.parameter_rules,
+        **BaseFactorization.parameter_rules,
     }
 
     def __init__(
@@ -106,242 +224,286 @@ class RankOneNMF(FactorModel):
         self.engine = engine
         self.n_jobs = n_jobs
 
-    def _make_likelihood(self) -> Poisson:
-        return Poisson()
+    @property
+    def model_(self) -> RankOneModel:
+        """All that prediction needs."""
+        model: RankOneModel = self._fit.model
+        return model
 
+    @property
+    def trace_(self) -> dict[str, Array]:  # type: ignore[override]
+        """Objective and seconds of each sweep."""
+        trace: dict[str, Array] = self._fit.trace
+        return trace
+
+    @property
+    def parts_(self) -> tuple[Array, ...]:
+        """Part of each row of each axis, -1 where nothing above 0 was seen."""
+        check_is_fitted(self)
+        labels: tuple[Array, ...] = self._fit.part_labels
+        return labels
+
+    @insert_parameters
     def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
         """Find the factors.
 
         Parameters
         ----------
-        X : a dense array with NaN, of two axes or more; a scipy sparse matrix, a pandas, polars or Arrow frame (long or
-            wide), the path of a CSV or Parquet file, or what `halfseen.observe` made of one.
-        y : ignored, for scikit-learn's pipelines.
-        cell_weight : how much each seen cell counts, as in `WeightedNMF.fit`; for method="exact" only.
+        {X}
+            An array may have more than two axes.
+        {y}
+        {cell_weight}
+            For method="exact" only.
+
+        Returns
+        -------
+        self
         """
         checks.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
         started = perf_counter()
-        X, cell_weight, inner_shape = tensors.unfolded(X, cell_weight)
+        X, cell_weight, inner_shape = unfold_tensor(X, cell_weight)
         with Threads(self.n_jobs) as threads:
-            read = read_for_fit(self, X, cell_weight, inner_shape, threads)
-            self._refuse_what_only_exact_can(read.table)
-            parts = self._parts_of(read.table)
-            last = self._run(self._steps(read.table, parts, threads), started)
-        self._keep(last, read, parts, inner_shape)
-        self._tell(read, parts)
+            # read: a dense table is not made a list of cells
+            grid = grid_of(X) if cell_weight is None and self.unseen == "missing" else None
+            table: Any = None if grid is None else DenseTable(grid.values, threads, inner_shape)
+            seen: Seen | None = None
+            if grid is not None and table.is_valid:
+                labels, dtype, n_columns = (
+                    (grid.row_labels, grid.column_labels),
+                    grid.values.dtype,
+                    grid.values.shape[1],
+                )
+            else:  # weights, zeros, sparse and long data; and what is wrong with a dense table is found here
+                observed = observe_for_fit(X, self.unseen, cell_weight, None)
+                labels, dtype, n_columns = (
+                    (observed.row_labels, observed.column_labels),
+                    observed.dtype,
+                    observed.shape[1],
+                )
+                table, seen = listed_table(observed, inner_shape, type(self).__name__), Seen.from_observed(observed)
+            features = feature_attributes(X, n_columns)
+            self._check_method(table)
+
+            # iterate; where A1GM can be used there is but one part, and only the exact method may merge rows
+            marginals = table.merged_marginals if self.method == "exact" else table.marginals
+            if self.method == "a1gm":
+                components, grid_like = rank_one.single_component(table.marginals), rank_one.a1gm(table, threads)
+                steps: Iterator[Step] = iter([grid_like.step])
+                features["increase_rate_"] = grid_like.increase_rate
+            else:
+                components = rank_one.find_components(table, marginals)
+                is_em = self.method == "em"
+                steps = (
+                    rank_one.em(components.marginals, threads, self.tol)
+                    if is_em
+                    else rank_one.exact(components, threads, self.tol)
+                )
+            outcome = iterate(steps, max_iter=self.max_iter, started=started, trouble=_check_finite)
+
+        status = outcome.status
+        if status is Status.MAX_ITER and outcome.state.distance <= self.tol:
+            status = Status.CONVERGED
+        factors = rank_one.rescale(outcome.state.factors, components, self.tol, dtype)
+        is_finite = all(np.isfinite(factor).all() for factor in factors)
+        axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in np.argsort(components.marginals.axes))
+        index = (None if labels[0] is None else Index(labels[0]), None if labels[1] is None else Index(labels[1]))
+        attributes = {
+            "axis_factors_": axis_factors,
+            "inner_shape_": inner_shape,
+            "n_parts_": components.count,
+            "n_iter_": len(outcome.trace["objective"]),
+            "status_": status if is_finite else Status.NOT_FINITE,
+        }
+        keep(self, attributes | features)
+        self._fit = _RankOneFit(
+            axis_factors, components, marginals, outcome.trace, index, seen, self.unseen, self.n_jobs
+        )
+        self._warn(components, labels)
         return self
 
-    def _parts_of(self, table: Table) -> Parts:
-        """Where A1GM can be used, there is but one part; only the exact method may take rows for one."""
-        if self.method == "a1gm":
-            return rank_one.one_part(table.marginals)
-        return rank_one.parts_of(table, table.condensed if self.method == "exact" else table.marginals)
-
-    def _refuse_what_only_exact_can(self, table: Table) -> None:
+    def _check_method(self, table: Table) -> None:
         if self.method == "exact":
             return
         what = "a tensor" if len(table.marginals.sums) > 2 else "weights" if not table.marginals.binary else None
         if what:
             raise ParameterError(
-                f"method={self.method!r} must have a matrix in which every seen cell counts once. Found {what}. "
-                'Use method="exact".'
+                f"method={self.method!r} must have a matrix in which every seen cell counts once.",
+                parameter="method",
+                found=what,
+                remedy='Use `method="exact"`.',
             )
 
-    def _steps(self, table: Table, parts: Parts, threads: Threads) -> Iterator[Step]:
-        if self.method == "a1gm":
-            grid_like = rank_one.a1gm(table, threads)
-            self.increase_rate_ = grid_like.increase_rate
-            return iter([grid_like.step])
-        if hasattr(self, "increase_rate_"):  # of a fit before this one
-            del self.increase_rate_
-        if self.method == "em":
-            return rank_one.em(parts.marginals, threads, self.tol)
-        return rank_one.exact(parts, threads, self.tol)
-
-    def _run(self, steps: Iterator[Step], started: float) -> Step:
-        """Take steps until they end or have to; the last one is kept, and the way to it."""
-        objectives: list[float] = []
-        seconds: list[float] = []
-        status = Status.CONVERGED
-        last = next(steps)
-        try:
-            while True:
-                objectives.append(last.objective)
-                seconds.append(perf_counter() - started)
-                if len(objectives) == self.max_iter and last.distance > self.tol:
-                    status = Status.MAX_ITER
-                    break
-                following = next(steps, None)
-                if following is None:
-                    break
-                if not np.isfinite(following.objective):
-                    status = Status.NOT_FINITE
-                    break
-                last = following
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        self._trace = {"objective": np.array(objectives), "seconds": np.array(seconds)}
-        self.n_iter_, self.status_ = len(objectives), status
-        return last
-
-    def _keep(self, last: Step, read: Read, parts: Parts, inner_shape: tuple[int, ...] | None) -> None:
-        factors = rank_one.scaled(last.factors, parts, self.tol, read.dtype)
-        if not all(np.isfinite(factor).all() for factor in factors):
-            self.status_ = Status.NOT_FINITE
-        in_place = np.argsort(parts.marginals.axes)
-        self.axis_factors_ = tuple(factors[axis].astype(read.dtype, copy=False) for axis in in_place)
-        self._parts, self.n_parts_ = parts, parts.count
-        self.inner_shape_ = inner_shape
-        self.row_labels_, self.column_labels_ = read.labels
-        self.likelihood_ = self._make_likelihood()
-        self._marginals = read.table.condensed if self.method == "exact" else read.table.marginals
-        self._fitted = parts.marginals
-        self._seen, self._signature = read.seen, None
-        self._take_factors()
-
-    def _take_factors(self) -> None:
-        first, *others = self.axis_factors_
-        self.W_, self.H_ = first[:, None], rank_one.unfolded(tuple(others))[:, None]
-        self.factors_ = (PointFactor(self.W_), PointFactor(self.H_))
-
-    def _tell(self, read: Read, parts: Parts) -> None:
-        marginals = parts.marginals
+    def _warn(self, components: Components, labels: tuple[Array | None, Array | None]) -> None:
+        """Warnings at the end of a fit."""
+        marginals = components.marginals
         for place, axis in enumerate(marginals.axes):
-            blank = marginals.blank(place)
-            if blank.any():
-                blank = marginals.told_of_each_row(blank) if place == 0 else blank
+            is_empty = marginals.is_empty(place)
+            if is_empty.any():
+                is_empty = marginals.expand(is_empty) if place == 0 else is_empty
                 is_matrix = self.inner_shape_ is None
                 name, along = (("row", "column")[axis], "") if is_matrix else ("slice", f" along axis {axis}")
-                warn_of_blanks(name, blank, read.labels[axis] if is_matrix else None, stacklevel=4, along=along)
+                warn_if_empty(name, is_empty, labels[axis] if is_matrix else None, stacklevel=4, along=along)
         if self.n_parts_ > 1:
-            warn_of_parts(self.parts_[0], parts.links is not None, self.row_labels_, stacklevel=4)
-        tell_the_end(self, stacklevel=4)
+            of_rows, count = self.parts_[0], int(self.parts_[0].max()) + 1
+            first = int(np.argmax(of_rows == min(1, count - 1)))
+            name = str(first) if labels[0] is None else quoted(labels[0][first])
+            if components.zeros is not None:
+                warning = DataWarning(
+                    "Seen zeros should not be all that connects rows and columns.",
+                    found=f"{count} parts held together by nothing else, the second one with row {name}",
+                    remedy="The best fit is a limit that no factors reach: they come as near as the tolerance asks and "
+                    "numbers allow, and missing cells between parts diverge.",
+                )
+            else:
+                warning = DataWarning(
+                    "Seen cells should connect all rows and columns.",
+                    found=f"{count} parts without a connection, the second one with row {name}",
+                    remedy="Each has a scale of its own, fixed by equal sums; predictions for cells between parts are "
+                    "meaningless.",
+                )
+            warnings.warn(warning, stacklevel=3)
+        warn_if_not_converged(self, stacklevel=4)
 
-    @property
-    def parts_(self) -> tuple[Array, ...]:
-        """The part of each row of each axis, -1 where nothing above 0 was seen."""
-        check_is_fitted(self)
-        if self._parts is not None:
-            marginals, of = self._parts.marginals, self._parts.of
-            every = (np.where(marginals.every_sum > 0, marginals.told_of_each_row(of[0]), -1), *of[1:])
-            self._labels = rank_one.in_order([every[axis] for axis in np.argsort(marginals.axes)])
-            self._parts = None
-        return self._labels
-
-    @property
-    def trace_(self) -> dict[str, Array]:
-        """The objective and the seconds of each sweep.
-
-        What merged rows add to the first is found when it is asked for: a logarithm a row is much beside a fit.
-        """
-        check_is_fitted(self)
-        if self._fitted is not None:
-            self._trace["objective"] = self._trace["objective"] + self._fitted.cost_of_merging
-            self._fitted = None
-        return self._trace
-
-    @trace_.setter
-    def trace_(self, trace: dict[str, Array]) -> None:
-        self._trace, self._fitted = trace, None
-
-    @property
-    def seen_(self) -> Seen:
-        """Which cells were seen, made when it is asked for."""
-        check_is_fitted(self)
-        if self._seen is None:
-            self._seen = seen_in(self._marginals)
-        return self._seen
-
-    @seen_.setter
-    def seen_(self, seen: Seen) -> None:
-        self._seen = seen
-
+    @insert_parameters
     def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
-        """Fold new rows in, in closed form: w_u = (what the row sums to) / (the h of what it saw).
+        """Fold new rows in, in closed form: w_u = (sum of the row) / (h of its cells).
 
         Parameters
         ----------
-        X : rows over the columns of the fit, data as for `fit`; of a tensor, slices along its first axis.
-        cell_weight : how much each seen cell counts, as in `fit`.
+        {X:rows}
+            For a tensor, slices along its first axis.
+        {cell_weight}
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 1)
         """
         check_is_fitted(self)
-        X, cell_weight = tensors.rows_unfolded(X, self.inner_shape_, cell_weight)
+        X, cell_weight = unfold_rows(X, self.inner_shape_, cell_weight)
         return super().transform(X, cell_weight=cell_weight)
 
-    def _folded_in(self, observed: Observed) -> Array:
+    def rows_of(self, X: Any) -> Array:
+        """Factor of the rows of X: that of the fit if X was fitted, else folded in.
+
+        Parameters
+        ----------
+        X : data
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 1)
+        """
+        model = self.model_
+        table: Any = None
         with Threads(self.n_jobs) as threads:
-            return self._closed_form(listed(self, observed, None), threads)
+            if model.unseen == "missing" and model.index[1] is None and not is_list_of_histories(X):
+                grid = grid_of(X)
+                if grid is not None and grid.column_labels is None and grid.values.shape[1] == model.shape[1]:
+                    # in the order of rows, because these are asked for
+                    table = DenseTable(np.ascontiguousarray(grid.values), threads, self.inner_shape_)
+            if table is None or not table.is_valid:
+                table = listed_table(observe_rows(self, X), self.inner_shape_, type(self).__name__)
+            pairs = zip(table.marginals.signature(threads), self._fit.signature, strict=True)
+            was_fitted = all(_is_close(new, fitted) for new, fitted in pairs)
+            return model.W if was_fitted else model.fold_table(table, threads)
 
-    def _rows_of(self, X: Any) -> Array:
-        with Threads(self.n_jobs) as threads:
-            table = read_rows(self, X, threads)
-            if self._signature is None:
-                self._signature = self._marginals.signature(threads)
-            pairs = zip(table.marginals.signature(threads), self._signature, strict=True)
-            was_fitted = all(_same(found, known) for found, known in pairs)
-            return self.W_ if was_fitted else self._closed_form(table, threads)
-
-    def _closed_form(self, table: Table, threads: Threads) -> Array:
-        """Rows of which nothing is known, or only columns that were always 0, get the average."""
-        dtype = self.W_.dtype
-        w = rank_one.rows_given(table.marginals, self.H_[:, 0].astype(np.float64), threads)
-        return np.where(np.isnan(w), self.W_.mean(), w).astype(dtype)[:, None]
-
+    @insert_parameters
     def predict(self, rows: Any, cols: Any = None, *more: Any) -> Array:
-        """The model's mean at the pairs (rows[j], cols[j]); for a tensor, at positions on all its axes, the `more` too.
+        """Expected values at pairs of rows and columns; for a tensor, at positions on all its axes.
 
-        Without `cols`, `rows` is data as for `transform`: the rows are folded in, and the mean of every cell returned.
+        Parameters
+        ----------
+        {rows, cols:or data}
+        *more : array-like of int
+            Positions on the further axes of a tensor.
+
+        Returns
+        -------
+        ndarray or float
+            Expected value of each pair or, without `cols`, of every cell of the rows.
         """
         check_is_fitted(self)
         if cols is None:
-            return self._folded(super().predict(tensors.rows_unfolded(rows, self.inner_shape_)[0]))
+            return self._to_tensor(super().predict(unfold_rows(rows, self.inner_shape_)[0]))
         if self.inner_shape_ is not None:
-            return super().predict(rows, tensors.columns_at((cols, *more), self.inner_shape_))
+            return super().predict(rows, columns_of_axes((cols, *more), self.inner_shape_))
         if more:
-            raise ParameterError("predict(rows, cols) must have two arguments for a matrix. Found more. Drop them.")
+            raise ParameterError(
+                "predict(rows, cols) must have two arguments for a matrix.", found="more", remedy="Drop them."
+            )
         return super().predict(rows, cols)
 
     def complete(self, X: Any) -> Any:
-        """X with its holes filled by the model and the rest as given, in the shape in which it came."""
-        check_is_fitted(self)
-        return self._folded(super().complete(tensors.rows_unfolded(X, self.inner_shape_)[0]))
+        """Fill the missing cells of X with expected values, and leave the others as they are.
 
-    def inverse_transform(self, W: Any) -> Array:
-        """The model's mean of every cell in rows with the given W."""
-        return self._folded(super().inverse_transform(W))
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `fit`.
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the Kullback-Leibler divergence a cell, after folding the rows of X in; larger is better.
-
-        y is ignored, for scikit-learn's pipelines.
+        Returns
+        -------
+        ndarray or frame
+            In the shape in which X came.
         """
         check_is_fitted(self)
-        return super().score(tensors.rows_unfolded(X, self.inner_shape_)[0])
+        return self._to_tensor(super().complete(unfold_rows(X, self.inner_shape_)[0]))
 
-    def _folded(self, means: Array) -> Array:
+    def inverse_transform(self, W: Any) -> Array:
+        """Expected value of every cell of rows with the given factor.
+
+        Parameters
+        ----------
+        W : array-like of shape (n_rows, 1)
+            What `transform` returned.
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._to_tensor(super().inverse_transform(W))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the Kullback-Leibler divergence per cell, after folding the rows of X in; larger is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `transform`.
+        y : None
+            Ignored, for scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        return super().score(unfold_rows(X, self.inner_shape_)[0])
+
+    def _more_state(self) -> tuple[Any, ...]:
+        rate = getattr(self, "increase_rate_", None)
+        return self.axis_factors_, self.parts_, self._fit.signature, rate
+
+    def _set_state(self, model: Any, trace: dict[str, Array], more: tuple[Any, ...]) -> None:
+        factors, parts, signature, increase_rate = more
+        lengths = tuple(factor.size for factor in factors)
+        if (lengths[0], int(np.prod(lengths[1:]))) != model.shape or tuple(part.size for part in parts) != lengths:
+            raise ValueError(f"axes of lengths {lengths} for {model.shape[0]} rows and {model.shape[1]} columns")
+        self.axis_factors_ = factors
+        self.inner_shape_ = lengths[1:] if len(lengths) > 2 else None
+        self.n_parts_ = int(max(part.max(initial=-1) for part in parts)) + 1
+        if increase_rate is not None:
+            self.increase_rate_ = increase_rate
+        self._fit = SimpleNamespace(model=model, trace=trace, part_labels=parts, signature=signature)
+
+    def _to_tensor(self, means: Array) -> Array:
         return means if self.inner_shape_ is None else means.reshape(len(means), *self.inner_shape_)
 
-    def _further_arrays(self) -> dict[str, Array]:
-        axes = range(len(self.axis_factors_))
-        further = {f"factor{axis}": self.axis_factors_[axis] for axis in axes}
-        further |= {f"part{axis}": self.parts_[axis] for axis in axes}
-        with Threads(self.n_jobs) as threads:
-            signature = self._signature or self._marginals.signature(threads)
-        further |= {f"signature{place}": array for place, array in enumerate(signature)}
-        return further | {"increase_rate": np.array(getattr(self, "increase_rate_", np.nan))}
 
-    def _restore(self, further: dict[str, Array]) -> None:
-        axes = range(sum(name.startswith("factor") for name in further))
-        self.axis_factors_ = tuple(further[f"factor{axis}"] for axis in axes)
-        self._signature = tuple(further[f"signature{place}"] for place in range(2 * len(axes) + 1))
-        self._parts, self._labels = None, tuple(further[f"part{axis}"] for axis in axes)
-        self.n_parts_ = int(max(part.max(initial=-1) for part in self.parts_)) + 1
-        self.inner_shape_ = tuple(factor.size for factor in self.axis_factors_[1:]) if len(axes) > 2 else None
-        if not np.isnan(further["increase_rate"]):
-            self.increase_rate_ = float(further["increase_rate"])
-        self._take_factors()
-        super()._restore(further)
+def _check_finite(last: Step | None, new: Step) -> Status | None:
+    return None if last is None or np.isfinite(new.objective) else Status.NOT_FINITE
 
 
-def _same(found: Array, known: Array) -> bool:
-    return found.shape == known.shape and np.allclose(found, known, rtol=1e-12, atol=0.0)
+def _is_close(new: Array, fitted: Array) -> bool:
+    return new.shape == fitted.shape and np.allclose(new, fitted, rtol=1e-12, atol=0.0)

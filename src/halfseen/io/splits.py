@@ -114,7 +114,7 @@ def split_indices(
     times: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the training and test cells of `split_cells`."""
-    rows = observed.row_of_cell() if observed.firsts is None else observed.row_of_cell()[observed.firsts > 0]
+    rows = observed.row_of_cell() if observed.is_first_at_cell is None else observed.row_of_cell()[observed.is_first_at_cell > 0]
     is_test = _choose(rows, _pair_of_cell(observed), test_size, random_state, by, last, times)
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
@@ -173,7 +173,7 @@ def _folds(n_pairs: int, pair_of_cell: np.ndarray | None, n_folds: int, random_s
 
 def _pair_of_cell(observed: Observed) -> np.ndarray | None:
     """Number of the (row, column) pair of each cell; None if no pair has two values."""
-    return None if observed.firsts is None else np.cumsum(observed.firsts, dtype=np.int64) - 1
+    return None if observed.is_first_at_cell is None else np.cumsum(observed.is_first_at_cell, dtype=np.int64) - 1
 
 
 def _choose(

@@ -355,7 +355,7 @@ def read_wide_table(path: FilePath, skip: Sequence[str] = (), header: bool | Non
     numeric = list(map(str, columns))
     observed = dense_observed(np.column_stack(list(columns.values())), column_labels=text_array(numeric))
     observed = replace(observed, summary=_summary(table, len(columns), rows.source if rows.in_first_column else ""))
-    decimal, n_holes = table.parser.mark if table.is_text else POINT, observed.unseen_places - n_texts
+    decimal, n_holes = table.parser.mark if table.is_text else POINT, observed.n_unobserved - n_texts
     return WideTable(table, numeric, observed, frozenset(percent), tuple(notes), decimal, n_holes)
 
 

@@ -1,26 +1,23 @@
-"""Compiled loops. They know no rule, no option and no Python object, and they check nothing.
+"""Compiled loops (numba). They contain no likelihood, no options and no Python objects, and validate nothing.
 
-Importing this room imports numba, so only `engines/`, `rank_one/` and `coupling/` do, and only when a fit begins.
+Importing this package imports numba: only the packages that compute do so, and only when a fit begins.
 """
 
-from halfseen.kernels.cells import dots, gather, spread, spread_both
-from halfseen.kernels.rank_one import alike, column_changes, column_exposures, row_exposures, sums_beside, survey
-from halfseen.kernels.special import digamma_and_log_gamma
-from halfseen.kernels.steps import descend, dots_at, newton
+from collections.abc import Callable
+from typing import Any
 
-__all__ = [
-    "alike",
-    "column_changes",
-    "column_exposures",
-    "descend",
-    "digamma_and_log_gamma",
-    "dots",
-    "dots_at",
-    "gather",
-    "newton",
-    "row_exposures",
-    "spread",
-    "spread_both",
-    "sums_beside",
-    "survey",
-]
+from numba import njit
+
+# Without "reassoc" the sum over components can't use vector instructions; "contract" lets it fuse multiply and add.
+# Neither touches NaN or infinities. The order chosen is fixed at compile time, so results don't depend on threads.
+_REORDERED_SUMS = {"reassoc", "contract"}
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile `function` on its first call, to run without the interpreter lock, and keep it in the disk cache."""
+    options: dict[str, Any] = {"nogil": True, "fastmath": _REORDERED_SUMS, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., Any] = njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable folder: every process compiles for itself
+        compiled = njit(**options)(function)
+    return compiled

@@ -1,11 +1,11 @@
-"""The loops over seen cells that every method is made of.
+"""Sampled dense-dense products (sddmm) and sparse-dense products (spmm) over the observed cells.
 
 All work on one block of consecutive rows of a CSR matrix: `indptr` is the block's slice of the row pointers (one longer
 than the block has rows, not starting at 0), `indices`, `x`, `c` and `d` are the block's slices of the cell arrays. The
 same loops serve the columns: hand them the column order and swap the factors.
 
-Rows of the far factor `G` are gathered from all over memory. Taking several cells per turn lets the processor wait
-for several of them at once, and saves loads and stores of the near row: 4 were best for `dots`, 8 for `spread`.
+Rows of the far factor `G` are gathered from all over memory. Processing several cells per iteration lets the processor
+wait for several of them at once, and saves loads and stores of the near row: 4 were best for `sddmm`, 8 for `spmm`.
 """
 
 from typing import Any
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels.compiling import kernel
+from halfseen.kernels import kernel
 
 Array = npt.NDArray[Any]
 
 
 @kernel
-def dots(indptr: Array, indices: Array, F: Array, G: Array, x: Array) -> None:
-    """x[p] = <F[u], G[i]> for every seen cell p = (u, i) of the block."""
+def sddmm(indptr: Array, indices: Array, F: Array, G: Array, x: Array) -> None:
+    """x[p] = <F[u], G[i]> for every observed cell p = (u, i) of the block."""
     k = F.shape[1]
     first = indptr[0]
     zero = F.dtype.type(0)
@@ -48,15 +48,26 @@ def dots(indptr: Array, indices: Array, F: Array, G: Array, x: Array) -> None:
 
 
 @kernel
-def gather(c: Array, places: Array, out: Array) -> None:
-    """out[p] = c[places[p]]."""
-    for p in range(places.size):
-        out[p] = c[places[p]]
+def sddmm_at(rows: Array, columns: Array, W: Array, H: Array, x: Array) -> None:
+    """x[p] = <W[rows[p]], H[columns[p]]>."""
+    for p in range(rows.size):
+        w, h = W[rows[p]], H[columns[p]]
+        dot = x.dtype.type(0)
+        for a in range(w.size):
+            dot += w[a] * h[a]
+        x[p] = dot
 
 
 @kernel
-def spread(indptr: Array, indices: Array, c: Array, G: Array, out: Array) -> None:
-    """out[u] = sum of c[p] * G[i] over the seen cells p = (u, i) of row u."""
+def gather(c: Array, positions: Array, out: Array) -> None:
+    """out[p] = c[positions[p]]."""
+    for p in range(positions.size):
+        out[p] = c[positions[p]]
+
+
+@kernel
+def spmm(indptr: Array, indices: Array, c: Array, G: Array, out: Array) -> None:
+    """out[u] = sum of c[p] * G[i] over the observed cells p = (u, i) of row u."""
     k = G.shape[1]
     first = indptr[0]
     for u in range(out.shape[0]):
@@ -82,8 +93,8 @@ def spread(indptr: Array, indices: Array, c: Array, G: Array, out: Array) -> Non
 
 
 @kernel
-def spread_both(indptr: Array, indices: Array, c: Array, d: Array, G: Array, of_c: Array, of_d: Array) -> None:
-    """As `spread`, for two coefficients at once: the rows of `G` are waited for only once."""
+def spmm_both(indptr: Array, indices: Array, c: Array, d: Array, G: Array, of_c: Array, of_d: Array) -> None:
+    """As `spmm`, for two coefficients at once: the rows of `G` are loaded only once."""
     k = G.shape[1]
     first = indptr[0]
     for u in range(of_c.shape[0]):

@@ -1,18 +1,18 @@
-"""From ids to sorted cells: integers parsed from text, numbered, and stable counting sorts; all linear in the cells."""
+"""From ids to sorted cells: parse integers, number them, stable counting sorts; all linear in the number of cells."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels.compiling import kernel
+from halfseen.kernels import kernel
 
 Array = npt.NDArray[Any]
 
 
 @kernel
 def count_starts(codes: Array, starts: Array) -> None:
-    """Where each code begins once the codes are sorted; `starts` (zeros, one longer than there are codes) is filled."""
+    """Fill `starts` (zeros, one longer than there are codes) with where each code begins once the codes are sorted."""
     for code in codes:
         starts[code + 1] += 1
     for code in range(starts.size - 1):

@@ -1,7 +1,7 @@
-"""Steps that follow slopes: of whole rows by Newton's method, and of single cells one after another.
+"""Gradient-based steps: Newton's method by rows, and AdaGrad cell by cell.
 
-`F`, `G`, `indptr`, `indices` as in `cells`; `penalty` is the L2 penalty of each component, `held` is 1 for
-components that must not move, else 0.
+`F`, `G`, `indptr`, `indices` as in `cells`; `l2` is the L2 penalty of each component, `fixed` is 1 for components that
+must not move, else 0.
 """
 
 from typing import Any
@@ -9,33 +9,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels.compiling import kernel
+from halfseen.kernels import kernel
 
 Array = npt.NDArray[Any]
 
 
 @kernel
-def newton(
+def newton_step(
     indptr: Array,
     indices: Array,
     s: Array,
     c: Array,
     F: Array,
     G: Array,
-    penalty: Array,
+    l2: Array,
     centre: Array,
-    held: Array,
+    fixed: Array,
     out: Array,
 ) -> None:
-    """out[u] = F[u] - A^{-1} g,   g = sum of s[p] G[i] + penalty (F[u] - centre),
-    A = sum of c[p] G[i] G[i]^T + penalty."""
+    """out[u] = F[u] - A^{-1} g,   g = sum of s[p] G[i] + l2 (F[u] - centre),
+    A = sum of c[p] G[i] G[i]^T + l2."""
     k = F.shape[1]
     A = np.empty((k, k), F.dtype)
     g = np.empty(k, F.dtype)
     first = indptr[0]
     for u in range(F.shape[0]):
         for a in range(k):
-            g[a] = penalty[a] * (F[u, a] - centre[a])
+            g[a] = l2[a] * (F[u, a] - centre[a])
             for b in range(k):
                 A[a, b] = 0
         p = np.int64(indptr[u] - first)
@@ -47,8 +47,8 @@ def newton(
             _add_one(G[indices[p]], s[p], c[p], g, A)
             p += 1
         for a in range(k):
-            A[a, a] += penalty[a]
-        _solve(A, g, held)
+            A[a, a] += l2[a]
+        _solve(A, g, fixed)
         for a in range(k):
             out[u, a] = F[u, a] - g[a]
 
@@ -64,7 +64,7 @@ def _add_one(row: Array, slope: Any, curvature: Any, g: Array, A: Array) -> None
 
 @kernel
 def _add_four(g0: Array, g1: Array, g2: Array, g3: Array, s: Array, c: Array, p: int, g: Array, A: Array) -> None:
-    """Four cells per turn: fewer loads and stores of A."""
+    """Four cells per iteration: fewer loads and stores of A."""
     s0, s1, s2, s3 = s[p], s[p + 1], s[p + 2], s[p + 3]
     c0, c1, c2, c3 = c[p], c[p + 1], c[p + 2], c[p + 3]
     for a in range(g.size):
@@ -76,8 +76,8 @@ def _add_four(g0: Array, g1: Array, g2: Array, g3: Array, s: Array, c: Array, p:
 
 
 @kernel
-def _solve(A: Array, g: Array, held: Array) -> None:
-    """g <- A^{-1} g by Cholesky's method, A given by its lower half and used up; held components give 0."""
+def _solve(A: Array, g: Array, fixed: Array) -> None:
+    """g <- A^{-1} g by Cholesky's method, A given by its lower half and overwritten; fixed components give 0."""
     k = g.size
     largest = A[0, 0] * 0
     for a in range(k):
@@ -92,8 +92,8 @@ def _solve(A: Array, g: Array, held: Array) -> None:
         pivot = A[a, a]
         for j in range(a):
             pivot -= A[a, j] * A[a, j]
-        # The diagonal holds the inverse roots: 0 for a component that is held, or of which nothing is known.
-        A[a, a] = 1 / np.sqrt(pivot) if pivot > lowest and held[a] == 0 else 0
+        # The diagonal holds the inverse roots: 0 for a component that is fixed or not determined.
+        A[a, a] = 1 / np.sqrt(pivot) if pivot > lowest and fixed[a] == 0 else 0
     for a in range(k):
         dot = g[a]
         for j in range(a):
@@ -107,44 +107,34 @@ def _solve(A: Array, g: Array, held: Array) -> None:
 
 
 @kernel
-def dots_at(rows: Array, columns: Array, W: Array, H: Array, x: Array) -> None:
-    """x[p] = <W[rows[p]], H[columns[p]]>."""
-    for p in range(rows.size):
-        w, h = W[rows[p]], H[columns[p]]
-        dot = x.dtype.type(0)
-        for a in range(w.size):
-            dot += w[a] * h[a]
-        x[p] = dot
-
-
-@kernel
-def descend(
+def adagrad_step(
     rows: Array, columns: Array, s: Array, rate: float,
-    W: Array, seen_of_row: Array, past_of_row: Array, penalty: Array, centre: Array, held: Array,
-    H: Array, seen_of_column: Array, past_of_column: Array, far_penalty: Array, far_centre: Array, far_held: Array,
+    W: Array, count_of_row: Array, sum_of_row: Array, l2: Array, centre: Array, fixed: Array,
+    H: Array, count_of_column: Array, sum_of_column: Array, far_l2: Array, far_centre: Array, far_fixed: Array,
 ) -> None:  # fmt: skip
-    """For one cell after another, both its rows go down the slope of its cost and of its share of the penalty, by
+    """One AdaGrad step per cell, in order, of its row of W and its row of H:
 
-        f <- f - rate * g / sqrt(past),   past <- past + mean of g^2   (one number for each row)
+        f <- f - rate * g / sqrt(sum),   sum <- sum + mean of g^2   (one number for each row)
 
-    which is AdaGrad's step by rows. `seen` are the numbers of cells over which a row's penalty is shared out.
+    with g the gradient of the cell's cost and of its share of the penalty. `count_of_row` and `count_of_column` are the
+    numbers of cells among which a row's penalty is divided.
     """
     k = W.shape[1]
     down_w, down_h = np.empty(k, W.dtype), np.empty(k, W.dtype)
     for p in range(rows.size):
         u, i = rows[p], columns[p]
         w, h = W[u], H[i]
-        share_w, share_h = 1 / seen_of_row[u], 1 / seen_of_column[i]
+        share_w, share_h = 1 / count_of_row[u], 1 / count_of_column[i]
         of_w, of_h = W.dtype.type(0), W.dtype.type(0)
         for a in range(k):
-            down_w[a] = (s[p] * h[a] + share_w * penalty[a] * (w[a] - centre[a])) * (1 - held[a])
-            down_h[a] = (s[p] * w[a] + share_h * far_penalty[a] * (h[a] - far_centre[a])) * (1 - far_held[a])
+            down_w[a] = (s[p] * h[a] + share_w * l2[a] * (w[a] - centre[a])) * (1 - fixed[a])
+            down_h[a] = (s[p] * w[a] + share_h * far_l2[a] * (h[a] - far_centre[a])) * (1 - far_fixed[a])
             of_w += down_w[a] * down_w[a]
             of_h += down_h[a] * down_h[a]
-        past_of_row[u] += of_w / k
-        past_of_column[i] += of_h / k
-        step_w = rate / np.sqrt(past_of_row[u]) if past_of_row[u] > 0 else 0.0
-        step_h = rate / np.sqrt(past_of_column[i]) if past_of_column[i] > 0 else 0.0
+        sum_of_row[u] += of_w / k
+        sum_of_column[i] += of_h / k
+        step_w = rate / np.sqrt(sum_of_row[u]) if sum_of_row[u] > 0 else 0.0
+        step_h = rate / np.sqrt(sum_of_column[i]) if sum_of_column[i] > 0 else 0.0
         for a in range(k):
             w[a] -= step_w * down_w[a]
             h[a] -= step_h * down_h[a]

@@ -1,22 +1,37 @@
-"""The entry rules: how hard a seen value pulls x up and pushes it down, and how likely it is."""
+"""Likelihoods: how hard an observed value pulls x up and pushes it down, and how likely it is."""
 
 from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
-from halfseen.likelihoods.beta import BetaDivergence
 from halfseen.likelihoods.compound import CompoundPoisson
-from halfseen.likelihoods.cumulative import Cumulative
+from halfseen.likelihoods.cumulative import Cumulative, OwnThresholds
+from halfseen.likelihoods.divergences import LOSSES, BetaDivergence, Gaussian, Poisson, likelihood_for
 from halfseen.likelihoods.gamma_noise import GammaNoise
-from halfseen.likelihoods.gaussian import Gaussian
-from halfseen.likelihoods.linear import Linear
 from halfseen.likelihoods.links import LINKS
-from halfseen.likelihoods.named import LOSSES, likelihood_for
 from halfseen.likelihoods.ordinal import Ordinal
-from halfseen.likelihoods.own_thresholds import OwnThresholds
-from halfseen.likelihoods.poisson import Poisson
-from halfseen.likelihoods.rounding import MultiSigmoid, Round
-from halfseen.likelihoods.smooth import Local, Smooth
+from halfseen.likelihoods.ordinal_base import Quadratic, SmoothOrdinal
+from halfseen.likelihoods.rounding import Linear, MultiSigmoid, Round
 from halfseen.likelihoods.squared import Squared
 
+#: Every likelihood that a model file may hold, by name: a new one is added here.
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    likelihood.__name__: likelihood
+    for likelihood in (
+        BetaDivergence,
+        CompoundPoisson,
+        Cumulative,
+        GammaNoise,
+        Gaussian,
+        Linear,
+        MultiSigmoid,
+        Ordinal,
+        OwnThresholds,
+        Poisson,
+        Round,
+        Squared,
+    )
+}
+
 __all__ = [
+    "LIKELIHOODS",
     "LINKS",
     "LOSSES",
     "BetaDivergence",
@@ -27,13 +42,13 @@ __all__ = [
     "LearningLikelihood",
     "Likelihood",
     "Linear",
-    "Local",
     "MultiSigmoid",
     "Ordinal",
     "OwnThresholds",
     "Poisson",
+    "Quadratic",
     "Round",
-    "Smooth",
+    "SmoothOrdinal",
     "Squared",
     "UnseenPush",
     "likelihood_for",

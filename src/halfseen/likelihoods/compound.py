@@ -1,18 +1,18 @@
-"""Counts as sums of a Poisson number of draws from a logarithmic distribution: over-dispersed, negative binomial."""
+"""Compound Poisson: counts as sums of a Poisson number of logarithmic draws, over-dispersed, negative binomial."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
 from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, StateSpec, UnseenPush
 
-#: From here on the differences of log-gamma and digamma are taken term by term of Stirling's series.
+#: Above this, differences of log-gamma and digamma are taken term by term of Stirling's series.
 _LARGE = 100.0
-#: Where s is kept: p between nearly 0 (Poisson on the counts) and nearly 1 (Poisson on whether there is any).
+#: Bounds of s: p between nearly 0 (Poisson on the counts) and nearly 1 (Poisson on presence).
 _BOUNDS = (1e-12, 700.0)
 
 
@@ -25,12 +25,13 @@ class CompoundPoisson(LearningLikelihood):
         log p(y|x) = sum over j < y of log(p (r + j)) - log y! - x
         pull = E[n] / x = (digamma(y + r) - digamma(r)) / s,    push = 1
 
-    p -> 0 is Poisson on the counts, p -> 1 Poisson on whether there is any. s is kept rather than p, which would round.
+    p -> 0 is Poisson on the counts, p -> 1 Poisson on presence. s is stored rather than p, which would round.
     """
 
     s: float
     learned: bool = True
 
+    state: ClassVar[StateSpec] = {"s": float, "learned": bool}
     name = "compound Poisson"
     unseen = UnseenPush(power=0)
     pushes_as_unseen = True
@@ -58,19 +59,22 @@ class CompoundPoisson(LearningLikelihood):
         return 1.0
 
     def divergence(self, y: Any, x: Any) -> Any:
-        """-log p(y|x), which is 0 or larger: the best that an x can do has no closed form, and is not taken off."""
-        return -self._log_prob(y, x)
-
-    def _log_prob(self, y: Any, x: Any) -> Any:
+        """-log p(y|x), which is 0 or larger: the best that an x can do has no closed form and is not subtracted."""
         rise = _log_gamma_rise(y, floored(x, self.root) / self.s)
-        return rise + y * float(np.log(self.p)) - gammaln(y + 1.0) - x
-
-    def saturated(self, y: Array) -> Array:
-        return np.zeros_like(y)
+        return -(rise + y * float(np.log(self.p)) - gammaln(y + 1.0) - x)
 
     def mean(self, x: Any) -> Any:
         """E[y] = x p / ((1 - p) s)."""
         return x * float(np.expm1(self.s) / self.s)
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        """n ~ Poisson(x), and y the sum of n draws of P(k) = p^k / (k s)."""
+        y = random.poisson(x).astype(np.float64)
+        is_positive = y > 0
+        times = y[is_positive].astype(np.int64)
+        draws = random.logseries(min(self.p, np.nextafter(1.0, 0.0)), times.sum())  # p may have been rounded to 1
+        y[is_positive] = np.add.reduceat(draws, np.cumsum(times) - times) if times.size else 0.0
+        return y
 
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y == np.floor(y))
@@ -80,7 +84,7 @@ class CompoundPoisson(LearningLikelihood):
         return np.array([np.sum(part if weight is None else part * weight, dtype=np.float64) for part in (counts, y)])
 
     def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
-        """None: E[y] is linear in x."""
+        """Empty: E[y] is linear in x."""
         return np.empty(0)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:

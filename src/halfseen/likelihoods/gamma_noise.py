@@ -1,20 +1,44 @@
-"""Ordered levels 0..V as the quantised product of x and gamma noise, the other likelihood of OrdNMF's section 3.1."""
+"""Gamma noise: ordered levels 0..V as the quantised product of x and gamma noise (`ordnmf-2020`, section 3.1).
+
+Below: a gamma variable g ~ Gamma(shape, 1) truncated to an interval, the logarithm of its mass there and its mean.
+
+    mass = P(shape, high) - P(shape, low) = Q(shape, low) - Q(shape, high),    P + Q = 1, regularised incomplete gammas
+    mean = shape * mass at shape + 1 / mass at shape = shape + (low f(low) - high f(high)) / mass,    f the density
+
+Differences are taken in the tail in which both bounds lie, and of logarithms, so that nothing is lost where the masses
+themselves underflow. Bounds may be 0 and infinite.
+"""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaincc, gammaincinv
+from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, hyp1f1
 
-from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import Likelihood
-from halfseen.likelihoods.truncated_gamma import densities_at_bounds, log_mass, log_mass_and_mean
+from halfseen.arrays import Array, ArraySpec, floored
+from halfseen.likelihoods.base import Likelihood, StateSpec
 from halfseen.observed import Observed
 
-#: By how much the logarithm of a threshold moves at most in one step.
+#: Largest change of the logarithm of a threshold in one step.
 _LONGEST_STEP = 1.0
-#: Where a threshold stops that would go to 0, because no cell is below it.
+#: Lower bound of thresholds: one with no cell below it would go to 0.
 _LOWEST = 1e-200
+
+#: Below this the incomplete gamma functions are close to underflow, and their logarithms are computed otherwise.
+_FAINT = 1e-280
+#: Where the logarithm of the density changes by less than this, a few points of quadrature are enough.
+_NARROW = 1.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+#: Steps of the continued fraction, which is used far out only, where five would do.
+_STEPS = 20
+#: Up to here SciPy takes long to compute Q, which is not yet so small that P would not do.
+_SLOW = 1.2
+#: Up to this part of the shape the difference of densities would cancel almost completely.
+_NEAR_ZERO = 0.3
+#: From this many shapes on, the upper tail is exponential to 12 digits; differences of logarithms would lose more.
+_FAR = 1e6
+#: Up to here the mean of the truncated unit exponential is taken from its power series.
+_SMALL = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +51,9 @@ class GammaNoise(Likelihood):
         log p(v) = log of the mass of g there,    pull = E[g | v] / x,    push = shape / x
 
     Given the noise itself, log p is Itakura and Saito's, -shape log x - y* / x with y* = g x. Shape 1 is exponential
-    noise, P(y > v) = exp(-b_v / x). No sum over unseen zeros has a closed form. `values` are what the levels 0..V stand
-    for (themselves, if None). `learned` is for solvers that look whether a step of the thresholds gains anything, which
-    no sums over cells can promise; to all others they are fixed.
+    noise, P(y > v) = exp(-b_v / x). The sum over unseen zeros has no closed form. `values` are the numbers that the
+    levels 0..V stand for (themselves, if None). `learned` is for solvers that test whether a step of the thresholds
+    raises the bound, which no sums over cells can guarantee; for all others they are fixed.
     """
 
     thresholds: Array
@@ -37,6 +61,12 @@ class GammaNoise(Likelihood):
     learned: bool = True
     values: Array | None = None
 
+    state: ClassVar[StateSpec] = {
+        "thresholds": ArraySpec("f", ("levels-1",), low=0.0, sorted=True),
+        "shape": float,
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+    }
     push_is_inverse = True
     powers = (-1.0, 1.0)
     root = 4.0
@@ -44,17 +74,21 @@ class GammaNoise(Likelihood):
     remedy = "Round the values, or use WeightedNMF."
 
     @property
-    def name(self) -> str:  # type: ignore[override]
+    def name(self) -> str:
         return "exponential noise" if self.shape == 1.0 else "gamma noise"
+
+    @property
+    def highest(self) -> int:
+        return self.thresholds.size
 
     @classmethod
     def from_histogram(cls, counts: Array, shape: float, x: float) -> Self:
-        """Thresholds that give the levels 0..V the shares that they have, if every cell had this x."""
+        """Thresholds at which the levels 0..V have their observed shares if every cell has this x."""
         shares = (np.cumsum(counts)[:-1] + 0.5) / (counts.sum() + 1.0)  # no level is without a share
         return cls(x * gammaincinv(shape, shares), shape)
 
     def _bounds(self, y: Any, x: Any) -> tuple[Array, Array]:
-        """Between which numbers the noise lies at each cell, in double precision."""
+        """The interval of the noise at each cell, in double precision."""
         level, x = np.asarray(y).astype(np.int64), floored(np.asarray(x), self.root).astype(np.float64)
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
         return edges[level] / x, edges[level + 1] / x
@@ -70,14 +104,11 @@ class GammaNoise(Likelihood):
         return self.shape / floored(x, self.root)
 
     def divergence(self, y: Any, x: Any) -> Any:
-        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds, and is not taken off."""
+        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds and is not subtracted."""
         return -log_mass(self.shape, *self._bounds(y, x)).astype(x.dtype)
 
-    def saturated(self, y: Array) -> Array:
-        return np.zeros_like(y)
-
     def mean(self, x: Any) -> Any:
-        """E[y] = sum of (value of level v + 1 - value of level v) P(y > v), plus the lowest value  (Eq. 27)."""
+        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
         values = np.arange(self.thresholds.size + 1) if self.values is None else self.values
         expected = np.zeros_like(x) + float(values[0])
         for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
@@ -89,13 +120,16 @@ class GammaNoise(Likelihood):
         bounds = self._bounds(np.arange(self.thresholds.size + 1), np.asarray(x)[..., None])
         return np.exp(log_mass(self.shape, *bounds))
 
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self._sample_levels(x, random)
+
     def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.thresholds.size) & (y == np.floor(y))
+        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
 
     def start(self, observed: Observed) -> float:
         return 1.0
 
-    def derivatives(self, y: Any, x: Any, weight: Any = None) -> Array:
+    def threshold_derivatives(self, y: Any, x: Any, weight: Any = None) -> Array:
         """Sums by level, 0..V, of the first and second derivatives of log p by the logarithms of the thresholds.
 
         With g f(g) the density of log g, p the level's mass and u, t = g f(g) / p at its lower and upper bound, they
@@ -110,22 +144,112 @@ class GammaNoise(Likelihood):
             [np.bincount(level, part if weight is None else part * weight, minlength=size) for part in parts]
         )
 
-    def stepped(self, derivatives: Array) -> Self:
-        """After Newton's step in the logarithms of the thresholds, for fixed x.
+    def newton_step(self, derivatives: Array) -> Self:
+        """After a Newton step in the logarithms of the thresholds, for fixed x.
 
-        The sum of log p is concave in them, but a whole step may still be too long: whoever calls this must look, and
-        go `halfway` back as often as it takes.
+        The sum of log p is concave in them, but a whole step may still be too long: the caller must test it, and go
+        back to the `midpoint` until it helps.
         """
         lower, upper, of_lower, of_upper, of_both = derivatives.reshape(5, -1)
         slope = upper[:-1] + lower[1:]
         bend = -np.diag(of_upper[:-1] + of_lower[1:]) - np.diag(of_both[1:-1], 1) - np.diag(of_both[1:-1], -1)
-        # Thresholds far off all x hardly bend the sum: the diagonal keeps them from running away.
+        # Thresholds far from all x have next to no curvature: the diagonal keeps their steps finite.
         step = np.linalg.solve(bend + (1e-12 * np.abs(bend).max() + 1e-300) * np.eye(slope.size), slope)
         step *= _LONGEST_STEP / max(_LONGEST_STEP, float(np.abs(step).max()))
         while np.any(np.diff(self.thresholds * np.exp(step)) <= 0):
             step /= 2
         return replace(self, thresholds=np.maximum(self.thresholds * np.exp(step), _LOWEST))
 
-    def halfway(self, other: Self) -> Self:
-        """With thresholds in the geometric middle of these and others."""
+    def midpoint(self, other: Self) -> Self:
+        """With the geometric means of these and other thresholds."""
         return replace(self, thresholds=np.sqrt(self.thresholds * other.thresholds))
+
+
+def log_mass_and_mean(shape: float, low: Array, high: Array) -> tuple[Array, Array]:
+    """log P(low < g < high), and E[g | low < g < high]."""
+    mass = log_mass(shape, low, high)
+    if shape == 1.0:
+        return mass, low + _exponential_mean(high - low)
+    at_low, at_high = densities_at_bounds(shape, low, high, mass)
+    mean = shape + at_low - at_high
+    cancelled = high < _NEAR_ZERO * shape
+    above = log_mass(shape + 1.0, low[cancelled], high[cancelled])
+    mean[cancelled] = shape * np.exp(above - mass[cancelled])
+    far = low > _FAR * max(shape, 1.0)
+    mean[far] = low[far] + _exponential_mean(high[far] - low[far])
+    return mass, np.clip(mean, low, high)  # rounding must not leave the interval
+
+
+def densities_at_bounds(shape: float, low: Array, high: Array, mass: Array) -> tuple[Array, Array]:
+    """g f(g) / mass, the density of log g, at both bounds; `mass` is its logarithm."""
+    from_zero, to_infinity = low == 0, np.isposinf(high)
+    at_low = log_density(shape, np.where(from_zero, 1.0, low)) - mass
+    at_high = log_density(shape, np.where(to_infinity, 1.0, high)) - mass
+    return np.exp(np.where(from_zero, -np.inf, at_low)), np.exp(np.where(to_infinity, -np.inf, at_high))
+
+
+def log_mass(shape: float, low: Array, high: Array) -> Array:
+    """log P(low < g < high)."""
+    if shape == 1.0:
+        return np.log(-np.expm1(low - high)) - low
+    mass = np.empty(low.shape)
+    bounded = (low > 0) & np.isfinite(high)
+    a, b = np.where(bounded, low, 1.0), np.where(bounded, high, 3.0)
+    narrow = bounded & (b - a < _NARROW) & (abs(shape - 1.0) * np.log(b / a) < _NARROW) & (b < 2.0 * a)
+    upper = (low > max(shape, _SLOW)) & ~narrow
+    lower = ~(upper | narrow)
+    mass[narrow] = _log_narrow(shape, low[narrow], high[narrow])
+    mass[upper] = _log_difference(_log_upper(shape, low[upper]), _log_upper(shape, high[upper]))
+    mass[lower] = _log_difference(_log_lower(shape, high[lower]), _log_lower(shape, low[lower]))
+    return mass
+
+
+def log_density(shape: float, g: Array) -> Array:
+    """log of g f(g), the density of log g."""
+    return shape * np.log(g) - g - gammaln(shape)
+
+
+def _exponential_mean(width: Array) -> Array:
+    """E[g | g < width] = 1 - width / (e^width - 1) of the unit exponential."""
+    d = np.minimum(width, _SMALL)
+    series = d * (1 / 2 - d * (1 / 12 - d**2 * (1 / 720 - d**2 * (1 / 30240 - d**2 / 1209600))))
+    at = np.clip(width, _SMALL, 700.0)
+    return np.where(width < _SMALL, series, 1.0 - at / np.expm1(at))
+
+
+def _log_narrow(shape: float, low: Array, high: Array) -> Array:
+    """By Gauss-Legendre quadrature, relative to the density at the midpoint."""
+    middle, half = 0.5 * (high + low), 0.5 * (high - low)
+    offset = half * _NODES[:, None]
+    relative = np.exp((shape - 1.0) * np.log1p(offset / middle) - offset)
+    return log_density(shape, middle) - np.log(middle) + np.log(half * (_WEIGHTS @ relative))
+
+
+def _log_difference(larger: Array, smaller: Array) -> Array:
+    """log(e^larger - e^smaller)."""
+    return larger + np.log(-np.expm1(smaller - larger))
+
+
+def _log_upper(shape: float, z: Array) -> Array:
+    """log Q(shape, z); far out by the continued fraction of Abramowitz & Stegun 6.5.31."""
+    mass = gammaincc(shape, z)
+    faint = (mass < _FAINT) & np.isfinite(z)
+    logs = np.log(np.where(mass < _FAINT, 1.0, mass))
+    logs[np.isposinf(z)] = -np.inf
+    far = z[faint]
+    fraction = far + (2 * _STEPS + 1 - shape)
+    for step in range(_STEPS, 0, -1):
+        fraction = far + (2 * step - 1 - shape) - step * (step - shape) / fraction
+    logs[faint] = log_density(shape, far) - np.log(fraction)
+    return logs
+
+
+def _log_lower(shape: float, z: Array) -> Array:
+    """log P(shape, z); near 0 by its series z^shape e^-z 1F1(1, shape + 1, z) / gamma(shape + 1)."""
+    mass = gammainc(shape, z)
+    faint = (mass < _FAINT) & (z > 0)
+    logs = np.log(np.where(mass < _FAINT, 1.0, mass))
+    logs[z == 0] = -np.inf
+    near = z[faint]
+    logs[faint] = log_density(shape, near) - np.log(shape) + np.log(hyp1f1(1.0, shape + 1.0, near))
+    return logs

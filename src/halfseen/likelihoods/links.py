@@ -1,8 +1,8 @@
-"""Distributions of the noise that is added to x before it is cut into levels, as cumulative links know them.
+"""Links of cumulative models: distributions of the noise that is added to x before it is cut into levels.
 
-Each has a name, its distribution function F, and three things made so that nothing is lost in the tails:
-log(F(b) - F(a)) for a < b, log f(z), and f'(z) / f(z). What likelihoods ask of an interval follows from these; a link
-that knows a shorter way takes it.
+Each has a name, its distribution function F, and three functions that lose no digits in the tails: log(F(b) - F(a)) for
+a < b, log f(z), and f'(z) / f(z). The cost of an interval follows from these; some links override it by a shorter
+formula.
 """
 
 from abc import ABC, abstractmethod
@@ -12,16 +12,18 @@ import numpy as np
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from halfseen.arrays import namespace
-from halfseen.likelihoods.graded import Ends
-from halfseen.likelihoods.smooth import Local
+from halfseen.likelihoods.ordinal_base import IntervalCost, Quadratic
 
 
 class Link(ABC):
-    """Noise of mean or mode 0 and a scale of its own."""
+    """A distribution with mean or mode 0 and a fixed scale."""
 
     name: ClassVar[str]
-    #: How far out an interval may lie: beyond, exponentials of exponentials would leave single precision.
+    #: How far out an interval may lie: beyond, exponentials of exponentials would overflow single precision.
     far: ClassVar[float] = np.inf
+
+    def __str__(self) -> str:
+        return self.name
 
     @abstractmethod
     def cdf(self, z: Any) -> Any:
@@ -43,25 +45,26 @@ class Link(ABC):
     def score(self, z: Any) -> Any:
         """f'(z) / f(z)."""
 
-    def ends(self, a: Any, b: Any) -> Ends:
+    def interval_cost(self, a: Any, b: Any) -> IntervalCost:
         """cost = -log(F(b) - F(a)) and its derivatives: pull = f(a) / (F(b) - F(a)), push = f(b) / (F(b) - F(a)).
 
         An end at infinity neither pulls nor pushes.
         """
         xp = namespace(a)
-        log_mass, there_a, there_b = self.log_mass(a, b), xp.isfinite(a), xp.isfinite(b)
-        a, b = xp.where(there_a, a, 0.0), xp.where(there_b, b, 0.0)
-        pull = xp.exp(xp.where(there_a, self.log_density(a), -np.inf) - log_mass)
-        push = xp.exp(xp.where(there_b, self.log_density(b), -np.inf) - log_mass)
-        return Ends(-log_mass, pull, push, pull * (pull + self.score(a)), push * (push - self.score(b)), -pull * push)
+        log_mass, a_is_finite, b_is_finite = self.log_mass(a, b), xp.isfinite(a), xp.isfinite(b)
+        a, b = xp.where(a_is_finite, a, 0.0), xp.where(b_is_finite, b, 0.0)
+        pull = xp.exp(xp.where(a_is_finite, self.log_density(a), -np.inf) - log_mass)
+        push = xp.exp(xp.where(b_is_finite, self.log_density(b), -np.inf) - log_mass)
+        aa, bb = pull * (pull + self.score(a)), push * (push - self.score(b))
+        return IntervalCost(-log_mass, pull, push, aa, bb, -pull * push)
 
     def cost(self, a: Any, b: Any) -> Any:
         return -self.log_mass(a, b)
 
-    def local(self, a: Any, b: Any) -> Local:
+    def quadratic(self, a: Any, b: Any) -> Quadratic:
         """The cost, and its first and second derivatives by x, which moves both ends down."""
-        cost, pull, push, of_a, of_b, across = self.ends(a, b)
-        return Local(cost, push - pull, of_a + of_b + 2.0 * across)
+        cost, pull, push, aa, bb, ab = self.interval_cost(a, b)
+        return Quadratic(cost, push - pull, aa + bb + 2.0 * ab)
 
 
 class Logit(Link):
@@ -86,7 +89,7 @@ class Logit(Link):
     def score(self, z: Any) -> Any:
         return 1.0 - 2.0 * expit(z)
 
-    def ends(self, a: Any, b: Any) -> Ends:
+    def interval_cost(self, a: Any, b: Any) -> IntervalCost:
         """With A = F(a), B = F(b) and the mass B (1 - A) (1 - exp(a - b)), f / mass is a ratio of tails:
 
         pull = A / B / (1 - exp(a - b)),    push = (1 - B) / (1 - A) / (1 - exp(a - b)).
@@ -96,10 +99,10 @@ class Logit(Link):
         open_part = -xp.expm1(a - b)
         pull = xp.exp(xp.clip(a, None, 0.0) - xp.clip(b, None, 0.0)) * larger / open_part
         push = xp.exp(xp.clip(a, 0.0, None) - xp.clip(b, 0.0, None)) / (larger * open_part)
-        of_a, of_b = pull * (pull - xp.tanh(0.5 * a)), push * (push + xp.tanh(0.5 * b))
-        return Ends(self.cost(a, b), pull, push, of_a, of_b, -pull * push)
+        aa, bb = pull * (pull - xp.tanh(0.5 * a)), push * (push + xp.tanh(0.5 * b))
+        return IntervalCost(self.cost(a, b), pull, push, aa, bb, -pull * push)
 
-    def local(self, a: Any, b: Any) -> Local:
+    def quadratic(self, a: Any, b: Any) -> Quadratic:
         """slope = (1 - B) - A,  curvature = A (1 - A) + B (1 - B), all from exp(-|a|) and exp(-|b|)."""
         xp = namespace(a)
         small_a, small_b = xp.exp(-xp.abs(a)), xp.exp(-xp.abs(b))
@@ -108,7 +111,7 @@ class Logit(Link):
         slope = xp.where(b > 0.0, rest_b, large_b) - xp.where(a > 0.0, large_a, rest_a)
         beyond = xp.clip(a, 0.0, None) - xp.clip(b, None, 0.0)
         cost = beyond - xp.log(-large_a * large_b * xp.expm1(a - b))
-        return Local(cost, slope, rest_a * large_a + rest_b * large_b)
+        return Quadratic(cost, slope, rest_a * large_a + rest_b * large_b)
 
     def cost(self, a: Any, b: Any) -> Any:
         xp = namespace(a)
@@ -143,7 +146,7 @@ class Probit(Link):
 
 
 class Cloglog(Link):
-    """F(z) = 1 - exp(-exp(z)): the complementary log-log link, noise with a long lower tail."""
+    """F(z) = 1 - exp(-exp(z)): the complementary log-log link, noise with a heavy lower tail."""
 
     name = "cloglog"
     far = 80.0
@@ -168,7 +171,7 @@ class Cloglog(Link):
 
 
 class Loglog(Link):
-    """F(z) = exp(-exp(-z)): the log-log link, the complementary one upside down."""
+    """F(z) = exp(-exp(-z)): the log-log link, the complementary one mirrored."""
 
     name = "loglog"
     far = 80.0
@@ -191,7 +194,7 @@ class Loglog(Link):
 
 
 class Cauchit(Link):
-    """F(z) = 1/2 + arctan(z) / pi: noise with tails so long that a strange cell hardly counts."""
+    """F(z) = 1/2 + arctan(z) / pi: noise with tails so heavy that an outlier hardly counts."""
 
     name = "cauchit"
 
@@ -204,7 +207,7 @@ class Cauchit(Link):
     def log_mass(self, a: Any, b: Any) -> Any:
         """arctan(b) - arctan(a) as one angle, which loses nothing where both are far out."""
         xp = namespace(a)
-        a, b = xp.clip(a, -1e15, None), xp.clip(b, None, 1e15)  # all that lies beyond has no angle
+        a, b = xp.clip(a, -1e15, None), xp.clip(b, None, 1e15)  # beyond, angles are not representable
         return xp.log(xp.atan2(b - a, 1.0 + a * b) / float(np.pi))
 
     def log_density(self, z: Any) -> Any:
@@ -216,7 +219,7 @@ class Cauchit(Link):
 
 
 def _exp(z: Any) -> Any:
-    """exp(z), which no longer grows where single precision ends: all that is asked of it has its limit by then."""
+    """exp(z), clipped where single precision overflows: everything computed from it has reached its limit by then."""
     xp = namespace(z)
     return xp.exp(xp.clip(z, None, 87.0))
 

@@ -1,14 +1,14 @@
-"""Ordered levels 0..V as the quantised product of x and noise, the likelihood of OrdNMF."""
+"""OrdNMF's likelihood: ordered levels 0..V as the quantised product of x and inverse-gamma noise."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
-from halfseen.arrays import Array, floored, namespace
-from halfseen.likelihoods.base import LearningLikelihood, UnseenPush
+from halfseen.arrays import Array, ArraySpec, floored, namespace
+from halfseen.likelihoods.base import LearningLikelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
@@ -21,16 +21,22 @@ class Ordinal(LearningLikelihood):
         log p(0) = -theta_0 x,    log p(v) = -theta_v x + log(1 - exp(-D_v x))       (Eq. 26)
         pull = D_v / (1 - exp(-D_v x)),    push = theta_{v-1}  (theta_0 for level 0, which does not pull)
 
-    With one level and D_1 = 1 it is the Bernoulli-Poisson model. `decrements` are D_1..D_V, `values` what the levels
-    0..V stand for (themselves, if None).
+    With one level and D_1 = 1 it is the Bernoulli-Poisson model. `decrements` are D_1..D_V, `values` the numbers
+    that the levels 0..V stand for (themselves, if None).
     """
 
     decrements: Array
     learned: bool = True
     values: Array | None = None
-    #: Whether theta_0 stays 1, where the scale of x is held by a penalty; else thresholds and factors share a free one.
+    #: Whether theta_0 stays 1 because a penalty fixes the scale of x; else thresholds and factors share a free scale.
     pinned: bool = False
 
+    state: ClassVar[StateSpec] = {
+        "decrements": ArraySpec("f", ("levels-1",), low=0.0),
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+        "pinned": bool,
+    }
     name = "ordinal"
     push_is_constant = True
     powers = (0.0, 1.0)
@@ -38,11 +44,15 @@ class Ordinal(LearningLikelihood):
     remedy = "Round the values, or use WeightedNMF."
 
     @property
+    def highest(self) -> int:
+        return self.decrements.size
+
+    @property
     def learns(self) -> bool:
         return self.learned
 
     @property
-    def unseen(self) -> UnseenPush:  # type: ignore[override]
+    def unseen(self) -> UnseenPush:
         return UnseenPush(power=0, scale=float(self.theta[0]))
 
     @cached_property
@@ -52,7 +62,7 @@ class Ordinal(LearningLikelihood):
 
     @cached_property
     def _by_level(self) -> tuple[Array, Array, Array, Array]:
-        """For each level 0..V: its decrement (0 for level 0), the same but endless for level 0, its theta, its push.
+        """For each level 0..V: its decrement (0 for level 0), the same but infinite for level 0, its theta, its push.
 
         With the second, 1 - exp(-D x) is 1 at level 0, which neither pulls nor adds to the logarithm.
         """
@@ -73,12 +83,12 @@ class Ordinal(LearningLikelihood):
         return decrement / risen, push, theta * x - namespace(x).log(risen)
 
     def divergence(self, y: Any, x: Any) -> Any:
-        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds, and is not taken off."""
+        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds and is not subtracted."""
         steep, theta = self._at(y, x, 1, 2)
         return theta * x - namespace(x).log(self._risen(steep, x))
 
     def _risen(self, steep: Any, x: Any) -> Any:
-        """1 - exp(-D x), which is D x where that is small: the pull is 1 / x there, as Poisson's for a single count."""
+        """1 - exp(-D x), which is D x where that is small: there the pull is 1 / x, Poisson's for a single count."""
         return -namespace(x).expm1(-steep * floored(x, self.root))
 
     def _at(self, y: Any, x: Any, *which: int) -> list[Any]:
@@ -87,11 +97,13 @@ class Ordinal(LearningLikelihood):
         level = xp.astype(y, xp.int64)
         return [xp.take(xp.asarray(self._by_level[table], dtype=x.dtype), level) for table in which]
 
-    def saturated(self, y: Array) -> Array:
-        return np.zeros_like(y)
+    @property
+    def thresholds(self) -> Array:
+        """b_0 < ... < b_{V-1} between the levels."""
+        return 1.0 / self.theta[:-1]
 
     def mean(self, x: Any) -> Any:
-        """E[y] = sum of (value of level v + 1 - value of level v) P(y > v), plus the lowest value  (Eq. 27)."""
+        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
         values = np.arange(self.theta.size) if self.values is None else self.values
         xp = namespace(x)
         expected = xp.zeros_like(x) + float(values[0])
@@ -104,39 +116,40 @@ class Ordinal(LearningLikelihood):
         up_to = np.exp(-x[..., None] * self.theta)  # P(y <= v)
         return np.diff(up_to, axis=-1, prepend=0.0)
 
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self._sample_levels(x, random)
+
     def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.decrements.size) & (y == np.floor(y))
+        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
 
     def start(self, observed: Observed) -> float:
         return 1.0
 
     def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
         """By level, 0..V."""
-        return self._sums_by_level(y, counts, weight)
+        levels, counts = np.asarray(y).astype(np.int64), np.asarray(counts if weight is None else counts * weight)
+        return np.bincount(levels, counts, minlength=self.theta.size)
 
     def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
         """By level, 0..V."""
-        return self._sums_by_level(y, means, weight)
-
-    def _sums_by_level(self, y: Any, what: Any, weight: Any) -> Array:
-        levels = np.asarray(y).astype(np.int64)
-        return np.bincount(levels, np.asarray(what if weight is None else what * weight), minlength=self.theta.size)
+        return self.sums_of_counts(y, means, weight)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""
         counts, below = of_counts[1:], np.cumsum(of_means)[1:] + unseen_mean
-        if not counts.any():  # every x has gone to 0, and tells nothing of thresholds
+        if not counts.any():  # every x has gone to 0: the thresholds are not determined
             return self
-        more = _pin(counts, below) if self.pinned else 0.0
-        return replace(self, decrements=counts / (below + more))
+        multiplier = 0.0
+        if self.pinned:  # the Lagrange multiplier at which the decrements add up to theta_0 = 1
+
+            def log_theta_0(mu: float) -> float:
+                return float(np.log((counts / (below + mu)).sum()))
+
+            lowest = -float(below[counts > 0].min())
+            multiplier = float(brentq(log_theta_0, lowest * (1 - 1e-12), float(counts.sum())))
+        return replace(self, decrements=counts / (below + multiplier))
 
     @classmethod
     def from_histogram(cls, counts: Array, zeros: float) -> Self:
-        """The paper's start: D_l = N_l / (N_0 + ... + N_l), with N_0 := `zeros`."""
+        """The initial values of the paper: D_l = N_l / (N_0 + ... + N_l), with N_0 := `zeros`."""
         return cls(counts / (zeros + np.cumsum(counts)))
-
-
-def _pin(counts: Array, below: Array) -> float:
-    """The mu at which the sum of counts / (below + mu) is 1: the decrements then add up to theta_0 = 1."""
-    lowest = -float(below[counts > 0].min())
-    return float(brentq(lambda mu: np.log((counts / (below + mu)).sum()), lowest * (1 - 1e-12), float(counts.sum())))

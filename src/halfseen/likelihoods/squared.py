@@ -1,10 +1,12 @@
-"""Any likelihood of a rate, through a square link: the rate is x^2."""
+"""Square link: any likelihood of a rate, at the rate x^2."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
 
 from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
+from halfseen.likelihoods.base import LearningLikelihood, Likelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
@@ -19,20 +21,29 @@ class Squared(LearningLikelihood):
 
     inner: Likelihood
 
+    state: ClassVar[StateSpec] = {"inner": Likelihood}
     name = "squared"
     powers = (0.0, 2.0)
+
+    @property
+    def highest(self) -> int | None:
+        return self.inner.highest
 
     @property
     def learns(self) -> bool:
         return self.inner.learns
 
     @property
-    def learns_from_means(self) -> bool:
-        learns: bool = self.inner.learns_from_means  # type: ignore[attr-defined]
-        return learns
+    def _learning(self) -> LearningLikelihood:
+        """The inner likelihood, where `learns` is true."""
+        return cast(LearningLikelihood, self.inner)
 
     @property
-    def unseen(self) -> UnseenPush | None:  # type: ignore[override]
+    def learns_from_means(self) -> bool:
+        return self._learning.learns_from_means
+
+    @property
+    def unseen(self) -> UnseenPush | None:
         unseen = self.inner.unseen
         return None if unseen is None or unseen.power != 0 else UnseenPush(power=1, scale=2.0 * unseen.scale)
 
@@ -51,6 +62,10 @@ class Squared(LearningLikelihood):
     def divergence(self, y: Any, x: Any) -> Any:
         return self.inner.divergence(y, x * x)
 
+    @property
+    def saturated_is_zero(self) -> bool:
+        return self.inner.saturated_is_zero
+
     def saturated(self, y: Array) -> Array:
         return self.inner.saturated(y)
 
@@ -59,32 +74,33 @@ class Squared(LearningLikelihood):
 
     def probabilities(self, x: Array) -> Array:
         """p(v | x) for every level v, along a last axis, where the inner likelihood has levels."""
-        probabilities: Array = self.inner.probabilities(x * x)  # type: ignore[attr-defined]
+        probabilities: Array = cast(Any, self.inner).probabilities(x * x)
         return probabilities
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self.inner.sample(x * x, random) if self.highest is None else self._sample_levels(x, random)
 
     def legal(self, y: Array) -> Array:
         return self.inner.legal(y)
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
+    def domain(self) -> str:
         return self.inner.domain
 
     @property
-    def remedy(self) -> str:  # type: ignore[override]
+    def remedy(self) -> str:
         return self.inner.remedy
 
     def start(self, observed: Observed) -> float:
         return self.inner.start(observed) ** 0.5
 
     def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
-        """Of E[n] = pull * x / 2."""
-        sums: Array = self.inner.sums_of_counts(y, counts / 2.0, weight)  # type: ignore[attr-defined]
-        return sums
+        """Over E[n] = pull * x / 2."""
+        return self._learning.sums_of_counts(y, counts / 2.0, weight)
 
     def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
-        """Of the rates x^2."""
-        sums: Array = self.inner.sums_of_means(y, means * means, weight)  # type: ignore[attr-defined]
-        return sums
+        """Over the rates x^2."""
+        return self._learning.sums_of_means(y, means * means, weight)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
-        return replace(self, inner=self.inner.refit(of_counts, of_means, unseen_mean))  # type: ignore[attr-defined]
+        return replace(self, inner=self._learning.refit(of_counts, of_means, unseen_mean))

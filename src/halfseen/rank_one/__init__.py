@@ -1,33 +1,31 @@
-"""Rank one: closed forms and the convex problem next to them, as functions of a table's sums.
+"""Rank one: the best factorization w h' of an incomplete table under the Kullback-Leibler divergence.
 
-They need no likelihood, no solver and no engine; their compiled loops run on the processor's threads.
+In statistics this is the quasi-independence model of incomplete contingency tables. It depends on the data only through
+the sums along each axis and the weights of the cells, so the data are read once:
+
+    incomplete_tables     DenseTable, ListedTable: one pass over a dense array or an `Observed`  ->  Marginals
+    marginals             Marginals: sums and counts along each axis; WeightMatrix: products with the cell weights
+    components            find_components: which rows and columns observed cells connect, and which zeros can be fitted
+                          only in the limit; rescale: the scale of the factors, free in each component
+    exact_solution        exact: iterative proportional fitting, then Newton's method where that is slow
+    closed_forms          a1gm, em, rank_one_nmmf: the methods of Ghalamkari & Sugiyama (AISTATS 2022)
+    information_geometry  natural and expectation parameters, conditions for rank one, conservation of the marginals
+                          (public as `halfseen.geometry`)
+
+A fit: table = DenseTable(X, threads); components = find_components(table, table.merged_marginals); the last step of
+exact(components, threads, tol); rescale(step.factors, components, tol, dtype). The first axis is that of rows; further
+axes of a tensor are unfolded into columns. No likelihood, solver or engine is involved; the compiled loops
+(`kernels/table_sums.py`) run on threads in blocks that depend on the data alone, so that results do not depend on their
+number.
 """
 
-from halfseen.rank_one.a1gm import a1gm
-from halfseen.rank_one.em import em
-from halfseen.rank_one.exact import Step, exact, rows_given
-from halfseen.rank_one.marginals import Marginals, unfolded
-from halfseen.rank_one.nmmf import SharedFactors, rank_one_nmmf
-from halfseen.rank_one.parts import Parts, in_order, one_part, parts_of
-from halfseen.rank_one.scaling import scaled
-from halfseen.rank_one.tables import DenseTable, ListedTable, Table
+from halfseen.rank_one.closed_forms import SharedFactors, a1gm, em, rank_one_nmmf
+from halfseen.rank_one.components import Components, find_components, rescale, single_component, sort_labels
+from halfseen.rank_one.exact_solution import Step, exact, solve_rows
+from halfseen.rank_one.incomplete_tables import DenseTable, ListedTable, Table
+from halfseen.rank_one.marginals import Marginals, kron
 
 __all__ = [
-    "DenseTable",
-    "ListedTable",
-    "Marginals",
-    "Parts",
-    "SharedFactors",
-    "Step",
-    "Table",
-    "a1gm",
-    "em",
-    "exact",
-    "in_order",
-    "one_part",
-    "parts_of",
-    "rank_one_nmmf",
-    "rows_given",
-    "scaled",
-    "unfolded",
-]
+    "Components", "DenseTable", "ListedTable", "Marginals", "SharedFactors", "Step", "Table", "a1gm", "em", "exact",
+    "find_components", "kron", "rank_one_nmmf", "rescale", "single_component", "solve_rows", "sort_labels",
+]  # fmt: skip

@@ -12,19 +12,15 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.features import read_cells
-from halfseen.estimators.labelling import labels_at
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.seen import Seen
-from halfseen.estimators.tensors import rows_unfolded
-from halfseen.labels import Places
-from halfseen.metrics.held_out import held_out
+from halfseen.estimators.inputs import unfold_rows
+from halfseen.metrics.scorers import held_out
+from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed, match_cells
-from halfseen.plots.levels import level_names
-from halfseen.plots.models import best_of, found, has_factors
+from halfseen.plots.model_plots import best_model, describe_unfit, has_factors
+from halfseen.plots.ordinal_plots import level_names
 from halfseen.report.blocks import MAX_LETTERS, Placed, label_text, placed
+from halfseen.uncoupled import Uncoupled
 
 #: Columns whose mean sizes differ by more than this factor are taken to have different units.
 _UNITS_FACTOR = 20.0
@@ -54,10 +50,10 @@ class ReportContext:
     @classmethod
     def from_data(cls, model: Any, train: Any, test: Any) -> ReportContext:
         """Read the data as the model reads them, or raise an error where they don't belong to it."""
-        model = best_of(model)
+        model = best_model(model)
         collected = train if isinstance(train, Uncoupled) else None
         if not has_factors(model):
-            raise ParameterError(f"A report must be of a fitted model with factors. {found(model)}")
+            raise ParameterError("A report must be of a fitted model with factors.", **describe_unfit(model))
         if train is not None and (collected is None) != hasattr(model, "unseen"):
             what = "a halfseen.Uncoupled" if collected is None else "data as for its fit"
             raise DataError(
@@ -98,15 +94,15 @@ class ReportContext:
         if self.train is not None:
             return self.train
         model = self.model
-        indptr, indices = model.seen_.of(np.arange(len(model.W_)))
+        indptr, indices = model.seen_.in_rows(np.arange(len(model.W_)))
         how = {"row_labels": model.row_labels_, "column_labels": model.column_labels_}
-        how |= {} if self.is_uncoupled else {"unseen": model.unseen}
+        how |= {} if self.is_uncoupled else {"unseen": model.model_.unseen}
         return Observed(indptr, indices, np.ones(indices.size), self.shape, **how)
 
     @property
     def is_of_fit(self) -> bool:
         """Whether train is what the model was fitted on, as far as the model knows."""
-        known = getattr(self.model, "fingerprint_", None)
+        known = self.model.model_.fingerprint
         given = self.train or self.collected
         return given is None or known is None or given.fingerprint() == known
 
@@ -114,27 +110,27 @@ class ReportContext:
     def answers(self) -> tuple[Array, Array] | None:
         """The answers of uncoupled data, and where those of each question begin and end, if they are known."""
         collected = self.collected if self.is_of_fit else None
-        known = getattr(self.model, "_posterior", None) if collected is None else collected
+        known = getattr(self.model, "posterior_", None) if collected is None else collected
         return None if known is None or known.answers.size == 0 else (known.answers, known.answer_indptr)
 
     @property
     def has_words(self) -> bool:
         """Whether levels are texts."""
-        return isinstance(self.model, LeveledMixin) and self.model._numbers is None
+        return bool(self.model.model_.encoder.is_text)
 
     @property
     def lowest(self) -> str:
         """The name of the lowest level that is a text."""
-        return label_text(self.model._fitted_names()[0])
+        return label_text(self.model.model_.encoder.levels_to_read[0])
 
     @cached_property
     def units(self) -> Units | None:
         """The units of columns, or of questions, where they differ and training is known."""
         if self.answers is not None:
             answers, ends = self.answers
-            whose, are_rows, size = "question", not self.model._turned, ends.size - 1
+            whose, are_rows, size = "question", self.model.questions_are_ == "rows", ends.size - 1
             places, values = np.repeat(np.arange(size), np.diff(ends)), answers.astype(np.float64)
-        elif self.train is None or isinstance(self.model, LeveledMixin):  # levels are the same everywhere
+        elif self.train is None or "levels" in self.model.offers:  # levels are the same everywhere
             return None
         else:
             whose, are_rows, size = "column", False, self.shape[1]
@@ -146,7 +142,7 @@ class ReportContext:
 
     def numbers(self, cells: Observed) -> Array:
         """The values of cells on the scale of `predict`: levels that are texts are 0, 1, ..."""
-        return self.model._counted(cells).values if self.has_words else cells.values
+        return self.model.model_.encoder.codes(cells).values if self.has_words else cells.values
 
     def levels(self, labels: Array) -> list[Placed]:
         """Levels of the model as tables show and sort them."""
@@ -156,13 +152,14 @@ class ReportContext:
 
     def labels(self, rows: Array, columns: Array) -> tuple[Any, Any]:
         """The model's labels of cells at positions."""
-        return labels_at(self.model, rows, "row"), labels_at(self.model, columns, "column")
+        record = self.model.model_
+        return record.labels_at(rows, "row"), record.labels_at(columns, "column")
 
     def names(self, places: Array, side: str) -> list[str]:
         """Rows or columns as tables show them; those of a tensor by their positions on its axes."""
         if side == "column" and self.inner_shape is not None:
             return [", ".join(map(str, np.unravel_index(place, self.inner_shape))) for place in np.asarray(places)]
-        return [label_text(label) for label in labels_at(self.model, np.asarray(places), side).tolist()]
+        return [label_text(label) for label in self.model.model_.labels_at(np.asarray(places), side).tolist()]
 
 
 def units_differ(places: Array, values: Array, size: int) -> bool:
@@ -188,11 +185,10 @@ def _read(model: Any, X: Any, name: str) -> Observed | None:
     """The cells of X at the model's rows and columns, or None if there is no X."""
     if X is None:
         return None
-    X = rows_unfolded(X, getattr(model, "inner_shape_", None))[0]
-    names = model._fitted_names() if hasattr(model, "_fitted_names") else None
-    given = read_cells(X, name, getattr(model, "unseen", "missing"), names)
-    shape, labels = (len(model.W_), len(model.H_)), Places(model.row_labels_, model.column_labels_)
-    cells = match_cells(given, shape, labels, name, duplicates="keep")
+    X = unfold_rows(X, getattr(model, "inner_shape_", None))[0]
+    record = model.model_
+    given = read_cells(X, name, record.unseen, record.encoder.levels_to_read)
+    cells = match_cells(given, record.shape, record.labels, name, duplicates="keep")
     if cells.nnz == 0:
         raise DataError(
             f"{name} must have cells in the rows and columns of the model. Found none among {given.nnz:,} cells of "

@@ -10,9 +10,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.errors import DataError
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.pairs import products_at
 from halfseen.metrics import log_score, ranked_probability_score, ranking_scores
+from halfseen.model import products_at
 from halfseen.observed import Observed
 from halfseen.report.blocks import Block, Note, Section, Table, counted
 from halfseen.report.context import ReportContext, units_differ
@@ -102,7 +101,7 @@ def _errors(context: ReportContext, test: Observed) -> Iterator[Block]:
         )
     if len(lines) == 1:
         further = ", and errors in units of each column's spread: here the columns of the largest values decide"
-        hidden = not isinstance(model, LeveledMixin) and units_differ(columns, test.values, test.shape[1])
+        hidden = "levels" not in model.offers and units_differ(columns, test.values, test.shape[1])
         yield Note(f"Give the data of the fit to see simple rules beside the model{further if hidden else ''}.")
 
 
@@ -122,7 +121,7 @@ def _mean_rules(context: ReportContext, rows: Array, columns: Array) -> dict[str
     answers, ends = context.answers
     size = ends.size - 1
     means = _weighted_means(np.repeat(np.arange(size), np.diff(ends)), answers, None, size, float(answers.mean()))
-    return {"Mean of the question's answers": means[columns if context.model._turned else rows]}
+    return {"Mean of the question's answers": means[columns if context.model.questions_are_ == "columns" else rows]}
 
 
 def _weighted_means(places: Array, values: Array, weights: Array | None, size: int, default: float) -> Array:
@@ -138,18 +137,18 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
     if not hasattr(model, "predict_proba"):
         return
     try:
-        codes = model._counted(test).values.astype(np.int64)
+        codes = model.model_.encoder.codes(test).values.astype(np.int64)
     except DataError as error:  # a level that training did not have
         yield Note(str(error))
         return
-    is_zero = model.unseen == "zero"
+    is_zero = model.model_.unseen == "zero"
     kept = np.flatnonzero(codes > 0) if is_zero else np.arange(codes.size)
     if kept.size == 0:
         return
     p = model.predict_proba(*context.labels(test.row_of_cell()[kept], test.indices[kept]))
     guesses = {type(model).__name__: given_not_lowest(p) if is_zero else p}
     if context.train is not None:
-        train_codes = model._counted(replace(context.train, weights=None)).values.astype(np.int64)
+        train_codes = model.model_.encoder.codes(replace(context.train, weights=None)).values.astype(np.int64)
         counts = np.maximum(np.bincount(train_codes, None, p.shape[1]), 0.5)  # half a cell of a level without any
         shares = counts / counts.sum()
         shares = given_not_lowest(shares) if is_zero else shares

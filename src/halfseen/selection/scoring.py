@@ -16,15 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
 from halfseen.checks import did_you_mean
-from halfseen.engines.threads import count_of
+from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators import watching
-from halfseen.estimators.leveled import LeveledMixin
-from halfseen.estimators.pairs import products_at
+from halfseen.estimators.progress import progress_bar
 from halfseen.io.splits import fold_indices
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, recall_at_k
+from halfseen.model import Status
 from halfseen.observed import Observed
-from halfseen.result import Status
 from halfseen.selection.warm_start import warm_start
 
 #: The score of a model fitted on `train` by the cells of `test`, from (model, train, test); larger is better.
@@ -52,8 +50,10 @@ def get_scorer(metric: Any, relevant: Any, estimator: Any) -> Scorer:
             score = metric(model, train, test)
             if not isinstance(score, Real):
                 raise ParameterError(
-                    f"metric must give a number, larger for a better model. Found a {type(score).__name__}. "
-                    "Return a float."
+                    "must give a number, larger for a better model.",
+                    parameter="metric",
+                    found=f"a {type(score).__name__}",
+                    remedy="Return a float.",
                 )
             return float(score)
 
@@ -65,28 +65,32 @@ def get_scorer(metric: Any, relevant: Any, estimator: Any) -> Scorer:
     if not isinstance(metric, str) or metric not in VALUES:
         near = did_you_mean(str(metric), [f"{name}@100" for name in RANKING] + list(VALUES))
         raise ParameterError(
-            "metric must be 'ndcg@K', 'precision@K', 'recall@K' or 'map@K' with a whole number K, "
-            f"{', '.join(map(repr, VALUES))}, or a function of (model, train, test). Found {metric!r}. "
-            f"{f'Did you mean {near!r}?' if near else 'Choose one of these.'}"
+            "must be 'ndcg@K', 'precision@K', 'recall@K' or 'map@K' with a whole number K, "
+            f"{', '.join(map(repr, VALUES))}, or a function of (model, train, test).",
+            parameter="metric",
+            found=repr(metric),
+            remedy=f"Did you mean {near!r}?" if near else "Choose one of these.",
         )
     if metric == "log-likelihood" and not hasattr(estimator, "log_likelihood"):
         raise ParameterError(
-            f'metric must be one that the model has. Found "log-likelihood" for {type(estimator).__name__}, which is '
-            'fitted by a mere loss. Use "divergence", that loss on held-out cells, or "rmse".'
+            "must be one that the model has.",
+            parameter="metric",
+            found=f'"log-likelihood" for {type(estimator).__name__}, which is fitted by a mere loss',
+            remedy='Use "divergence", that loss on held-out cells, or "rmse".',
         )
     return VALUES[metric]
 
 
 def _log_likelihood(model: Any, train: Observed, test: Observed) -> float:
     """Mean log-likelihood of the cells."""
-    return float(np.average(model.log_likelihood(test, each=True), weights=model._held_out(test).weights))
+    return float(np.average(model.log_likelihood(test, each=True), weights=model.model_.scored_cells(test).weights))
 
 
 def _divergence(model: Any, train: Observed, test: Observed) -> float:
     """Minus the mean divergence, log p(y|y) - log p(y|x), or loss, of the cells."""
-    encoded = model._counted(test) if hasattr(model, "_counted") else test
     likelihood, x = _likelihood_and_x(model, test)
-    return -float(np.average(likelihood.divergence(encoded.values, x), weights=test.weights))
+    codes = model.model_.encoder.codes(test).values
+    return -float(np.average(likelihood.divergence(codes, x), weights=test.weights))
 
 
 def _rmse(model: Any, train: Observed, test: Observed) -> float:
@@ -98,10 +102,12 @@ def _mae(model: Any, train: Observed, test: Observed) -> float:
 
 
 def _errors(model: Any, test: Observed) -> Array:
-    if isinstance(model, LeveledMixin) and model._numbers is None:
+    if model.model_.encoder.is_text:
         raise DataError(
-            f"The metrics rmse and mae need levels that are numbers. Found {model.levels_[-1]!r}. "
-            'Use "log-likelihood" or "divergence".'
+            "The metrics rmse and mae need levels that are numbers.",
+            found=repr(model.levels_[-1]),
+            remedy='Use "log-likelihood" or "divergence".',
+            parameter="metric",
         )
     likelihood, x = _likelihood_and_x(model, test)
     return likelihood.mean(x) - test.values
@@ -109,7 +115,7 @@ def _errors(model: Any, test: Observed) -> Array:
 
 def _likelihood_and_x(model: Any, test: Observed) -> tuple[Any, Array]:
     cells = test.row_of_cell(), test.indices
-    return model._likelihood_at(*cells), products_at(model.W_, model.H_, *cells)
+    return model.model_.likelihood_at(*cells), model.model_.products(*cells)
 
 
 VALUES: dict[str, Scorer] = {"log-likelihood": _log_likelihood, "divergence": _divergence, "rmse": _rmse, "mae": _mae}
@@ -120,12 +126,15 @@ def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.rand
     for _, held in fold_indices(observed, n_folds, random):
         is_test = np.zeros(observed.nnz, dtype=bool)
         is_test[held] = True
-        if isinstance(estimator, LeveledMixin):
+        if "levels" in estimator.offers:
             is_test &= np.isin(observed.values, observed.values[~is_test])
         if not is_test.any():
             raise DataError(
-                f"Every fold must have a cell to judge by. Found none whose level is in other folds as well, among "
-                f"{observed.nnz} cells. Make fewer folds, or get more cells."
+                "Every fold must have a cell to score.",
+                found=f"none whose level is in other folds as well, among {observed.nnz} cells",
+                remedy="Make fewer folds, or get more cells.",
+                remedy_cli="Get more cells, or give a number, such as -k 5.",
+                parameter="n_folds",
             )
         yield observed.select_cells(~is_test), observed.select_cells(is_test), int(random.randint(2**31))
 
@@ -134,12 +143,12 @@ def score_paths(
     search: Any, models: Sequence[Any], ranks: Sequence[int], folds: Sequence[Fold], scorer: Scorer
 ) -> tuple[Array, Array, Array]:
     """Scores, seconds, and whether fits did not converge, by model, fold and rank, whatever the number of threads."""
-    jobs = min(count_of(search.n_jobs), len(models) * len(folds))
+    jobs = min(thread_count(search.n_jobs), len(models) * len(folds))
     if jobs > 1:
         models = [clone(model).set_params(n_jobs=1) for model in models]
     steps, done, stopped = len(models) * len(folds) * len(ranks), count(1), Event()
 
-    with watching.bar(search, steps, "score") as bar, warnings.catch_warnings():
+    with progress_bar(search, steps, "score") as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # rows without a cell in some fold are expected
         warnings.simplefilter("ignore", ConvergenceWarning)  # the search warns once, at the end
 
@@ -184,8 +193,11 @@ def _score_path(
         score = scorer(model, train, test)
         if not np.isfinite(score):
             raise DataError(
-                f"Scores must be finite to be compared. Found {score} with n_components={rank}. Choose another metric, "
-                "or see how that fit ends."
+                "Scores must be finite to be compared.",
+                found=f"{score} with n_components={rank}",
+                remedy="Choose another metric, or see how that fit ends.",
+                remedy_cli="See how that fit ends.",
+                parameter="metric",
             )
         scores[place] = score
         callback(scores[place])

@@ -12,9 +12,9 @@ from numpy.random import RandomState
 from sklearn.base import clone
 
 from halfseen.arrays import Array
-from halfseen.estimators import WeightedNMF
-from halfseen.estimators.gamma_factorization import GammaFactorization
-from halfseen.estimators.ordinal import OrdinalMixin
+from halfseen.estimators.base import prepare
+from halfseen.estimators.nmf import WeightedNMF
+from halfseen.estimators.poisson import GammaFactorization
 from halfseen.observed import Observed
 
 #: Share of x that new random components have at the start, together.
@@ -66,8 +66,7 @@ def _mean_products(W: Array, H: Array) -> Array:
 
 def _threshold_scale(model: Any, n_components: int, train: Observed) -> float:
     """sqrt(b_0 at the start / b_0 as fitted): brings x to the scale of a new fit's thresholds, where it is free."""
-    if not isinstance(model, OrdinalMixin):
+    if "levels" not in model.offers:
         return 1.0
-    fresh: Any = clone(model).set_params(n_components=n_components)
-    fresh.likelihood_ = fresh._begun(train)[1]
-    return float(np.sqrt(fresh.thresholds_[0] / model.thresholds_[0]))
+    likelihood: Any = prepare(clone(model).set_params(n_components=n_components), train).likelihood
+    return float(np.sqrt(likelihood.thresholds[0] / model.thresholds_[0]))

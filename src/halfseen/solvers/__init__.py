@@ -1,28 +1,41 @@
-"""How factors move. A solver knows pulls, pushes and priors; it knows neither likelihoods by name nor devices."""
+"""Solvers: how factors are updated, given pulls, pushes and priors; independent of likelihoods and devices."""
 
-from halfseen.solvers.base import Factor, Solver, State
+from typing import Any
+
+from halfseen.solvers.base import Factor, GammaPrior, Penalty, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
 from halfseen.solvers.momentum import Momentum
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
-from halfseen.solvers.newton import Newton
-from halfseen.solvers.ridge import Ridge
-from halfseen.solvers.stochastic import Stochastic
-from halfseen.solvers.task import Task
+from halfseen.solvers.newton import BIAS_L2, Newton, Ridge
+from halfseen.solvers.problem import Problem
+from halfseen.solvers.sgd import SGD
+
+#: Every type of factor that a model file may hold, by name.
+FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
+#: Everything that a model file may hold of the solver that folds new rows in, by name.
+SOLVERS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, Ridge)
+}
 
 __all__ = [
+    "BIAS_L2",
+    "FACTORS",
+    "SGD",
+    "SOLVERS",
     "Factor",
     "Gamma",
     "GammaFactor",
+    "GammaPrior",
     "InverseGaussian",
     "InverseGaussianFactor",
     "Momentum",
     "Multiplicative",
     "Newton",
+    "Penalty",
     "PointFactor",
+    "Problem",
     "Ridge",
     "Solver",
     "State",
-    "Stochastic",
-    "Task",
 ]

@@ -1,32 +1,98 @@
-"""What every solver offers to the loop."""
+"""The interface of solvers, and the priors on factors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace, smallest
+from halfseen.arrays import Array, ArraySpec, floored, namespace, smallest
 from halfseen.engines import Side
 from halfseen.errors import ParameterError
 from halfseen.likelihoods import Likelihood
-from halfseen.solvers.task import Task
+from halfseen.solvers.problem import Problem
+
+#: A `Factor`; unbound, because the type checker does not see that a named tuple is one.
+FactorT = TypeVar("FactorT")
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """l1 * sum(F) + l2 / 2 * sum(F^2), for both factors: an exponential and a half-normal prior, at their mode."""
+
+    l1: float = 0.0
+    l2: float = 0.0
+
+    state: ClassVar[Mapping[str, Any]] = {"l1": float, "l2": float}
+
+    def push(self, factor: Any) -> Any:
+        """The derivative, which pushes every entry down."""
+        return self.l1 + self.l2 * factor
+
+    def cost(self, factor: Any) -> Any:
+        return factor * (self.l1 + 0.5 * self.l2 * factor)
+
+    @property
+    def power(self) -> float:
+        """The highest power of a factor in the penalty; 0 without one."""
+        return 2.0 if self.l2 else 1.0 if self.l1 else 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.l1 or self.l2)
+
+
+@dataclass(frozen=True)
+class GammaPrior:
+    """Every entry of a factor ~ Gamma(shape, rate); without a rate, each row of the factor learns one.
+
+    The learned rate maximises the evidence bound: shape / mean over k of E[w_uk].
+    """
+
+    shape: float = 0.3
+    rate: float | None = None
+
+    state: ClassVar[Mapping[str, Any]] = {"shape": float, "rate": float | None}
+
+    def rates(self, mean: Array) -> Any:
+        """The fixed rate, or a column with one learned rate per row."""
+        if self.rate is not None:
+            return self.rate
+        return self.shape / floored(namespace(mean).mean(mean, axis=1, keepdims=True), 2.0)
+
+
+#: Requirements on an array of a factor in a file; "length" is the number of rows, or of columns.
+ENTRIES = ArraySpec("f", ("length", "components"))
+POSITIVE = replace(ENTRIES, low=0.0)
+POSITIVE_OR_INFINITE = replace(POSITIVE, finite=False)
+
+
+def stored_as(**state: ArraySpec) -> Callable[[type[FactorT]], type[FactorT]]:
+    """Class decorator that gives a named tuple of arrays its `state`, what files hold of it."""
+
+    def decorate(factor: Any) -> Any:
+        factor.state = state
+        return factor
+
+    return decorate
 
 
 class Factor(Protocol):
-    """One side's factor, a named tuple of arrays of one shape: a point, or a distribution."""
+    """One side's factor, a named tuple of arrays of one shape: a point, or a distribution.
+
+    `state` maps the names of its arrays to their `ArraySpec` in files.
+    """
 
     @property
-    def starts_from(self) -> tuple[str, ...]:
-        """The names of the arrays that the next epoch starts from; it makes the others anew."""
+    def extrapolated(self) -> tuple[str, ...]:
+        """The names of the arrays that the next epoch starts from, which momentum extrapolates."""
 
     @property
     def mean(self) -> Any: ...
 
     @property
-    def linked(self) -> Any:
-        """What goes into the dot product x."""
+    def plug_in(self) -> Any:
+        """The array that enters the dot product x."""
 
     @classmethod
     def _make(cls, iterable: Iterable[Any]) -> Self: ...
@@ -34,14 +100,9 @@ class Factor(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-#: A `Factor`; unbound, because the type checker does not see that a named tuple is one.
-FactorT = TypeVar("FactorT")
-
-
 @dataclass(frozen=True)
 class State(Generic[FactorT]):
-    """Where a fit stands: both factors, what the next epoch wants to know of the cells between them, the objective
-    there, and the likelihood as it has become."""
+    """State of a fit: both factors, what the next epoch needs of the cells between them, objective and likelihood."""
 
     rows: FactorT
     columns: FactorT
@@ -51,67 +112,72 @@ class State(Generic[FactorT]):
 
 
 class Solver(ABC, Generic[FactorT]):
-    """Moves the factors: one half-step `(near, far, side)` for both, and a schedule that calls it."""
+    """Updates the factors: one half-step `(near, far, side)` for both sides, and a schedule that calls it."""
 
     name: ClassVar[str]
-    #: Whether the objective is to fall (a loss) or to rise (a bound on the evidence).
-    falls: ClassVar[bool]
-    #: Whether factors are 0 or more and steps multiply, so that they are straight on logarithms; else steps add.
-    multiplies: ClassVar[bool] = True
-    #: The relative gain of an epoch below which momentum may begin.
-    settling: ClassVar[float] = np.inf
-    #: What `starts` asks of a start beside finite numbers (of 0 or more), in words that follow these.
-    start_needs: ClassVar[str] = ""
+    #: Whether the objective is minimised (a loss) or maximised (a bound on the evidence).
+    minimizes: ClassVar[bool]
+    #: Whether factors are 0 or more and steps multiply, so that they are linear in logarithms; else steps add.
+    is_multiplicative: ClassVar[bool] = True
+    #: Momentum begins once the relative gain of an epoch is below this.
+    momentum_below: ClassVar[float] = np.inf
+    #: What `accepts_start` requires of a start beside finite numbers (of 0 or more), as it continues that sentence.
+    start_requirement: ClassVar[str] = ""
+
+    #: Constructor arguments in a model file, for solvers that fold new rows in; attributes of the same names.
+    state: ClassVar[Mapping[str, Any]] = {}
 
     def check(self, likelihood: Likelihood) -> None:
-        """Refuse a likelihood that this solver can't serve."""
+        """Refuse a likelihood that this solver does not support."""
 
-    def starts(self, factor: Array) -> bool:
-        """Whether a given factor is one to start from."""
+    def accepts_start(self, factor: Array) -> bool:
+        """Whether a given factor may be started from."""
         return True
 
     @abstractmethod
-    def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
+    def random(self, problem: Problem, size: tuple[int, int], random: np.random.RandomState) -> Array:
         """A random factor to start from."""
 
     @abstractmethod
-    def begin(self, task: Task, W: Array, H: Array) -> State[FactorT]:
+    def init_state(self, problem: Problem, W: Array, H: Array) -> State[FactorT]:
         """The state at given factors."""
 
     @abstractmethod
-    def at(self, task: Task, rows: FactorT, columns: FactorT) -> State[FactorT]:
-        """A state to start an epoch from, at any factors; its objective is not worked out, but the worst there is."""
+    def state_at(self, problem: Problem, rows: FactorT, columns: FactorT) -> State[FactorT]:
+        """A state to start an epoch from, at any factors; its objective is not computed, but the worst possible."""
 
     @abstractmethod
-    def begin_factor(self, factor: Array) -> FactorT:
-        """A factor at the given means."""
+    def init_factor(self, factor: Array) -> FactorT:
+        """A factor with the given means."""
 
     @abstractmethod
-    def epoch(self, task: Task, state: State[FactorT]) -> State[FactorT]:
-        """Both factors moved once. Uses `state.cells` up."""
+    def epoch(self, problem: Problem, state: State[FactorT]) -> State[FactorT]:
+        """Update both factors once. Overwrites `state.cells`."""
 
     @abstractmethod
-    def half_step(self, task: Task, near: FactorT, far: FactorT, side: Side, x: Any) -> FactorT:
-        """One side moved, given x between the two. Uses x up."""
+    def half_step(self, problem: Problem, near: FactorT, far: FactorT, side: Side, x: Any) -> FactorT:
+        """Update one side, given x between the two. Overwrites x."""
 
     @abstractmethod
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
-        """Whether the last epoch gained too little to go on."""
+        """Whether the last epoch gained too little to continue."""
 
     @abstractmethod
-    def blank(self, average: Array, count: int, side: Side) -> FactorT:
-        """The factor of `count` rows (or columns) of which nothing is known but the average of the others."""
+    def default_factor(self, average: Array, count: int, side: Side) -> FactorT:
+        """The factor of `count` rows (or columns) without data, given the average of the others."""
 
-    def _needs(self, holds: bool, likelihood: Likelihood, need: str) -> None:
+    def _require(self, holds: bool, likelihood: Likelihood, need: str) -> None:
         if not holds:
             raise ParameterError(
-                f"The {self.name} solver needs a likelihood {need}. Found {likelihood.name}. Choose another loss."
+                f"The {self.name} solver needs a likelihood {need}.",
+                found=likelihood.name,
+                remedy="Choose another loss.",
             )
 
 
-def positive(factor: Any) -> Any:
-    """Entries whose products would leave the normal numbers become 0: arithmetic below them is very slow."""
-    dust = factor < smallest(factor) ** 0.5
-    if namespace(factor).any(dust):
-        factor[dust] = 0.0
+def flush_to_zero(factor: Any) -> Any:
+    """Set entries whose products would be subnormal to 0: arithmetic with subnormal numbers is very slow."""
+    tiny = factor < smallest(factor) ** 0.5
+    if namespace(factor).any(tiny):
+        factor[tiny] = 0.0
     return factor

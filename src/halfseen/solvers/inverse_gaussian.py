@@ -11,28 +11,52 @@ ascent on the bound that Jensen's inequality, E[-s / x] >= -s / x^, and a tangen
     ELBO = sum of (log p(y|x^) - c log(<E[w], E[h]> / x^)) + sum of (E[log p(w)] - E[log q(w)]),
 
 which therefore never falls. An entry whose harmonic mean has come down to 0 has its prior's shape left, and no pull.
+
+The generalised inverse-Gaussian distribution, w^(shape - 1) exp(-rate w - inverse_rate / w) / Z, is at the end of the
+module. With z = 2 sqrt(rate inverse_rate), s = sqrt(inverse_rate / rate) and R = K_{shape - 1}(z) / K_shape(z), where K
+are the modified Bessel functions of the second kind,
+
+    Z = 2 s^shape K_shape(z),    E[w] = shape / rate + s R,    1 / E[1 / w] = s / R
+
+With inverse_rate = 0 it is Gamma(shape, rate), whose E[1 / w] is infinite for shapes up to 1.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, kve
 
 from halfseen.arrays import Array, floored
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.solvers import gig
-from halfseen.solvers.base import State, positive
-from halfseen.solvers.task import Task
-from halfseen.solvers.variational import Variational
+from halfseen.solvers.base import POSITIVE, POSITIVE_OR_INFINITE, State, flush_to_zero, stored_as
+from halfseen.solvers.gamma import Variational
+from halfseen.solvers.problem import Problem
 
-#: How often a step of the likelihood's own parameters is halved before it is given up until the next epoch.
-_MOST_HALVINGS = 8
+#: Largest number of halvings of a step of the likelihood's parameters in one epoch.
+_MAX_HALVINGS = 8
+
+#: Above this the Bessel functions are taken from the first terms of their series for large z, then exact to 1e-16.
+_LARGE = 1e8
+#: Where the density has fallen to e^-40 of its maximum, the rest is negligible.
+_DEEP = 40.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+#: Below this z the distribution is Gamma(shape, rate), to all digits.
+_GAMMA_BELOW = 1e-300
 
 
+@stored_as(
+    shape=POSITIVE_OR_INFINITE,
+    rate=POSITIVE_OR_INFINITE,
+    inverse_rate=POSITIVE_OR_INFINITE,
+    mean=POSITIVE,
+    harmonic=POSITIVE,
+)
 class InverseGaussianFactor(NamedTuple):
-    """A factor whose entries are generalised inverse-Gaussian, with their means and harmonic means 1 / E[1 / w]."""
+    """A factor whose entries are generalised inverse-Gaussian, with their means and harmonic means 1 / E[1 / w].
+
+    Shape and rates are infinite before the first epoch: a distribution without spread."""
 
     shape: Any
     rate: Any
@@ -41,23 +65,23 @@ class InverseGaussianFactor(NamedTuple):
     harmonic: Any
 
     @property
-    def linked(self) -> Any:
+    def plug_in(self) -> Any:
         return self.harmonic
 
     @property
-    def starts_from(self) -> tuple[str, ...]:
+    def extrapolated(self) -> tuple[str, ...]:
         return "mean", "harmonic"
 
-    def drawn(self, random: np.random.Generator) -> Array:
+    def sample(self, random: np.random.Generator) -> Array:
         """A draw of every entry."""
-        return self._of_every_entry(lambda shape, rate, inverse_rate: gig.draw(shape, rate, inverse_rate, random))
+        return self._map(lambda shape, rate, inverse_rate: gig_sample(shape, rate, inverse_rate, random))
 
-    def quantile(self, part: float) -> Array:
-        """Below which number this part of every entry's mass is."""
-        return self._of_every_entry(lambda shape, rate, inverse_rate: gig.quantile(shape, rate, inverse_rate, part))
+    def quantile(self, p: float) -> Array:
+        """The p-quantile of every entry."""
+        return self._map(lambda shape, rate, inverse_rate: gig_quantile(shape, rate, inverse_rate, p))
 
-    def _of_every_entry(self, function: Callable[..., Array]) -> Array:
-        """A function of shape, rate and inverse rate; an entry that no epoch has given a spread is its mean."""
+    def _map(self, function: Callable[..., Array]) -> Array:
+        """A function of shape, rate and inverse rate; the mean where there is no spread yet."""
         spread = np.isfinite(self.rate)
         values: Array = self.mean.copy()
         if spread.any():
@@ -67,58 +91,58 @@ class InverseGaussianFactor(NamedTuple):
 
 
 class InverseGaussian(Variational[InverseGaussianFactor]):
-    """Alternating: both x are taken anew between the rows' half-step and the columns'; the likelihood is refitted last.
+    """Alternating: both x are recomputed between the rows' half-step and the columns'; the likelihood is updated last.
 
-    Its Bessel functions are SciPy's: it runs where arrays are NumPy's.
+    Its Bessel functions are SciPy's: it needs an engine with NumPy arrays.
     """
 
     name = "inverse-Gaussian"
 
     def check(self, likelihood: Likelihood) -> None:
         need = "whose push is a constant divided by x, such as that of gamma noise"
-        self._needs(likelihood.push_is_inverse, likelihood, need)
+        self._require(likelihood.push_is_inverse, likelihood, need)
 
-    def begin(self, task: Task, W: Array, H: Array) -> State[InverseGaussianFactor]:
-        # The bound of a start without a distribution is not defined: any first epoch is a gain.
-        return self.at(task, self.begin_factor(W), self.begin_factor(H))
+    def init_state(self, problem: Problem, W: Array, H: Array) -> State[InverseGaussianFactor]:
+        # The bound of a start without a distribution is not defined: any first epoch gains.
+        return self.state_at(problem, self.init_factor(W), self.init_factor(H))
 
-    def at(
-        self, task: Task, rows: InverseGaussianFactor, columns: InverseGaussianFactor
+    def state_at(
+        self, problem: Problem, rows: InverseGaussianFactor, columns: InverseGaussianFactor
     ) -> State[InverseGaussianFactor]:
-        x = task.engine.dots(task.cells, rows.harmonic, columns.harmonic)
-        return State(rows, columns, x, -np.inf, task.likelihood)
+        x = problem.engine.sddmm(problem.cells, rows.harmonic, columns.harmonic)
+        return State(rows, columns, x, -np.inf, problem.likelihood)
 
-    def begin_factor(self, factor: Array) -> InverseGaussianFactor:
+    def init_factor(self, factor: Array) -> InverseGaussianFactor:
         """The harmonic means equal the means: a distribution without spread."""
-        endless = np.broadcast_to(np.asarray(np.inf, dtype=factor.dtype), factor.shape)
-        return InverseGaussianFactor(endless, endless, endless, factor, factor)
+        infinite = np.broadcast_to(np.asarray(np.inf, dtype=factor.dtype), factor.shape)
+        return InverseGaussianFactor(infinite, infinite, infinite, factor, factor)
 
-    def epoch(self, task: Task, state: State[InverseGaussianFactor]) -> State[InverseGaussianFactor]:
-        task = task.under(state.likelihood)
-        dots = task.engine.dots
-        rows, row_gain = self._move(task, state.rows, state.columns, Side.ROWS, state.cells)
-        x = dots(task.cells, rows.harmonic, state.columns.harmonic, into=state.cells)
-        columns, column_gain = self._move(task, state.columns, rows, Side.COLUMNS, x)
-        x = dots(task.cells, rows.harmonic, columns.harmonic, into=x)
-        means = dots(task.cells, rows.mean, columns.mean)
-        task, gain = self._refitted(task, x, means)
-        return State(rows, columns, x, gain + row_gain + column_gain, task.likelihood)
+    def epoch(self, problem: Problem, state: State[InverseGaussianFactor]) -> State[InverseGaussianFactor]:
+        problem = problem.with_likelihood(state.likelihood)
+        sddmm = problem.engine.sddmm
+        rows, row_gain = self._update(problem, state.rows, state.columns, Side.ROWS, state.cells)
+        x = sddmm(problem.cells, rows.harmonic, state.columns.harmonic, into=state.cells)
+        columns, column_gain = self._update(problem, state.columns, rows, Side.COLUMNS, x)
+        x = sddmm(problem.cells, rows.harmonic, columns.harmonic, into=x)
+        means = sddmm(problem.cells, rows.mean, columns.mean)
+        problem, gain = self._update_likelihood(problem, x, means)
+        return State(rows, columns, x, gain + row_gain + column_gain, problem.likelihood)
 
     def half_step(
-        self, task: Task, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side, x: Any
+        self, problem: Problem, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side, x: Any
     ) -> InverseGaussianFactor:
-        return self._move(task, near, far, side, x)[0]
+        return self._update(problem, near, far, side, x)[0]
 
-    def _move(
-        self, task: Task, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side, x: Any
+    def _update(
+        self, problem: Problem, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side, x: Any
     ) -> tuple[InverseGaussianFactor, float]:
-        """The side's new distribution, and what prior and spread add to the bound."""
-        engine, likelihood, prior = task.engine, task.likelihood, self.priors[side]
-        pull = _each(task, lambda y, x: likelihood.pull_push(y, x)[0], x)
-        P = engine.spread(task.cells, pull, far.harmonic, side)
+        """The side's new distribution, and its prior and entropy terms of the bound."""
+        engine, likelihood, prior = problem.engine, problem.likelihood, self.priors[side]
+        pull = _map_cells(problem, lambda y, x: likelihood.pull_push(y, x)[0], x)
+        P = engine.spmm(problem.cells, pull, far.harmonic, side)
         rows, columns = (near, far) if side is Side.ROWS else (far, near)
-        means = engine.dots(task.cells, rows.mean, columns.mean, into=pull)
-        Q = engine.spread(task.cells, _each(task, likelihood.push, means), far.mean, side)
+        means = engine.sddmm(problem.cells, rows.mean, columns.mean, into=pull)
+        Q = engine.spmm(problem.cells, _map_cells(problem, likelihood.push, means), far.mean, side)
         b = np.broadcast_to(np.asarray(prior.rates(near.mean), dtype=P.dtype), (len(P), 1))
         a, constant = prior.shape, float(gammaln(prior.shape))
 
@@ -126,58 +150,188 @@ class InverseGaussian(Variational[InverseGaussianFactor]):
             dtype = P.dtype
             P, Q, harmonic, b = (array.astype(np.float64) for array in (P, Q, harmonic, b))
             root, rate = harmonic * np.sqrt(P), b + Q
-            log_norm, mean, harmonic, inverse_part = gig.moments(a, rate, root)
+            log_norm, mean, harmonic, inverse_part = gig_moments(a, rate, root)
             # E[log p(w)] - E[log q(w)], entry by entry: both have (a - 1) E[log w].
             gain = a * np.log(b) - constant + log_norm + Q * mean + inverse_part
             rate, inverse_rate, mean, harmonic = (array.astype(dtype) for array in (rate, root**2, mean, harmonic))
-            return rate, inverse_rate, mean, positive(harmonic), gain.sum(axis=1)
+            return rate, inverse_rate, mean, flush_to_zero(harmonic), gain.sum(axis=1)
 
-        *arrays, gain = engine.each(posterior, P, Q, near.harmonic, b)
+        *arrays, gain = engine.map(posterior, P, Q, near.harmonic, b)
         shape = np.broadcast_to(np.asarray(a, dtype=P.dtype), P.shape)
-        return InverseGaussianFactor(shape, *arrays), engine.total(lambda gain: gain, gain)
+        return InverseGaussianFactor(shape, *arrays), engine.sum(lambda gain: gain, gain)
 
-    def _refitted(self, task: Task, x: Any, means: Any) -> tuple[Task, float]:
-        """The likelihood's parameters stepped towards the best for x^, if that gains; the cells' part of the bound."""
-        gain, likelihood = _gain_of_cells(task, x, means), task.likelihood
+    def _update_likelihood(self, problem: Problem, x: Any, means: Any) -> tuple[Problem, float]:
+        """Step the likelihood's parameters towards the best for x^, if that gains; and the cells' part of the bound."""
+        gain, likelihood = _bound_of_cells(problem, x, means), problem.likelihood
         if not getattr(likelihood, "learned", False):
-            return task, gain
+            return problem, gain
         new: Any = likelihood
-        (sums,) = task.engine.tally(lambda *cell: (new.derivatives(*cell),), task.cells.y, x, *_weights(task))
-        new = new.stepped(sums)
-        for _ in range(_MOST_HALVINGS):
-            if (new_gain := _gain_of_cells(task.under(new), x, means)) >= gain:
-                return task.under(new), new_gain
-            new = new.halfway(likelihood)
-        return task, gain
+        arrays = (problem.cells.y, x, *_weights(problem))
+        (sums,) = problem.engine.map_reduce(lambda *cell: (new.threshold_derivatives(*cell),), *arrays)
+        new = new.newton_step(sums)
+        for _ in range(_MAX_HALVINGS):
+            if (new_gain := _bound_of_cells(problem.with_likelihood(new), x, means)) >= gain:
+                return problem.with_likelihood(new), new_gain
+            new = new.midpoint(likelihood)
+        return problem, gain
 
-    def blank(self, average: Array, count: int, side: Side) -> InverseGaussianFactor:
-        """The prior around the average: such a row is as uncertain as the prior."""
+    def default_factor(self, average: Array, count: int, side: Side) -> InverseGaussianFactor:
+        """The prior around the average: a row without data is as uncertain as the prior."""
         mean = np.repeat(np.maximum(average, np.finfo(average.dtype).tiny ** 0.5)[None], count, axis=0)
         shape = np.full_like(mean, self.priors[side].shape)
         harmonic = np.maximum(1.0 - 1.0 / shape, 0.0) * mean
         return InverseGaussianFactor(shape, shape / mean, np.zeros_like(mean), mean, harmonic)
 
 
-def _weights(task: Task) -> tuple[Any, ...]:
-    return () if task.cells.weights is None else (task.cells.weights,)
+def _weights(problem: Problem) -> tuple[Any, ...]:
+    return () if problem.cells.weights is None else (problem.cells.weights,)
 
 
-def _each(task: Task, rule: Callable[..., Any], x: Any) -> Any:
-    """A rule of y and x at every seen cell, times its weight; x is used up."""
+def _map_cells(problem: Problem, rule: Callable[..., Any], x: Any) -> Any:
+    """A rule of y and x at every observed cell, times its weight; x is overwritten."""
 
     def weighed(y: Any, x: Any, *weight: Any) -> Any:
         return rule(y, x) * weight[0] if weight else rule(y, x)
 
-    return task.engine.each(weighed, task.cells.y, x, *_weights(task), into=(x,))
+    return problem.engine.map(weighed, problem.cells.y, x, *_weights(problem), into=(x,))
 
 
-def _gain_of_cells(task: Task, x: Any, means: Any) -> float:
+def _bound_of_cells(problem: Problem, x: Any, means: Any) -> float:
     """Sum of log p(y|x) - c log(mean x / x) at the harmonic x, where the push is c / x."""
-    likelihood = task.likelihood
+    likelihood = problem.likelihood
 
     def gain(y: Any, x: Any, mean: Any, *weight: Any) -> Any:
         x = floored(x, likelihood.root)
         gain = likelihood.push(y, x) * x * np.log(x / mean) - likelihood.divergence(y, x)
         return gain * weight[0] if weight else gain
 
-    return task.engine.total(gain, task.cells.y, x, means, *_weights(task)) + task.saturated
+    return problem.engine.sum(gain, problem.cells.y, x, means, *_weights(problem)) + problem.saturated
+
+
+class GigMoments(NamedTuple):
+    """log Z, E[w], 1 / E[1 / w], and inverse_rate * E[1 / w]."""
+
+    log_norm: Array
+    mean: Array
+    harmonic: Array
+    inverse_part: Array
+
+
+def gig_moments(shape: float, rate: Array, root: Array) -> GigMoments:
+    """Moments of every entry; `root` is the square root of the inverse rate, which itself might underflow."""
+    z, s = 2.0 * np.sqrt(rate) * root, root / np.sqrt(rate)
+    is_gamma = z < _GAMMA_BELOW
+    log_bessel, ratio = _log_bessel_and_ratio(shape, np.where(is_gamma, 1.0, z))
+    harmonic = np.where(is_gamma, max(shape - 1.0, 0.0) / rate, s / ratio)
+    log_norm = np.log(2.0) + shape * np.log(np.where(is_gamma, 1.0, s)) + log_bessel
+    log_norm = np.where(is_gamma, gammaln(shape) - shape * np.log(rate), log_norm)
+    return GigMoments(log_norm, shape / rate + s * ratio, harmonic, np.where(is_gamma, 0.0, 0.5 * z * ratio))
+
+
+def _log_bessel_and_ratio(shape: float, z: Array) -> tuple[Array, Array]:
+    """log K_shape(z), and R = K_{shape - 1}(z) / K_shape(z)."""
+    near = np.minimum(z, _LARGE)
+    lower, bessel = kve(abs(shape - 1.0), near), kve(shape, near)
+    overflows = np.isinf(bessel)  # of shapes above 1, next to 0: the first terms of the series are enough
+    first = gammaln(shape) - np.log(2.0) + shape * np.log(2.0 / z)
+    log_bessel = np.where(overflows, first, np.log(np.where(overflows, 1.0, bessel)) - near)
+    log_bessel -= np.where(z > _LARGE, z - near + 0.5 * np.log(z / near), 0.0)
+    ratio = np.where(overflows, 0.5 * z / max(shape - 1.0, 1e-3), lower / np.where(overflows, 1.0, bessel))
+    return log_bessel, np.where(z > _LARGE, 1.0 + (0.5 - shape) / z, ratio)
+
+
+def gig_sample(shape: float, rate: Array, inverse_rate: Array, random: np.random.Generator) -> Array:
+    """A draw of every entry, by rejection from an envelope that is flat in the middle and exponential on both sides."""
+    mode, p = _mode_and_excess(shape, rate, inverse_rate)
+    envelope = _Envelope(shape, p.reshape(-1))
+    v, left = np.empty(p.size), np.arange(p.size)
+    while left.size:
+        proposed, accepted = envelope.propose(left, random)
+        v[left[accepted]] = proposed[accepted]
+        left = left[~accepted]
+    draws: Array = mode * np.exp(v.reshape(p.shape))
+    return draws
+
+
+def gig_quantile(shape: float, rate: Array, inverse_rate: Array, probability: float) -> Array:
+    """A quantile of every entry: bisection, then Newton's method, on sums over 96 points."""
+    mode, p = _mode_and_excess(shape, rate, inverse_rate)
+    lowest, highest = -(_DEEP / shape + 1.0), np.log1p(_DEEP / shape) + 3.0
+    ends = [
+        _bisected(lambda v: _psi(shape, p, v) < -_DEEP, np.zeros_like(p), end + 0.0 * p) for end in (lowest, highest)
+    ]
+    goal = probability * _mass(shape, p, *ends)
+    low = _bisected(lambda v: _mass(shape, p, ends[0], v) > goal, ends[0], ends[1], halvings=12)
+    for _ in range(4):
+        low = low - (_mass(shape, p, ends[0], low) - goal) * np.exp(-_psi(shape, p, low))
+    quantile: Array = mode * np.exp(low)
+    return quantile
+
+
+def _mode_and_excess(shape: float, rate: Array, inverse_rate: Array) -> tuple[Array, Array]:
+    """The mode of w on the scale of logarithms, and p in the density e^psi of v = log(w / mode)  (Devroye 2014):
+
+    psi(v) = -p (cosh(v) - 1) - shape (e^v - v - 1),    p = sqrt(shape^2 + 4 rate inverse_rate) - shape,
+
+    which is concave.
+    """
+    square = 4.0 * rate * inverse_rate
+    p = square / (np.sqrt(shape**2 + square) + shape)
+    return (2.0 * shape + p) / (2.0 * rate), p
+
+
+def _psi(shape: float, p: Array, v: Array) -> Array:
+    away = np.minimum(np.abs(v), 700.0)  # farther out cosh overflows
+    return -p * (np.cosh(away) - 1.0) - shape * (np.expm1(v) - v)
+
+
+def _mass(shape: float, p: Array, low: Array, high: Array) -> Array:
+    """The integral of e^psi from low to high, on both sides of the mode at 0."""
+    total = np.zeros_like(p)
+    for start, end in ((low, np.minimum(high, 0.0)), (np.maximum(low, 0.0), high)):
+        half = np.maximum(0.5 * (end - start), 0.0)
+        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+            total += weight * half * np.exp(_psi(shape, p, start + half * (node + 1.0)))
+    return total
+
+
+def _bisected(is_beyond: Callable[[Array], Array], inside: Array, beyond: Array, halvings: int = 40) -> Array:
+    """The boundary between inside and beyond, by bisection."""
+    for _ in range(halvings):
+        middle = 0.5 * (inside + beyond)
+        out = is_beyond(middle)
+        inside, beyond = np.where(out, inside, middle), np.where(out, middle, beyond)
+    return inside
+
+
+class _Envelope:
+    """Devroye's envelope: its two tangent points, left and right of the mode, its slopes there, and its flat part."""
+
+    def __init__(self, shape: float, p: Array) -> None:
+        self.shape, self.p = shape, p
+        drop = -_psi(shape, p, np.ones_like(p))
+        right = np.where(drop > 2.0, np.sqrt(2.0 / (p + shape)), np.where(drop < 0.5, np.log(4 / (p + 2 * shape)), 1.0))
+        drop = -_psi(shape, p, -np.ones_like(p))
+        inverse = 1.0 / np.maximum(p, 1e-8)
+        wide = np.minimum(1.0 / shape, np.log1p(inverse + np.sqrt(inverse**2 + 2.0 * inverse)))
+        left = np.where(drop > 2.0, np.sqrt(4.0 / (p * np.cosh(1.0) + shape)), np.where(drop < 0.5, wide, 1.0))
+        self.right, self.left = right, -left
+        self.fall, self.rise = -self._slope(self.right), self._slope(self.left)
+        self.flat_right = right + _psi(shape, p, self.right) / self.fall
+        self.flat_left = -left - _psi(shape, p, self.left) / self.rise
+
+    def _slope(self, v: Array) -> Array:
+        return -self.p * np.sinh(v) - self.shape * np.expm1(v)
+
+    def propose(self, at: Array, random: np.random.Generator) -> tuple[Array, Array]:
+        """A point under the envelope for each of these entries, and whether it is under e^psi too."""
+        u, height = random.random((2, at.size))
+        tail = random.standard_exponential(at.size)
+        flat = self.flat_right[at] - self.flat_left[at]
+        to_right, to_left = tail / self.fall[at], tail / self.rise[at]
+        u *= flat + 1.0 / self.fall[at] + 1.0 / self.rise[at]
+        middle, is_right = u < flat, u < flat + 1.0 / self.fall[at]
+        beside = np.where(is_right, self.flat_right[at] + to_right, self.flat_left[at] - to_left)
+        v = np.where(middle, self.flat_left[at] + u, beside)
+        log_envelope = np.where(middle, 0.0, -tail)
+        return v, np.log(height) + log_envelope <= _psi(self.shape, self.p[at], v)

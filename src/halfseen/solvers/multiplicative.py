@@ -1,4 +1,4 @@
-"""Multiplicative updates: every entry grows or shrinks by the ratio of its pulls to its pushes.
+"""Multiplicative updates: every entry is multiplied by the ratio of its pulls to its pushes.
 
     F <- F * (P / (Q + l1 + l2 F))^g
 
@@ -7,129 +7,135 @@ is the largest exponent for which the loss is known never to rise (Févotte & Id
 from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 penalty raises the highest power.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.priors import Penalty
-from halfseen.solvers.base import Solver, State, positive
-from halfseen.solvers.task import Task
+from halfseen.solvers.base import ENTRIES, Penalty, Solver, State, flush_to_zero, stored_as
+from halfseen.solvers.problem import Problem
 
 
+@stored_as(mean=ENTRIES)
 class PointFactor(NamedTuple):
-    """A factor known as single numbers."""
+    """A factor as a point estimate."""
 
     mean: Any
-    """The numbers, a row for each row or column of the matrix."""
+    """The estimates, one row per row or column of the matrix."""
 
     @property
-    def linked(self) -> Any:
-        """What x is made of: the numbers themselves."""
+    def plug_in(self) -> Any:
+        """The array that enters the dot product x: the estimates themselves."""
         return self.mean
 
     @property
-    def starts_from(self) -> tuple[str, ...]:
+    def extrapolated(self) -> tuple[str, ...]:
         """The names of the arrays that the next epoch starts from."""
         return ("mean",)
 
 
 class Multiplicative(Solver[PointFactor]):
-    """Alternating: x is taken anew between the rows' half-step and the columns'.
+    """Alternating: x is recomputed between the rows' half-step and the columns'.
 
-    penalty : on both factors; None: none. eager : an exponent to try first, before the one that is safe.
+    Parameters
+    ----------
+    penalty : Penalty, default=None
+        Penalty on both factors. None: no penalty.
+    eager : float, default=None
+        An exponent to try first; an epoch that raises the loss is repeated with the safe one.
     """
 
     name = "multiplicative"
-    falls = True
+    state: ClassVar[Mapping[str, Any]] = {"penalty": Penalty, "eager": float | None}
+    minimizes = True
 
     def __init__(self, penalty: Penalty | None = None, eager: float | None = None) -> None:
-        """`eager` is an exponent to try first; an epoch that raises the loss is done again with the safe one."""
         self.penalty = penalty or Penalty()
         self.eager = eager
 
     def check(self, likelihood: Likelihood) -> None:
-        self._needs(likelihood.powers is not None, likelihood, "of values that non-negative factors can have")
+        self._require(likelihood.powers is not None, likelihood, "of values that non-negative factors can have")
 
     def exponent(self, likelihood: Likelihood) -> float:
         """The largest exponent under which the loss never rises."""
         pull_power, push_power = likelihood.powers or (0.0, 1.0)
         return 1.0 / (max(push_power, self.penalty.power) - pull_power)
 
-    def random(self, task: Task, size: tuple[int, int], random: np.random.RandomState) -> Array:
+    def random(self, problem: Problem, size: tuple[int, int], random: np.random.RandomState) -> Array:
         """Uniform on (0, 1), scaled so that x has the mean of y."""
-        scale = 2.0 * np.sqrt(task.likelihood.start(task.cells.observed) / size[1])
+        scale = 2.0 * np.sqrt(problem.likelihood.start(problem.cells.observed) / size[1])
         return random.uniform(size=size) * (scale or 1.0)
 
-    def begin(self, task: Task, W: Array, H: Array) -> State[PointFactor]:
-        rows, columns = self.begin_factor(W), self.begin_factor(H)
-        return self._between(task, rows, columns, task.engine.dots(task.cells, W, H))
+    def init_state(self, problem: Problem, W: Array, H: Array) -> State[PointFactor]:
+        rows, columns = self.init_factor(W), self.init_factor(H)
+        return self._state(problem, rows, columns, problem.engine.sddmm(problem.cells, W, H))
 
-    def at(self, task: Task, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
-        x = task.engine.dots(task.cells, rows.mean, columns.mean)
-        return State(rows, columns, task.pull_push(x), np.inf, task.likelihood)
+    def state_at(self, problem: Problem, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
+        x = problem.engine.sddmm(problem.cells, rows.mean, columns.mean)
+        return State(rows, columns, problem.pull_push(x), np.inf, problem.likelihood)
 
-    def begin_factor(self, factor: Array) -> PointFactor:
+    def init_factor(self, factor: Array) -> PointFactor:
         return PointFactor(factor)
 
-    def epoch(self, task: Task, state: State[PointFactor]) -> State[PointFactor]:
-        task = task.under(state.likelihood)
-        safe = self.exponent(task.likelihood)
+    def epoch(self, problem: Problem, state: State[PointFactor]) -> State[PointFactor]:
+        problem = problem.with_likelihood(state.likelihood)
+        safe = self.exponent(problem.likelihood)
         if self.eager is None:
-            return self._epoch(task, state, safe, spare=state.cells)
-        new = self._epoch(task, state, self.eager)
-        return new if new.objective <= state.objective else self._epoch(task, state, safe)
+            return self._epoch(problem, state, safe, spare=state.cells)
+        new = self._epoch(problem, state, self.eager)
+        return new if new.objective <= state.objective else self._epoch(problem, state, safe)
 
     def _epoch(
-        self, task: Task, state: State[PointFactor], exponent: float, spare: tuple[Any, Any] = (None, None)
+        self, problem: Problem, state: State[PointFactor], exponent: float, spare: tuple[Any, Any] = (None, None)
     ) -> State[PointFactor]:
-        """Both factors moved; `spare` are two cell arrays that may be written over once the rows have moved."""
-        dots = task.engine.dots
-        rows = self._moved(task, state.rows, state.columns, Side.ROWS, state.cells, exponent)
-        x = dots(task.cells, rows.mean, state.columns.mean, into=spare[0])
-        pull, push = task.pull_push(x, spare[1])
-        columns = self._moved(task, state.columns, rows, Side.COLUMNS, (pull, push), exponent)
-        x = dots(task.cells, rows.mean, columns.mean, into=pull)
-        if task.likelihood.learns:
-            task = task.refitted(task.sums_of_counts(x), rows.mean, columns.mean, x)
-        return self._between(task, rows, columns, x, push)
+        """Update both factors; `spare` are two cell arrays that may be overwritten once the rows are updated."""
+        sddmm = problem.engine.sddmm
+        rows = self._updated(problem, state.rows, state.columns, Side.ROWS, state.cells, exponent)
+        x = sddmm(problem.cells, rows.mean, state.columns.mean, into=spare[0])
+        pull, push = problem.pull_push(x, spare[1])
+        columns = self._updated(problem, state.columns, rows, Side.COLUMNS, (pull, push), exponent)
+        x = sddmm(problem.cells, rows.mean, columns.mean, into=pull)
+        if problem.likelihood.learns:
+            problem = problem.update_parameters(problem.sums_of_counts(x), rows.mean, columns.mean, x)
+        return self._state(problem, rows, columns, x, push)
 
-    def half_step(self, task: Task, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
-        return self._moved(task, near, far, side, task.pull_push(x), self.exponent(task.likelihood))
+    def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
+        return self._updated(problem, near, far, side, problem.pull_push(x), self.exponent(problem.likelihood))
 
-    def _moved(
-        self, task: Task, near: PointFactor, far: PointFactor, side: Side, cells: tuple[Any, Any], exponent: float
+    def _updated(
+        self, problem: Problem, near: PointFactor, far: PointFactor, side: Side, cells: tuple[Any, Any], exponent: float
     ) -> PointFactor:
         F, G = near.mean, far.mean
-        P, Q = task.pulls_and_pushes(*cells, F, G, side)
+        P, Q = problem.pulls_and_pushes(*cells, F, G, side)
         penalty = self.penalty
 
-        def move(F: Any, P: Any, Q: Any) -> Any:
+        def update(F: Any, P: Any, Q: Any) -> Any:
             xp = namespace(F)
             Q = Q + penalty.push(F) if penalty else Q
             pushed = Q > 0
-            # Where nothing pushes nothing pulls either: the entry says nothing about a seen cell, and stays.
+            # Where nothing pushes nothing pulls either: no observed cell depends on the entry, and it stays.
             ratio = P / Q if xp.all(pushed) else xp.where(pushed, P / xp.where(pushed, Q, 1.0), 1.0)
-            return positive(F * (ratio if exponent == 1.0 else ratio**exponent))
+            return flush_to_zero(F * (ratio if exponent == 1.0 else ratio**exponent))
 
         xp = namespace(F)
-        return PointFactor(task.engine.each(move, F, P, xp.broadcast_to(Q, F.shape), into=(P,)))
+        return PointFactor(problem.engine.map(update, F, P, xp.broadcast_to(Q, F.shape), into=(P,)))
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
         return previous - current <= tol * abs(first)
 
-    def blank(self, average: Array, count: int, side: Side) -> PointFactor:
+    def default_factor(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 
-    def _between(
-        self, task: Task, rows: PointFactor, columns: PointFactor, x: Any, spare: Any | None = None
+    def _state(
+        self, problem: Problem, rows: PointFactor, columns: PointFactor, x: Any, spare: Any | None = None
     ) -> State[PointFactor]:
-        """Pulls, pushes and the penalised loss at x, which is used up, as is `spare`."""
-        pull, push, cost = task.pull_push_cost(x, spare)
-        loss = cost + task.cost_of_zeros(rows.mean, columns.mean)
+        """Pulls, pushes and the penalised loss at x, which is overwritten, as is `spare`."""
+        pull, push, cost = problem.pull_push_cost(x, spare)
+        loss = cost + problem.cost_of_zeros(rows.mean, columns.mean)
         if self.penalty:
-            loss += sum(task.engine.total(self.penalty.cost, factor.mean) for factor in (rows, columns))
-        return State(rows, columns, (pull, push), loss, task.likelihood)
+            loss += sum(problem.engine.sum(self.penalty.cost, factor.mean) for factor in (rows, columns))
+        return State(rows, columns, (pull, push), loss, problem.likelihood)

@@ -1,0 +1,155 @@
+"""Top-k: the best columns of each row, from scores computed tile by tile, never as a matrix of all rows and columns."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.engines.threads import Threads, one_blas_thread
+
+#: Scores that a thread holds at a time: 4 MB in double precision.
+SCORES_PER_TILE = 1 << 19
+#: Largest number of columns per tile, so that many rows share it: with few, reading the columns' factor takes the time.
+COLUMNS_PER_TILE = 1 << 13
+#: Up to this many scores (of one row as a rule) are computed faster than BLAS could be limited to one thread.
+SCORES_OF_A_REQUEST = 1 << 14
+
+#: Columns listed for each row, as in a CSR matrix: pointers, and columns.
+ColumnLists = tuple[Array, Array]
+
+
+class Best(NamedTuple):
+    """For each row its best columns and their scores, best first; -1 and NaN where fewer columns remained."""
+
+    columns: Array
+    scores: Array
+
+
+class Scores(Protocol):
+    """A matrix of scores whose tiles are computed on demand."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def tile(self, rows: slice, columns: slice) -> Array:
+        """A new row-major array of scores, which may be overwritten."""
+        ...
+
+    def among(self, columns: Array) -> "Scores":
+        """The scores of these columns alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class Products:
+    """x = <W_u, H_i>. An increasing function of x ranks as x does, so the model's link is not needed."""
+
+    W: Array
+    H: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.W), len(self.H)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(self.W, self.H)
+
+    def tile(self, rows: slice, columns: slice) -> Array:
+        x: Array = self.W[rows] @ self.H[columns].T
+        return x
+
+    def among(self, columns: Array) -> "Products":
+        return Products(self.W, self.H[columns])
+
+
+@dataclass(frozen=True)
+class DenseScores:
+    """Scores given as an array."""
+
+    x: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, m = self.x.shape
+        return n, m
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.x.dtype
+
+    def tile(self, rows: slice, columns: slice) -> Array:
+        return np.array(self.x[rows, columns], order="C")
+
+    def among(self, columns: Array) -> "DenseScores":
+        return DenseScores(self.x[:, columns])
+
+
+def best_columns(
+    scores: Scores,
+    n: int,
+    hidden: ColumnLists | None = None,
+    candidates: Array | None = None,
+    n_jobs: int | None = None,
+    scores_per_tile: int | None = None,
+) -> Best:
+    """The n best columns of each row; of equal ones the first. Scores of NaN and -inf are never among them.
+
+    Parameters
+    ----------
+    scores : Scores
+        `Products` of two factors, `DenseScores`, or another object that computes tiles.
+    n : int
+        Columns per row; if there are fewer candidates, as many as these.
+    hidden : pair of ndarray, default=None
+        Columns that must not be returned for a row, listed row by row.
+    candidates : ndarray of int, default=None
+        The only columns that may be returned for any row, ascending. None: all.
+    n_jobs : int, default=None
+        Number of threads. The result is the same, to the last bit, for any number.
+    scores_per_tile : int, default=None
+        Scores that a thread holds at a time. None: `SCORES_PER_TILE`.
+
+    Returns
+    -------
+    Best
+        Columns and scores of shape (rows, n).
+    """
+    position_of = np.arange(scores.shape[1])
+    if candidates is not None and candidates.size != scores.shape[1]:
+        position_of = np.full(scores.shape[1], -1, np.int64)
+        position_of[candidates] = np.arange(candidates.size)
+        scores = scores.among(candidates)
+    else:
+        candidates = None
+    rows, columns = scores.shape
+    size = (rows, min(n, columns))
+    best = Best(np.full(size, -1, np.int64), np.full(size, -np.inf, scores.dtype))
+    if best.scores.size == 0:
+        return best
+    width = min(columns, COLUMNS_PER_TILE)
+    height = max(1, (scores_per_tile or SCORES_PER_TILE) // width)
+
+    def rank_rows(part: slice) -> None:
+        """Process the tiles of some rows, and write their best columns."""
+        from halfseen.kernels import partial_sort  # numba is loaded when there is work for it
+
+        for first in range(0, columns, width):
+            x = scores.tile(part, slice(first, first + width))
+            if hidden is not None:
+                indptr = hidden[0][part.start : part.stop + 1].astype(np.int64)
+                partial_sort.mask_columns(x, first, indptr, hidden[1][indptr[0] : indptr[-1]], position_of)
+            partial_sort.update_topk(x, first, best.columns[part], best.scores[part])
+        best.scores[part][best.columns[part] < 0] = np.nan
+
+    blocks = [slice(top, min(top + height, rows)) for top in range(0, rows, height)]
+    with one_blas_thread() if rows * columns > SCORES_OF_A_REQUEST else nullcontext(), Threads(n_jobs) as threads:
+        threads.all(rank_rows, blocks)
+    if candidates is None:
+        return best
+    return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)

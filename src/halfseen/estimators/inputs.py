@@ -1,0 +1,258 @@
+"""What a user passes to an estimator, as observed cells; scikit-learn's contract about columns and their names."""
+
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from halfseen.arrays import Array
+from halfseen.errors import DataError, ParameterError
+from halfseen.io import observe
+from halfseen.io.numbers import NotANumber, Scale
+from halfseen.io.reader import are_triples, with_holes
+from halfseen.io.schema import ReadOptions, spelled_long
+from halfseen.io.sources import as_frame, frame_table
+from halfseen.io.wide import find_row_names
+from halfseen.observed import Observed
+
+Shape = tuple[int, ...]
+
+
+def observe_for_fit(X: Any, unseen: str, cell_weight: Any, levels: Any) -> Observed:
+    """Observed cells of training data, as `unseen` and `levels` of the estimator say."""
+    _check_zeros(X, unseen)
+    return observe(X, unseen=unseen, cell_weight=cell_weight, levels=levels)
+
+
+def feature_attributes(X: Any, count: int) -> dict[str, Any]:
+    """n_features_in_ and, where columns have names, feature_names_in_, as scikit-learn has them."""
+    attributes = SimpleNamespace(n_features_in_=count)
+    if not isinstance(X, np.ndarray) and _kind_of(X) == "features":  # an array has no names to keep
+        _check_feature_names(attributes, X, reset=True)
+    return vars(attributes)
+
+
+def keep(estimator: Any, attributes: dict[str, Any]) -> None:
+    """Set fitted attributes, in the place of those of an earlier fit."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
+    for name, value in attributes.items():
+        setattr(estimator, name, value)
+
+
+def observe_rows(
+    estimator: Any, X: Any, *, cell_weight: Any = None, unseen: str | None = None, allow_empty: bool = True
+) -> Observed:
+    """New rows over the columns of the fit: matched by label where X has labels, else by position."""
+    model = estimator.model_
+    labels = model.labels.column_labels
+    _check_zeros(X, model.unseen)
+    options: dict[str, Any] = {"unseen": unseen or model.unseen, "allow_empty": allow_empty}
+    levels = options["levels"] = model.encoder.levels_to_read
+    if is_list_of_histories(X):
+        return _observe_histories(model, X, **options)
+    options["cell_weight"] = cell_weight
+    kind = _kind_of(X)
+    if kind == "features" and (hasattr(estimator, "feature_names_in_") or labels is None):
+        _check_feature_names(estimator, X, reset=False)
+    is_triples = are_triples(X, ReadOptions(levels=levels))
+    has_names = X.column_labels is not None if isinstance(X, Observed) else kind != "features" or _is_table(X)
+    if (is_triples or has_names) and labels is not None:
+        return observe(X, column_labels=labels, **options)
+    if is_triples or kind == "long":  # a fit without labels counts its columns
+        return observe(X, column_labels=np.arange(model.shape[1]), **options)
+    observed = observe(X, **options)
+    if observed.shape[1] != model.shape[1]:
+        # scikit-learn's own sentence, which its estimator checks ask for, and what to do
+        try:
+            _check_n_features(estimator, np.empty((1, observed.shape[1])), reset=False)
+        except ValueError as error:
+            raise DataError(
+                str(error), remedy="Pass rows with the columns of the fit; NaN where a cell is unseen.", parameter="X"
+            ) from None
+    return observed
+
+
+def _check_zeros(X: Any, unseen: str) -> None:
+    if isinstance(X, Observed) and X.unseen == "zero" and unseen == "missing":
+        raise ParameterError(
+            'What was observed with `unseen="zero"` has left zeros out, so it must be fitted so.',
+            found='a model with unseen="missing"',
+            remedy='Set `unseen="zero"` in the model, or observe again with `unseen="missing"`.',
+            parameter="unseen",
+        )
+
+
+def with_row_labels(estimator: Any, X: Any, observed: Observed, W: Array) -> Any:
+    """W as it is; for a long frame, if scikit-learn's `set_output` asks for pandas, with an index of its own.
+
+    scikit-learn would take the index of X, which has a line for every cell.
+    """
+    if _kind_of(X) != "long" or _get_output_config("transform", estimator)["dense"] != "pandas":
+        return W
+    import pandas as pd
+
+    return pd.DataFrame(W, index=observed.row_labels)
+
+
+def is_list_of_histories(X: Any) -> bool:
+    """Whether X is a list of dicts, each from column labels to values."""
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(history, dict) for history in X)
+
+
+def is_row_data(rows: Any) -> bool:
+    """Whether rows are data to be folded in, rather than labels of rows of the fit."""
+    if isinstance(rows, Observed | dict) or is_list_of_histories(rows) or as_frame(rows) is not None:
+        return True
+    if isinstance(rows, list | tuple) and len(rows) > 0:
+        return isinstance(rows[0], list | tuple | np.ndarray | dict)
+    return getattr(rows, "ndim", 1) == 2
+
+
+def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool, levels: Any) -> Observed:
+    scale = Scale.of(levels)
+    values = [np.empty(0)]
+    for row, history in enumerate(histories):
+        try:
+            values.append(scale.numbers(list(history.values())))
+        except NotANumber as error:
+            raise DataError(
+                scale.must,
+                found=repr(error.field),
+                where=f"in history {row}, column {list(history)[error.position]!r}",
+                remedy=f"{scale.hint}Use None if it is unknown.",
+            ) from None
+    labels = [label for history in histories for label in history]
+    return Observed.from_cells(
+        np.repeat(np.arange(len(histories)), [len(history) for history in histories]),
+        model.positions(labels, "column"),
+        np.concatenate(values),
+        (len(histories), model.shape[1]),
+        unseen=unseen,
+        column_labels=model.labels.column_labels,
+        allow_empty=allow_empty,
+    )
+
+
+def _kind_of(X: Any) -> str:
+    """What the columns of X are: "features", as of arrays, sparse matrices and wide frames of nothing but numbers;
+    "long" for long frames; "other" for files, streams, an `Observed`, and wide frames that name their rows."""
+    if isinstance(X, Observed | str | os.PathLike):
+        return "other"
+    frame = as_frame(X)
+    if frame is None:
+        return "other" if _is_table(X) else "features"
+    if spelled_long(frame.columns, lambda _: False) is not None:
+        return "long"
+    only_numbers = all(dtype.is_numeric() for dtype in frame.schema.dtypes())
+    names_rows = find_row_names(frame_table(frame), ReadOptions()).in_first_column
+    return "features" if only_numbers and not names_rows else "other"
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X is a frame or a stream, whose columns have names."""
+    return not isinstance(X, np.ndarray | list | tuple) and (
+        hasattr(X, "__arrow_c_stream__") or as_frame(X) is not None
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# tensors, as matrices whose rows are those of the first axis and whose columns are the cells of all others
+
+
+def unfold_tensor(X: Any, cell_weight: Any = None) -> tuple[Any, Any, Shape | None]:
+    """A tensor and its weights as matrices, and the shape of their rows; anything else as it is, and None."""
+    if isinstance(X, list | tuple):
+        is_tensor = bool(X) and isinstance(X[0], list | tuple | np.ndarray) and np.ndim(X[0][:1]) > 1
+    else:
+        is_tensor = isinstance(X, np.ndarray) and X.ndim > 2 and not sparse.issparse(X)
+    if not is_tensor:
+        return X, cell_weight, None
+    values = with_holes(X, _as_array(X))
+    _check_tensor(values)
+    if cell_weight is not None:
+        cell_weight = np.asarray(cell_weight)
+        if cell_weight.shape != values.shape:
+            raise DataError(
+                f"must have the shape of X, {values.shape}.",
+                parameter="cell_weight",
+                found=f"{cell_weight.shape}",
+                remedy="Pass a weight for each cell.",
+            )
+        cell_weight = cell_weight.reshape(len(cell_weight), -1)
+    return values.reshape(len(values), -1), cell_weight, values.shape[1:]
+
+
+def unfold_rows(X: Any, inner_shape: Shape | None, cell_weight: Any = None) -> tuple[Any, Any]:
+    """New rows for a model and their weights: for that of a tensor, arrays whose rows have the fitted shape."""
+    if inner_shape is None:
+        return X, cell_weight
+    shape = np.shape(_as_array(X))
+    if shape[1:] != inner_shape:
+        raise DataError(
+            f"must have rows of the shape that was fitted, {inner_shape}.",
+            parameter="X",
+            found=f"an X of shape {shape}",
+            remedy="Pass an array with these axes; NaN where a cell is unseen.",
+        )
+    return unfold_tensor(X, cell_weight)[:2]
+
+
+def columns_of_axes(positions: tuple[Any, ...], inner_shape: Shape) -> Array:
+    """Columns of cells given by their positions along all axes but the first."""
+    if len(positions) != len(inner_shape):
+        raise ParameterError(
+            f"predict must be given a position on each of the {len(inner_shape) + 1} axes.",
+            found=f"{len(positions) + 1}",
+            remedy="Call predict(i, j, k, ...).",
+        )
+    try:
+        return np.ravel_multi_index(np.broadcast_arrays(*positions), inner_shape)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"Positions must be whole numbers within the fitted axes, of lengths {inner_shape} after the first.",
+            found=f"others: {error}",
+            remedy="Count from 0.",
+        ) from None
+
+
+def _as_array(X: Any) -> Array:
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise DataError(
+            "The rows of X along every axis must be lists of one length.",
+            found="different lengths",
+            remedy="Fill them up.",
+            parameter="X",
+        ) from None
+
+
+def _check_tensor(values: Array) -> None:
+    if values.size == 0:
+        raise DataError(
+            "Every axis of X must have a length of 1 or more.", found=f"shape {values.shape}", remedy="Drop the axis."
+        )
+    with np.errstate(invalid="ignore"):
+        low, high = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
+    if low > high:
+        raise DataError(
+            "At least one cell must be seen.", found=f"none in shape {values.shape}", remedy="Check the data."
+        )
+    for bad, must, remedy in (
+        (np.isinf, "finite", "Replace it by NaN if it is unknown."),
+        (lambda values: values < 0, "0 or larger under the Kullback-Leibler loss", "Shift or drop it."),
+    ):
+        wrong = bad(values) if must == "finite" or low < 0 else np.zeros(1, bool)
+        if wrong.any():
+            first = np.unravel_index(int(np.argmax(wrong)), values.shape)
+            raise DataError(
+                f"Values must be {must}.",
+                found=f"{values[first]:g}",
+                where=f"at position ({', '.join(str(int(position)) for position in first)})",
+                remedy=remedy,
+            )

@@ -1,0 +1,196 @@
+"""Loops of the rank-one methods: marginals of a dense table in one pass, products with a matrix of cell weights.
+
+Counters are unsigned, because a signed one would be checked for being negative at every use.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from halfseen.kernels import kernel
+
+Array = npt.NDArray[Any]
+
+_ONE = np.uintp(1)
+#: Smallest ratio of a difference to its minuend at which the difference is used; below it, cancellation is too strong.
+_MIN_DIFFERENCE = 0.01
+#: Rows of at most this many columns are checked for missing cells first.
+_NARROW = 32
+
+
+@kernel
+def dense_table_sums(
+    X: Array,
+    row_sums: Array,
+    column_sums: Array,
+    rows: Array,
+    indptr: Array,
+    missing: Array,
+    flags: Array,
+    totals: Array,
+) -> int:
+    """All statistics of a dense table, NaN where a cell is missing, that the rank-one methods need, in one pass.
+
+    Sets `row_sums`, adds to `column_sums`, and lists the incomplete rows, `rows[:count]`, with the columns of their
+    missing cells, `missing[indptr[k]:indptr[k + 1]]`. Returns the number of incomplete rows. `totals` receives the
+    number of negative values; the sum of all complete rows; and, over rows with a positive sum, the smallest and the
+    largest sum, the smallest and the largest number of positive values. `flags` is a buffer for one row. `missing` has
+    one element more than X, because in an incomplete row every column is written, and kept if the cell is missing:
+    there is no branch to predict.
+    """
+    n, m = X.shape
+    count, incomplete = np.uintp(0), np.uintp(0)
+    n_negative, complete_sum = 0.0, 0.0
+    low, high, fewest, most = np.inf, 0.0, np.inf, 0.0
+    indptr[0] = 0
+    for i in range(n):
+        x = X[i]
+        total, positive = np.nan, 0.0
+        if m <= _NARROW:  # most rows of a narrow table are complete and positive
+            total = 0.0
+            for j in range(m):
+                value = np.float64(x[j])
+                total += value
+                positive += 1.0 if value > 0 else 0.0
+        if total == total and positive == m:
+            for j in range(m):
+                column_sums[j] += np.float64(x[j])
+            complete_sum += total
+        else:
+            total, positive, negative, n_missing = 0.0, 0.0, 0.0, 0.0
+            for j in range(m):
+                value = np.float64(x[j])
+                is_missing = value != value
+                flags[j] = is_missing
+                observed = 0.0 if is_missing else value
+                total += observed
+                column_sums[j] += observed
+                positive += 1.0 if value > 0 else 0.0
+                negative += 1.0 if value < 0 else 0.0
+                n_missing += 1.0 if is_missing else 0.0
+            n_negative += negative
+            if n_missing > 0:
+                rows[incomplete] = i
+                for j in range(np.uintp(m)):
+                    missing[count] = j
+                    count += np.uintp(flags[j])
+                incomplete += _ONE
+                indptr[incomplete] = count
+            else:
+                complete_sum += total
+        row_sums[i] = total
+        if total > 0:
+            low, high = min(low, total), max(high, total)
+            fewest, most = min(fewest, positive), max(most, positive)
+    totals[0], totals[1], totals[2], totals[3], totals[4], totals[5] = n_negative, complete_sum, low, high, fewest, most
+    return incomplete  # type: ignore[return-value]
+
+
+@kernel
+def weight_matvec(indptr: Array, indices: Array, data: Array, h: Array, base: float, total: float, out: Array) -> None:
+    """out[i] = base * total + sum of data[p] * h[j] over the stored cells p = (i, j) of row i; total = sum(h).
+
+    Where the stored cells cancel nearly all of the total, the row is summed again, cell by cell.
+    """
+    for i in range(out.size):
+        first, stop = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        p = first
+        while p + np.uintp(4) <= stop:
+            a += data[p] * h[np.uintp(indices[p])]
+            b += data[p + np.uintp(1)] * h[np.uintp(indices[p + np.uintp(1)])]
+            c += data[p + np.uintp(2)] * h[np.uintp(indices[p + np.uintp(2)])]
+            d += data[p + np.uintp(3)] * h[np.uintp(indices[p + np.uintp(3)])]
+            p += np.uintp(4)
+        while p < stop:
+            a += data[p] * h[np.uintp(indices[p])]
+            p += _ONE
+        result = base * total + ((a + b) + (c + d))
+        if base > 0 and result < _MIN_DIFFERENCE * total:
+            result = 0.0
+            p = first
+            for j in range(np.uintp(h.size)):
+                weight = base
+                while p < stop and np.uintp(indices[p]) == j:
+                    weight += data[p]
+                    p += _ONE
+                if weight > 0:
+                    result += weight * h[j]
+        out[i] = result
+
+
+@kernel
+def weight_rmatvec(indptr: Array, indices: Array, data: Array, w: Array, out: Array) -> None:
+    """out[j] += sum of data[p] * w[i] over the stored cells p = (i, j) of column j."""
+    for i in range(w.size):
+        w_i = w[i]
+        for p in range(np.uintp(indptr[i]), np.uintp(indptr[i + 1])):
+            out[np.uintp(indices[p])] += data[p] * w_i
+
+
+@kernel
+def weight_rmatvec_columns(
+    indptr: Array, indices: Array, data: Array, w: Array, columns: Array, buffer: Array, out: Array
+) -> None:
+    """out[j] += sum over all rows i of (1 + data of the cell (i, j)) * w[i], for the given columns j.
+
+    Nothing is subtracted from sums, unlike in `weight_rmatvec`. `buffer` holds a one for every column.
+    """
+    for i in range(w.size):
+        first, stop = np.uintp(indptr[i]), np.uintp(indptr[i + 1])
+        for p in range(first, stop):
+            buffer[np.uintp(indices[p])] += data[p]
+        for j in columns:
+            if buffer[j] > 0:
+                out[j] += buffer[j] * w[i]
+        for p in range(first, stop):
+            buffer[np.uintp(indices[p])] = 1.0
+
+
+@kernel
+def group_equal_rows(indptr: Array, indices: Array, group: Array, first_rows: Array) -> int:
+    """Give rows with the same stored cells the same group; `first_rows` receives the first row of each group.
+
+    Returns the number of groups, or -1 if there are more than `first_rows` has elements.
+    """
+    groups = 0
+    latest = 0
+    for i in range(group.size):
+        match = -1
+        for attempt in range(groups + 1):  # the latest group first: adjacent rows are often equal
+            g = latest if attempt == 0 else attempt - 1
+            if g < groups:
+                a, b = np.uintp(indptr[i]), np.uintp(indptr[first_rows[g]])
+                length = np.uintp(indptr[i + 1]) - a
+                same = length == np.uintp(indptr[first_rows[g] + 1]) - b
+                k = np.uintp(0)
+                while same and k < length:
+                    same = indices[a + k] == indices[b + k]
+                    k += _ONE
+                if same:
+                    match = g
+                    break
+        if match < 0:
+            if groups == first_rows.size:
+                return -1
+            first_rows[groups] = i
+            match = groups
+            groups += 1
+        group[i] = match
+        latest = match
+    return groups
+
+
+@kernel
+def block_sums(X: Array, rows: Array, complete: Array, row_sums: Array, column_sums: Array) -> None:
+    """Over the given rows: set row_sums[k], the sum over complete columns; add to column_sums[j] that of column j."""
+    for k in range(rows.size):
+        x = X[rows[k]]
+        total = 0.0
+        for j in range(x.size):
+            value = np.float64(x[j])
+            observed = 0.0 if value != value else value
+            total += observed if complete[j] else 0.0
+            column_sums[j] += observed
+        row_sums[k] = total

@@ -1,0 +1,563 @@
+"""The outcome of a fit: why it ended, and the fitted model as a record of all that prediction needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
+
+from halfseen.arrays import Array, ArraySpec, floored
+from halfseen.checks import did_you_mean
+from halfseen.encoders import Encoder
+from halfseen.engines import Side, open_engine
+from halfseen.engines.threads import one_blas_thread
+from halfseen.engines.topk import Products, best_columns
+from halfseen.errors import DataError
+from halfseen.folding import fold_in
+from halfseen.io import observe
+from halfseen.labels import Index, Places, quoted, uniform
+from halfseen.likelihoods import Likelihood, OwnThresholds
+from halfseen.observed import Observed, match_cells
+from halfseen.solvers import Problem, Solver
+
+#: Cells whose products are held at a time.
+CELLS_AT_A_TIME = 1 << 18
+#: Pairs whose draws are held at a time.
+PAIRS_AT_A_TIME = 1 << 12
+#: Pairs whose two factor rows are gathered at a time.
+PRODUCTS_AT_A_TIME = 1 << 14
+
+
+class Status(Enum):
+    """Why a run ended, as a value that carries its message. In every case the fit so far is kept."""
+
+    CONVERGED = "The objective hardly changes any more."
+    MAX_ITER = "Stopped at `max_iter` before the objective settled. Raise `max_iter`, or `tol`."
+    STOPPED = "A callback asked to stop."
+    HELD_OUT = "The loss on held-out cells no longer fell; the iteration where it was lowest is kept."
+    DIRECT = "Found without iterating."
+    SAMPLED = "All sweeps were drawn, and what they predict has settled."
+    UNMIXED = (
+        "All sweeps were drawn, but what the second half predicts differs from the first (a split R-hat above 1.1). "
+        "Raise `n_sweeps` and `n_burn`."
+    )
+    INTERRUPTED = "Interrupted from the keyboard; the last whole iteration is kept."
+    NOT_FINITE = (
+        "The next iteration was not finite; the last finite one, or the start, is kept. Scale the data to moderate "
+        "numbers, or use float64."
+    )
+    WORSENED = "The next iteration was worse than rounding explains; the one before is kept. Please report this."
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Result of a run of a solver.
+
+    Attributes
+    ----------
+    rows, columns : Factor
+        Factors; `rows.mean` has shape (n, k), `columns.mean` (m, k).
+    likelihood : Likelihood
+        With the parameters that were learned.
+    trace : dict of ndarray
+        Arrays with an entry per iteration: "objective", "seconds" since the start.
+    status : Status
+        Why it ended.
+    """
+
+    rows: Any
+    columns: Any
+    likelihood: Any
+    trace: Mapping[str, Array]
+    status: Status
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+        return len(self.trace["objective"])
+
+
+class Interval(NamedTuple):
+    """Ends of intervals, both included.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        Lower and upper ends.
+    """
+
+    low: Array
+    high: Array
+
+
+class Recommendations(NamedTuple):
+    """Best columns of each requested row, best first.
+
+    Where a row has fewer candidates than another, its last ids are None (-1 for positions) and their scores NaN.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_rows, n)
+        Labels of the columns, or their positions where they have none.
+    scores : ndarray of shape (n_rows, n)
+        Scores by which the columns were ranked.
+    """
+
+    ids: Array
+    scores: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Which cells a fit has seen, row by row: indices[indptr[i]:indptr[i + 1]] are the columns seen in row i, or, if
+    `lists_holes`, those that were not."""
+
+    indptr: Array
+    indices: Array
+    n_columns: int
+    lists_holes: bool = False
+
+    state: ClassVar[Mapping[str, Any]] = {
+        "indptr": ArraySpec("iu", ("rows+1",), low=0, sorted=True),
+        "indices": ArraySpec("iu", ("cells",), low=0, high="columns"),
+        "n_columns": int,
+        "lists_holes": bool,
+    }
+
+    def check_state(self, path: str) -> None:
+        """Refuse row pointers that do not list all cells."""
+        if self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
+            raise ValueError(f"{path}/indptr must run from 0 to {self.indices.size}")
+
+    @classmethod
+    def from_observed(cls, observed: Observed) -> "Seen":
+        """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later."""
+        return cls(observed.indptr.copy(), observed.indices.copy(), observed.shape[1])
+
+    def in_rows(self, rows: Array) -> tuple[Array, Array]:
+        """Columns seen in the given rows, as (indptr, indices)."""
+        counts = np.diff(self.indptr)[rows]
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        cells = np.arange(ends[-1]) - np.repeat(ends[:-1] - self.indptr[rows], counts)
+        if not self.lists_holes:
+            return ends, self.indices[cells]
+        is_seen = np.ones((ends.size - 1, self.n_columns), bool)
+        is_seen[np.repeat(np.arange(len(is_seen)), counts), self.indices[cells]] = False
+        return np.arange(ends.size) * self.n_columns - ends, np.nonzero(is_seen)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Folding:
+    """How new rows are folded in."""
+
+    solver: Solver[Any]
+    max_iter: int
+    tol: float
+
+    state: ClassVar[Mapping[str, Any]] = {"solver": Solver, "max_iter": int, "tol": float}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModel:
+    """All that prediction needs of a fit, and nothing else: no later `set_params` changes it.
+
+    Parameters
+    ----------
+    rows, columns : Factor
+        Factors of rows and columns: points, or distributions.
+    likelihood : Likelihood
+        With the parameters that were learned.
+    encoder : Encoder
+        Between the values of the data and those of the likelihood.
+    index : tuple of Index or None
+        Labels of rows and of columns.
+    seen : Seen
+        Cells of the training data.
+    unseen : {"missing", "zero"}
+        What an unseen cell means.
+    folding : Folding or None
+        How new rows are folded in; None if they cannot be.
+    fingerprint : str, optional
+        Of the training data.
+    """
+
+    rows: Any
+    columns: Any
+    likelihood: Likelihood
+    encoder: Encoder
+    index: tuple[Index | None, Index | None]
+    seen: Seen
+    unseen: str
+    folding: Folding | None
+    fingerprint: str | None = None
+
+    state: ClassVar[Mapping[str, Any]] = {
+        "rows": tuple,
+        "columns": tuple,
+        "likelihood": Likelihood,
+        "encoder": Encoder,
+        "index": (Index | None, Index | None),
+        "seen": Seen,
+        "unseen": str,
+        "folding": Folding | None,
+        "fingerprint": str | None,
+    }
+
+    def check_state(self, path: str) -> None:
+        """Refuse labels and a meaning of unseen cells that do not fit the factors."""
+        for index, size in zip(self.index, self.shape, strict=True):
+            if index is not None and len(index) != size:
+                raise ValueError(f"{path}/index has {len(index)} labels for {size} rows or columns")
+        if self.unseen not in ("missing", "zero") or self.seen.n_columns != self.shape[1]:
+            raise ValueError(f"{path} must say what unseen cells are, of {self.shape[1]} columns")
+
+    @property
+    def W(self) -> Array:
+        """Means of the row factor, of shape (n, k)."""
+        W: Array = self.rows.mean
+        return W
+
+    @property
+    def H(self) -> Array:
+        """Means of the column factor, of shape (m, k)."""
+        H: Array = self.columns.mean
+        return H
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.W), len(self.H)
+
+    @property
+    def labels(self) -> Places:
+        """Labels of rows and columns, None where they have none."""
+        return Places(*(None if index is None else index.labels for index in self.index))
+
+    @property
+    def can_fold_in(self) -> bool:
+        """Whether new rows can be folded in."""
+        return self.folding is not None
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether factors have a distribution."""
+        return hasattr(self.rows, "sample")
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # labels and cells
+
+    def positions(self, wanted: Any, side: str) -> Array:
+        """Positions of rows or columns (`side`) requested by label or, if the fit had none, by position."""
+        wanted = [wanted] if is_single(wanted) else wanted
+        if len(wanted) == 0:
+            return np.empty(0, np.int64)
+        axis = 0 if side == "row" else 1
+        index, size = self.index[axis], self.shape[axis]
+        new = ", or pass its history (a dict from columns to values)" if side == "row" and self.can_fold_in else ""
+        remedy = f"For a new {side}, fit again{new}."
+        if index is None:
+            wanted = np.asarray(wanted)
+            if wanted.dtype.kind not in "iu":
+                raise DataError(
+                    f"The {side}s of this model have no labels and are asked for by position, 0 to {size - 1}.",
+                    found=f"{wanted.reshape(-1)[:1].tolist()}",
+                    remedy="Pass whole numbers, or fit on data with labels.",
+                )
+            outside = np.flatnonzero((wanted < 0) | (wanted >= size))
+            if outside.size:
+                raise DataError(
+                    f"Positions of {side}s must be 0 to {size - 1}.",
+                    found=f"{wanted.reshape(-1)[outside[0]]} ({outside.size} outside in all)",
+                    remedy=remedy,
+                )
+            return wanted.astype(np.int64)
+        try:
+            positions = index.find(uniform(wanted, side))
+        except DataError:  # ids of mixed kinds: each is looked up, and the first unknown one named below
+            positions = np.array([_position(index, label, side) for label in wanted], dtype=np.int64)
+        unknown = np.flatnonzero(positions < 0)
+        if unknown.size:
+            first = list(wanted)[unknown[0]]
+            hint = ""
+            if index.labels.dtype.kind != "O":
+                hint = f"The ids are of type {index.labels.dtype}, not text. " if isinstance(first, str) else ""
+            elif near := did_you_mean(str(first), index.positions):
+                hint = f"Did you mean {near!r}? "
+            raise DataError(
+                f"A {side} must be one of the {len(index)} {side}s that were fitted.",
+                found=f"{quoted(first)} ({unknown.size} unknown in all)",
+                remedy=hint + remedy,
+            )
+        return positions
+
+    def labels_at(self, positions: Array, side: str) -> Array:
+        """Labels at positions; the positions themselves if the fit had no labels."""
+        index = self.index[0 if side == "row" else 1]
+        return positions if index is None else index.labels[positions]
+
+    def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
+        """Positions of pairs; one row for many columns, or one column for many rows, is allowed."""
+        u, i = (
+            self.positions(wanted, side).reshape(() if is_single(wanted) else -1)
+            for wanted, side in ((rows, "row"), (cols, "column"))
+        )
+        if u.shape and i.shape and u.shape != i.shape:
+            raise DataError(
+                "rows and cols must be equally long, a cell for each pair.",
+                found=f"{u.size} rows and {i.size} columns",
+                remedy="Repeat the shorter one, or pass a single label.",
+            )
+        return u, i
+
+    def read_cells(self, X: Any, name: str = "X") -> Observed:
+        """Cells of X in the rows and columns of the model; others are left out, with a warning."""
+        cells = read_cells(X, name, self.unseen, self.encoder.levels_to_read)
+        return match_cells(cells, self.shape, self.labels, name, duplicates="keep")
+
+    def scored_cells(self, X: Any) -> Observed:
+        """Codes of the cells of X that have a likelihood; where unseen cells are zeros, those above 0."""
+        cells = read_cells(X, "X", self.unseen, self.encoder.levels_to_read)
+        cells = self.encoder.codes(match_cells(cells, self.shape, self.labels, "X", duplicates="keep"))
+        is_zero = self.unseen == "zero"
+        if is_zero:
+            cells = cells.select_cells(cells.values > 0)
+        if cells.nnz == 0:
+            raise DataError(
+                f"must have a cell{' above 0' if is_zero else ''} in a row and a column of the model.",
+                parameter="X",
+                found="none",
+                remedy="Check that X is of the rows and columns of the fit.",
+            )
+        return cells
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # predictions
+
+    def products(self, u: Array, i: Array) -> Array:
+        """x = <w_u, h_i> at pairs of positions."""
+        return products_at(self.W, self.H, u, i)
+
+    def likelihood_at(self, rows: Array | None = None, columns: Array | None = None) -> Any:
+        """Likelihood of cells at positions, which differ where rows or columns have thresholds of their own.
+
+        None stands for new rows, and for all columns.
+        """
+        if not isinstance(self.likelihood, OwnThresholds):
+            return self.likelihood
+        if self.likelihood.axis == "rows":
+            return self.likelihood.for_owners(len(self.W) if rows is None else rows)
+        return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
+
+    def mean_at(self, u: Array, i: Array) -> Array:
+        """Expected values at pairs of positions."""
+        means: Array = self.likelihood_at(u, i).mean(self.products(u, i))
+        return means
+
+    def means(self, W: Array) -> Array:
+        """Expected values of every cell of rows with factor W, which are new ones unless it is the model's own."""
+        rows = np.arange(len(W))[:, None] if W is self.W else None
+        means: Array = self.likelihood_at(rows, None).mean(W @ self.H.T)
+        return means
+
+    def level_at(self, x: Array, likelihood: Any) -> Array:
+        """Code of the level at x: the median where levels have probabilities, else the one whose interval holds x."""
+        if not hasattr(likelihood, "probabilities"):
+            codes: Array = likelihood.levels(x)
+            return codes
+        up_to = np.cumsum(likelihood.probabilities(x.astype(np.float64)), axis=-1)
+        return (up_to < 0.5 - 1e-12).sum(axis=-1)
+
+    def fold_in(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
+        """W of new rows, with the columns fixed; `name` is the estimator's, for messages."""
+        folding: Any = self.folding
+        cells = self.encoder.weigh(self.encoder.codes(observed))
+        with open_engine(engine, n_jobs) as opened:
+            problem = Problem(opened, opened.place(cells, Side.ROWS), self.likelihood)
+            self.likelihood.check(cells, name)
+            far = self.columns._make(np.ascontiguousarray(array, dtype=cells.dtype) for array in self.columns)
+            average = self.W.mean(axis=0)
+            near = fold_in(problem, folding.solver, far, average, max_iter=folding.max_iter, tol=folding.tol)
+        W: Array = near.mean
+        return W
+
+    def recommend(
+        self, W: Array, seen: tuple[Array, Array] | None, n: int, candidates: Array, n_jobs: int | None
+    ) -> Recommendations:
+        """Best n of the candidate columns for rows with factor W, without what they have seen."""
+        best = best_columns(Products(W, self.H), n, hidden=seen, candidates=candidates, n_jobs=n_jobs)
+        is_filled = best.columns >= 0
+        width = int(is_filled.sum(axis=1).max(initial=0))
+        positions, scores, is_filled = best.columns[:, :width], best.scores[:, :width], is_filled[:, :width]
+        ids = self.labels_at(positions, "column")
+        if not is_filled.all():
+            nothing: Any = -1 if self.index[1] is None else None
+            ids = np.where(is_filled, ids, nothing)
+        return Recommendations(ids, scores)
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # distributions
+
+    def log_likelihoods(self, cells: Observed) -> Array:
+        """log p(y | x) of each cell (of codes); where unseen cells are zeros, log p(y | y > 0, x)."""
+        rows, logs = cells.row_of_cell(), [np.empty(0)]
+        for start in range(0, cells.nnz, CELLS_AT_A_TIME):
+            part = slice(start, start + CELLS_AT_A_TIME)
+            u, i = rows[part], cells.indices[part]
+            x = away_from_zero(self.products(u, i), self.likelihood)
+            log = self.likelihood_at(u, i).log_prob(cells.values[part].astype(np.float64), x)
+            logs.append(log - self._log_above_zero(x) if self.unseen == "zero" else log)
+        return np.concatenate(logs)
+
+    def _log_above_zero(self, x: Array) -> Array:
+        """log p(y > 0 | x)."""
+        if self.encoder.has_levels:
+            return logsumexp(self.likelihood.log_prob_levels(x), axis=0)
+        return np.log(-np.expm1(self.likelihood.log_prob(np.zeros_like(x), x)))
+
+    def sample_factors(
+        self, random: np.random.Generator, rows: Array | None = None, columns: Array | None = None
+    ) -> tuple[Array, Array]:
+        """W and H of rows and columns at positions, or of all, from their posteriors; points are what they are."""
+        drawn = []
+        for factor, chosen in ((self.rows, rows), (self.columns, columns)):
+            factor = factor if chosen is None else factor._make(array[chosen] for array in factor)
+            drawn.append(factor.sample(random) if self.has_posterior else factor.mean)
+        return drawn[0], drawn[1]
+
+    def sample(self, random: np.random.Generator) -> sparse.csr_array:
+        """Data set drawn from the posterior predictive distribution, block by block."""
+        W, H = self.sample_factors(random)
+        drawn = self._sample_grid(W, H, random) if self.unseen == "zero" else self._sample_seen(W, H, random)
+        drawn.data = self.encoder.values_of(drawn.data)
+        return drawn
+
+    def _sample_grid(self, W: Array, H: Array, random: np.random.Generator) -> sparse.csr_array:
+        """A value for every cell of the matrix; zeros are not stored."""
+        n, m = len(W), len(H)
+        height = max(1, CELLS_AT_A_TIME // max(1, m))
+        counts, columns, values = [np.zeros(1, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
+        with one_blas_thread():
+            for top in range(0, n, height):
+                y = self.likelihood.sample(W[top : top + height] @ H.T, random)
+                here = np.nonzero(y)
+                counts.append(np.bincount(here[0], minlength=len(y)))
+                columns.append(here[1])
+                values.append(y[here])
+        indptr = np.cumsum(np.concatenate(counts))
+        return sparse.csr_array((np.concatenate(values), np.concatenate(columns), indptr), shape=(n, m))
+
+    def _sample_seen(self, W: Array, H: Array, random: np.random.Generator) -> sparse.csr_array:
+        """A value for every cell of the training data, once for each place; zeros are stored."""
+        rows, columns = np.repeat(np.arange(len(W)), np.diff(self.seen.indptr)), self.seen.indices
+        is_first = np.ones(columns.size, bool)
+        is_first[1:] = (np.diff(rows) > 0) | (np.diff(columns) != 0)  # cells of one place stand side by side
+        rows, columns = rows[is_first], columns[is_first]
+        values = np.empty(columns.size)
+        for start in range(0, values.size, CELLS_AT_A_TIME):
+            part = slice(start, start + CELLS_AT_A_TIME)
+            u, i = rows[part], columns[part]
+            values[part] = self.likelihood_at(u, i).sample(products_at(W, H, u, i), random)
+        indptr = np.searchsorted(rows, np.arange(len(W) + 1))
+        return sparse.csr_array((values, columns, indptr), shape=(len(W), len(H)))
+
+    def interval(
+        self, u: Array, i: Array, level: float, of: str, n_draws: int, random: np.random.Generator
+    ) -> Interval:
+        """Central intervals of the value, its mean or x at pairs of positions, from draws of the factors."""
+        u, i = np.broadcast_arrays(u, i)
+        tails = np.array([0.5 - level / 2, 0.5 + level / 2])
+        ends = [np.empty((2, 0))]
+        for start in range(0, u.size, PAIRS_AT_A_TIME):
+            part = slice(start, start + PAIRS_AT_A_TIME)
+            rows, columns = u.reshape(-1)[part], i.reshape(-1)[part]
+            x = self._sample_products(rows, columns, n_draws, random)
+            likelihood = self.likelihood_at(rows, columns)
+            if of != "value":
+                ends.append(np.quantile(x if of == "x" else likelihood.mean(x), tails, axis=0))
+            elif self.encoder.has_levels:  # levels reached with the mean probabilities over the draws
+                up_to = np.cumsum(sum(map(likelihood.probabilities, x)) / len(x), axis=-1)
+                codes = np.stack([(up_to[..., :-1] < tail - 1e-12).sum(axis=-1) for tail in tails])
+                ends.append(self.encoder.labels_of(codes))
+            else:
+                values = likelihood.sample(x, random)
+                ends.append(np.quantile(values, tails, axis=0, method="inverted_cdf"))
+        low, high = np.concatenate(ends[1:] or ends, axis=1).reshape(2, *u.shape)
+        return Interval(low, high)
+
+    def _sample_products(self, u: Array, i: Array, n_draws: int, random: np.random.Generator) -> Array:
+        """x at pairs of positions, a row per draw; only the factors of these rows and columns are drawn."""
+        rows, u = np.unique(u, return_inverse=True)
+        columns, i = np.unique(i, return_inverse=True)
+        x = np.empty((n_draws, u.size))
+        for draw in range(n_draws):
+            x[draw] = products_at(*self.sample_factors(random, rows, columns), u, i)
+        return x
+
+
+def index_of(observed: Observed) -> tuple[Index | None, Index | None]:
+    """Labels of the rows and columns of data, None where they have none."""
+    rows, columns = observed.row_labels, observed.column_labels
+    return None if rows is None else Index(rows), None if columns is None else Index(columns)
+
+
+def is_single(wanted: Any) -> bool:
+    """Whether something is one label, rather than a list of them."""
+    return isinstance(wanted, str | bytes) or not hasattr(wanted, "__len__")
+
+
+def _position(index: Index, label: Any, side: str) -> int:
+    try:
+        return index.positions.get(label, -1)
+    except TypeError:
+        raise DataError(
+            f"A {side} must be asked for by a label, all of one kind.",
+            found=f"a {type(label).__name__}",
+            remedy="Pass a list of labels, or a list of histories (dicts from columns to values).",
+        ) from None
+
+
+def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -> Observed:
+    """Cells about which a model is asked, in rows and columns of their own, which may be new ones.
+
+    An `Observed` says itself what unseen means.
+    """
+    if X is None:
+        raise DataError("must be data, as for fit.", parameter=name, found="None", remedy=f"Pass the cells of {name}.")
+    return observe(X, unseen=None if isinstance(X, Observed) else unseen, levels=levels, allow_empty=True)
+
+
+def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:
+    """<w_u, h_i> at pairs of positions; one row may be paired with many columns, and one column with many rows."""
+    x = np.empty(np.broadcast_shapes(u.shape, i.shape), W.dtype)
+    u, i = (np.broadcast_to(positions, x.shape).reshape(-1) for positions in (u, i))
+    for start in range(0, x.size, PRODUCTS_AT_A_TIME):
+        part = slice(start, start + PRODUCTS_AT_A_TIME)
+        x.reshape(-1)[part] = np.einsum("pk,pk->p", W[u[part]], H[i[part]])
+    return x
+
+
+def away_from_zero(x: Array, likelihood: Likelihood) -> Array:
+    """x in double precision; where it is a rate next to 0, so much that its square has a logarithm.
+
+    Nothing is lost: so near to 0, log p(y | x) - log p(y > 0 | x) has reached its limit to the last digit.
+    """
+    x = x.astype(np.float64)
+    far: Array = floored(x, 4.0) if likelihood.x_is_positive else x
+    return far
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """A new generator for None, the same one for the same number, the next one of a RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**32, 4, dtype=np.uint32))
+    return np.random.default_rng(random_state)
+
+
+#: Classes of this module that occur in model files.
+RECORDS = {kind.__name__: kind for kind in (FittedModel, Folding, Seen, Index)}

@@ -64,10 +64,17 @@ def test_wide_files(read, text, rows, columns, dense):
     assert (labels(seen), seen.summary.layout) == ((rows, columns), "wide")
 
 
-@pytest.mark.parametrize(
-    "names",
-    ["User_ID,movie-id,Rating", "customer,Product ID,quantity", "u,i,y", "uid,iid,play count", "account,offer,clicks"],
+LONG_NAMES = (
+    "User_ID,movie-id,Rating",
+    "customer,Product ID,quantity",
+    "u,i,y",
+    "uid,iid,play count",
+    "account,offer,clicks",
 )
+WIDE_NAMES = "age,income,score,level", "u,x,y", "i,value,b", "person,height,b,c,d,score", "product,price,size"
+
+
+@pytest.mark.parametrize("names", LONG_NAMES)
 def test_usual_headers_are_recognised_in_any_order(read, names):
     fields = dict(zip((*names.split(","), "timestamp"), (7, 9, 3, 123), strict=True))
     for order in (list(fields), list(fields)[::-1]):
@@ -76,14 +83,11 @@ def test_usual_headers_are_recognised_in_any_order(read, names):
         assert labels(observe(pd.DataFrame({name: [fields[name]] for name in order}))) == ([7], [9])
 
 
-@pytest.mark.parametrize(
-    "names", ["age income score level", "u x y", "i value b", "person height b c d score", "product price size"]
-)
+@pytest.mark.parametrize("names", WIDE_NAMES)
 def test_ordinary_wide_tables_stay_wide(read, names):
-    names = names.split()
-    assert observe(pd.DataFrame({name: [1.5, 2.5] for name in names})).column_labels.tolist() == names
-    line = ",".join(["1.5"] * len(names))
-    assert read(f"{','.join(names)}\n{line}\n{line}\n").column_labels.tolist() == names
+    columns, line = names.split(","), ",".join("1.5" for _ in names.split(","))
+    assert observe(pd.DataFrame({name: [1.5, 2.5] for name in columns})).column_labels.tolist() == columns
+    assert read(f"{names}\n{line}\n{line}\n").column_labels.tolist() == columns
 
 
 @pytest.mark.parametrize(

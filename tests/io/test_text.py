@@ -72,16 +72,13 @@ def test_an_encoding_may_be_given(read, encoding, name):
         read(text, encoding="ascii")
 
 
-@pytest.mark.parametrize(
-    ("content", "options"),
-    [
+def test_lines_above_the_table_and_comments(read):
+    for content, options in (
         (TEXT.replace("bob", "% a, b, c\nbob"), {"comment": "%"}),
         ('"sep=;"\n# x\n' + TEXT.replace(",", ";"), {}),
         ("#user,item,rating\n" + TEXT.partition("\n")[2], {"columns": ("#user", "item", "rating")}),
-    ],
-)
-def test_lines_above_the_table_and_comments(read, content, options):
-    np.testing.assert_array_equal(read(content, **options).to_dense(), DENSE)
+    ):
+        np.testing.assert_array_equal(read(content, **options).to_dense(), DENSE)
 
 
 def test_damaged_archives_are_refused(file):
@@ -138,21 +135,12 @@ def test_complaints(read, content, place):
         read(content)
 
 
-@pytest.mark.parametrize(
-    ("ids", "labels"),
-    [
-        (["1", "-5", "0", " 7"], [1, -5, 0, 7]),
-        (["9007199254740993", "18446744073709551615"], [9007199254740993, 18446744073709551615]),
-        (["18446744073709551616"], ["18446744073709551616"]),
-        (["7", "007"], ["7", "007"]),
-        (["1", "1.0"], ["1", "1.0"]),
-        (["0x10", "+3", "1e3"], ["0x10", "+3", "1e3"]),
-        (["DE", "NA"], ["DE", "NA"]),  # what looks missing among names is an id
-    ],
-)
-def test_ids_are_integers_where_all_are_written_as_such(read, ids, labels):
-    lines = "".join(f"{one},{number},1\n" for number, one in enumerate(ids))
-    assert read(f"user,item,rating\n{lines}").row_labels.tolist() == labels
+def test_ids_are_integers_where_all_are_written_as_such(read):
+    integers = ["1", "-5", "0", " 7"], ["9007199254740993", "18446744073709551615"]
+    texts = ["18446744073709551616"], ["7", "007"], ["1", "1.0"], ["0x10", "+3", "1e3"], ["DE", "NA"]
+    for ids, labels in (*((one, list(map(int, one))) for one in integers), *((one, one) for one in texts)):
+        lines = "".join(f"{one},{number},1\n" for number, one in enumerate(ids))
+        assert read(f"user,item,rating\n{lines}").row_labels.tolist() == labels
 
 
 def test_files_that_are_not_there(tmp_path):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels.compiling import kernel
+from halfseen.kernels import kernel
 
 Array = npt.NDArray[Any]
 

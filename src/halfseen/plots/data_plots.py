@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import BaseFactorization
 from halfseen.estimators.inputs import observe_rows, unfold_rows, unfold_tensor
@@ -18,6 +17,7 @@ from halfseen.io import observe
 from halfseen.observed import Observed
 from halfseen.plots import axes
 from halfseen.plots.model_plots import best_model
+from halfseen.uncoupled import Uncoupled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,8 +52,8 @@ def holes(X: Any, *, sort: bool = False, bins: int = 200, ax: Axes | None = None
     else:
         observed = _observe(X)
         places, shape = [observed.row_of_cell(), observed.indices], observed.shape
-        if observed.firsts is not None:  # duplicates are one cell
-            places = [one[observed.firsts > 0] for one in places]
+        if observed.is_first_at_cell is not None:  # duplicates are one cell
+            places = [one[observed.is_first_at_cell > 0] for one in places]
     ax = axes.new_axes("halfseen.observe") if ax is None else ax
     from matplotlib.colors import PowerNorm
 

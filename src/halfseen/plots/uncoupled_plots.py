@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from halfseen.arrays import Array
-from halfseen.coupling.sampling.posterior import SampledCoupling
-from halfseen.estimators.labelling import positions
-from halfseen.estimators.uncoupled.uncoupled_nmf import UncoupledNMF
 from halfseen.plots import axes
+from halfseen.uncoupled import UncoupledNMF
+from halfseen.uncoupled.estimator import sampled_posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,15 +58,15 @@ def coupling(model: BaseEstimator, question: Hashable, *, ax: Axes | None = None
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
-    posterior = _check_uncoupled(model)._sampled("A picture of the coupling")
-    row = int(positions(model, question, "column" if model._turned else "row")[0])
-    asked = slice(*model._asked.indptr[row : row + 2])
-    answers, probabilities = _answer_probabilities(posterior, row, asked)
+    posterior = sampled_posterior(_check_uncoupled(model), "A picture of the coupling")
+    are_rows = model.questions_are_ == "rows"
+    row = int(model.model_.positions(question, "row" if are_rows else "column")[0])
+    answers, probabilities = posterior.answer_probabilities(row)
     known = probabilities[:, : answers.size]
     means = known @ answers / np.maximum(known.sum(axis=1), np.finfo(float).tiny)
     order = np.argsort(means, kind="stable")
-    labels = model.row_labels_ if model._turned else model.column_labels_
-    respondents = model._asked.respondents[asked][order]
+    labels = model.column_labels_ if are_rows else model.row_labels_
+    respondents = model.asked_.respondents[slice(*model.asked_.indptr[row : row + 2])][order]
     ax = axes.new_axes("UncoupledNMF.coupling") if ax is None else ax
     image = ax.imshow(probabilities[order], origin="lower", aspect="auto", vmin=0, vmax=1, cmap=axes.blue_colormap())
     ax.figure.colorbar(image, ax=ax, label="probability")
@@ -91,20 +89,3 @@ def _check_uncoupled(model: BaseEstimator) -> Any:
         "Draw `plots.completion` for the holes of a table.",
     )
     raise axes.wrong_type("model", model, must, remedy)
-
-
-def _answer_probabilities(posterior: Any, row: int, asked: slice) -> tuple[Array, Array]:
-    """The distinct answers to a question, and their probabilities at its asked cells, (cells, answers).
-
-    There is a last column for lost answers, if any may be lost.
-    """
-    given = posterior.answers[posterior.answer_indptr[row] : posterior.answer_indptr[row + 1]]
-    answers, which, counts = np.unique(given, return_inverse=True, return_counts=True)
-    n_cells = asked.stop - asked.start
-    if isinstance(posterior, SampledCoupling):
-        drawn = np.append(which, answers.size)[np.minimum(posterior.draws.coupling[:, asked], given.size)]
-        probabilities = np.stack([(drawn == number).mean(axis=0) for number in range(answers.size + 1)], axis=1)
-    else:
-        n_lost = max(n_cells - given.size, 0)
-        probabilities = np.repeat([np.append(counts, n_lost) / max(n_cells, given.size)], n_cells, axis=0)
-    return answers, probabilities if probabilities[:, -1].any() else probabilities[:, :-1]

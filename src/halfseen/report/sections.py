@@ -224,7 +224,7 @@ def thresholds(context: ReportContext) -> Section | None:
     model = context.model
     if "levels" not in model.offers:
         return None
-    cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()  # type: ignore[attr-defined]
+    cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()
     names = level_names(model.levels_, MAX_LETTERS)
     heads, rows = ["Level", "Begins at"], [[name, cut] for name, cut in zip(placed(names)[1:], cuts, strict=True)]
     if "levels" in model.offers and model.likelihood_.x_is_positive:  # whose scale is free

@@ -9,8 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import gammaincc, gammainccinv
 
 from halfseen.arrays import Array
-from halfseen.engines.blocks import Block, blocks_of
-from halfseen.engines.threads import Threads
+from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.kernels import cells as cell_kernels
 from halfseen.kernels import gibbs
 from halfseen.uncoupled.layout import CellIndex, Layout
@@ -58,7 +57,7 @@ class Chain:
         self.mean = np.zeros(n_cells)
         share = n_cells // (BLOCKS_PER_THREAD * threads.count if threads.count > 1 else 1) + 1
         self._row_blocks, self._column_blocks = (
-            blocks_of(side.indptr, max(share, MIN_CELLS)) for side in (layout.rows, layout.columns)
+            row_blocks(side.indptr, max(share, MIN_CELLS)) for side in (layout.rows, layout.columns)
         )
 
         # First coupling: tokens in the order of the cells' shrunk win rates (wins + 1) / (comparisons + 2), cells of
@@ -94,7 +93,7 @@ class Chain:
         def update_means(part: Block) -> None:
             rows, pointers, cells = part
             indptr, indices = layout.rows.indptr[pointers], layout.rows.indices[cells]
-            cell_kernels.dots(indptr, indices, self.A[rows], self.B, self.mean[cells])
+            cell_kernels.sddmm(indptr, indices, self.A[rows], self.B, self.mean[cells])
 
         self.threads.all(update_means, self._row_blocks)
         self._draw_noise((x - self.mean) ** 2)

@@ -237,9 +237,9 @@ class Uncoupled:
 
 def split_matrix(X: Observed, n_comparisons: int, rng: np.random.Generator, questions_are: str) -> CheckedLists:
     """Split a matrix as a survey would: answers apart from their cells, random pairs of cells compared by value."""
-    if X.firsts is not None or X.weights is not None:
+    if X.is_first_at_cell is not None or X.weights is not None:
         must = "A matrix to be taken apart must have one value in each cell, and no weights."
-        found = "weights" if X.firsts is None else "cells that were seen more than once"
+        found = "weights" if X.is_first_at_cell is None else "cells that were seen more than once"
         remedy = 'Drop the weights; merge such cells: `observe(X, duplicates="mean")`.'
         raise DataError(must, found=found, remedy=remedy, parameter="X")
     questions, respondents, values, shape = X.row_of_cell(), X.indices, X.values, X.shape

@@ -11,18 +11,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
+from halfseen.archive import save_model
 from halfseen.arrays import Array
+from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators.completing import MOST_CELLS
-from halfseen.estimators.filing import save
-from halfseen.estimators.labelling import labels_at, pair_positions
-from halfseen.estimators.pairs import products_at
-from halfseen.estimators.predictive import Interval
-from halfseen.estimators.seen import Seen
-from halfseen.estimators.telling import tell_the_end
+from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
+from halfseen.estimators.inputs import keep
+from halfseen.estimators.progress import warn_if_not_converged
+from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
-from halfseen.solvers import GammaFactor, PointFactor
+from halfseen.model import FittedModel, Interval, Seen
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.layout import SCALES
 from halfseen.uncoupled.posterior import (
@@ -171,6 +170,11 @@ class UncoupledNMF(BaseEstimator):
         "random_state": checks.seed(),
         **ENGINE_RULES,
     }
+    #: Neither levels nor a likelihood of cells: see `BaseFactorization.offers`.
+    offers: ClassVar[frozenset[str]] = frozenset()
+    #: Class of `model_`, and the type of `_more_state`, for files.
+    record: ClassVar[type[FittedModel]] = FittedModel
+    more_state: ClassVar[type] = dict
 
     def __init__(
         self,
@@ -213,8 +217,21 @@ class UncoupledNMF(BaseEstimator):
         self.engine = engine
         self.n_jobs = n_jobs
 
+    W_ = fitted(lambda model: model.W, "Row factors, of shape (n_rows, n_components).")
+    H_ = fitted(lambda model: model.H, "Column factors, of shape (n_columns, n_components).")
+    components_ = fitted(lambda model: model.H.T, "`H_` transposed, as scikit-learn has it.")
+    row_labels_ = fitted(lambda model: model.labels.row_labels, "Labels of rows, None without any.")
+    column_labels_ = fitted(lambda model: model.labels.column_labels, "Labels of columns, None without any.")
+    seen_ = fitted(lambda model: model.seen, "Cells that were asked.")
+
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, `params`; an unknown name is answered with the one probably meant."""
+        """Set parameters by name; an unknown name is answered with the one probably meant.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the estimator.
+        """
         checks.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
@@ -237,36 +254,40 @@ class UncoupledNMF(BaseEstimator):
             raise ParameterError(must, found=found, remedy=remedy, parameter="n_burn")
         likelihood_for(self.loss)  # also where the method does not use it: it was meant to be something
         fit, n_clipped, posterior, attributes = (fit_by_sampling if self.method == "gibbs" else fit_by_loop)(self, seen)
-        for name in ("diagnostics_", "w_", "balance_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
-        self.__dict__.update(attributes)
-        factors, labels = (fit.rows, fit.columns), (seen.question_labels, seen.respondent_labels)
-        is_upright = seen.questions_are == "rows"
-        self.questions_are_ = seen.questions_are
-        self.factors_ = factors if is_upright else factors[::-1]
-        self.row_labels_, self.column_labels_ = labels if is_upright else labels[::-1]
-        self.W_, self.H_ = self.factors_[0].mean, self.factors_[1].mean
-        self.trace_, self.status_, self.n_iter_ = dict(fit.trace), fit.status, fit.n_iter
-        self.n_clipped_, self.posterior_, self.asked_ = n_clipped, posterior, seen.asked_cells
-        indptr, indices = self.asked_.indptr, self.asked_.respondents
-        if not is_upright:  # the asked cells as the rows of the matrix list them
+        factors = (fit.rows, fit.columns)
+        questions, respondents = seen.question_labels, seen.respondent_labels
+        index = (
+            None if questions is None else Index(questions),
+            None if respondents is None else Index(respondents),
+        )
+        asked = seen.asked_cells
+        indptr, indices = asked.indptr, asked.respondents
+        if seen.questions_are == "columns":  # factors, labels and asked cells as the rows of the matrix have them
+            factors, index = factors[::-1], index[::-1]
             order = np.argsort(indices, kind="stable")
             counts = np.bincount(indices, minlength=seen.n_respondents)
-            indptr, indices = np.append(0, np.cumsum(counts)), self.asked_.rows()[order]
-        self.seen_ = Seen(indptr, indices, seen.shape[1])
-        self.n_features_in_, self.fingerprint_ = seen.shape[1], seen.fingerprint()
-        tell_the_end(self, stacklevel=3)
+            indptr, indices = np.append(0, np.cumsum(counts)), asked.rows()[order]
+        likelihood = likelihood_for("frobenius") if fit.likelihood is None else fit.likelihood
+        cells = Seen(indptr, indices, seen.shape[1])
+        attributes |= {
+            "model_": FittedModel(*factors, likelihood, Encoder(), index, cells, "missing", None, seen.fingerprint()),
+            "trace_": dict(fit.trace),
+            "status_": fit.status,
+            "n_iter_": fit.n_iter,
+            "questions_are_": seen.questions_are,
+            "n_clipped_": n_clipped,
+            "posterior_": posterior,
+            "asked_": asked,
+            "n_features_in_": seen.shape[1],
+        }
+        keep(self, attributes)
+        warn_if_not_converged(self, stacklevel=3)
         return self
 
     @property
     def objective_name(self) -> str:
         """What the objective in the trace is, in words."""
         return {"gibbs": "Log-likelihood", "bayes": "Evidence bound"}.get(self.method, "Loss")
-
-    @property
-    def components_(self) -> Array:
-        """H transposed, of shape (k, m), as scikit-learn has it."""
-        return np.asarray(self.H_).T
 
     def predict(self, rows: Any, cols: Any) -> Array:
         """Mean of the value at pairs of rows and columns.
@@ -281,10 +302,10 @@ class UncoupledNMF(BaseEstimator):
             for many rows.
         """
         check_is_fitted(self)
-        u, i = pair_positions(self, rows, cols)
+        u, i = self.model_.pairs(rows, cols)
         posterior = self.posterior_
         if posterior is None:
-            x = products_at(self.W_, self.H_, u, i)
+            x = self.model_.products(u, i)
             return x if x.shape else x[()]
         return self._posterior_at(u, i, lambda *places: [posterior.means_at(*places)])[0]
 
@@ -303,7 +324,7 @@ class UncoupledNMF(BaseEstimator):
         posterior = sampled_posterior(self, "Intervals")
         checks.check_parameters({"level": level}, {"level": checks.between(0.0, 1.0)})
         shares = (0.5 - level / 2, 0.5 + level / 2)
-        places = pair_positions(self, rows, cols)
+        places = self.model_.pairs(rows, cols)
         return Interval(*self._posterior_at(*places, partial(posterior.quantiles_at, shares=shares)))
 
     def _posterior_at(self, u: Array, i: Array, ask: Callable[..., list[Array]]) -> list[Array]:
@@ -323,12 +344,12 @@ class UncoupledNMF(BaseEstimator):
             The collection that was fitted.
         """
         check_is_fitted(self)
-        if _check_collection(X).fingerprint() != self.fingerprint_:
+        if _check_collection(X).fingerprint() != self.model_.fingerprint:
             must = "complete(X) must be given what was fitted: nothing is known of the couplings of other data."
             raise DataError(must, found="other data", remedy="Fit them.", parameter="X")
         n, m = len(self.W_), len(self.H_)
-        if n * m > MOST_CELLS:
-            must = f"A completed matrix must have at most {MOST_CELLS:,} cells."
+        if n * m > MAX_COMPLETED_CELLS:
+            must = f"A completed matrix must have at most {MAX_COMPLETED_CELLS:,} cells."
             remedy = "Use predict for the cells of interest."
             raise DataError(must, found=f"{n:,} x {m:,}", remedy=remedy, parameter="X")
         if self.posterior_ is None:
@@ -342,7 +363,8 @@ class UncoupledNMF(BaseEstimator):
         likeliest = sampled_posterior(self, "The coupling").likeliest()
         places = (self.asked_.rows(), self.asked_.respondents)
         rows, columns = places if self.questions_are_ == "rows" else places[::-1]
-        return Coupling(labels_at(self, rows, "row"), labels_at(self, columns, "column"), *likeliest)
+        labels = self.model_.labels_at(rows, "row"), self.model_.labels_at(columns, "column")
+        return Coupling(*labels, *likeliest)
 
     def disclosure_risk(self, *, comparisons: bool = True) -> Array:
         """Probability of the most likely answer of every asked cell, in the order of `coupling()`.
@@ -361,17 +383,18 @@ class UncoupledNMF(BaseEstimator):
         return posterior.likeliest().probability
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file at `path` that `halfseen.load` reads; no pickle in it."""
+        """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+        """
         check_is_fitted(self)
-        save(self, path)
+        save_model(self, path)
 
-    @staticmethod
-    def factor_type(**arrays: Array) -> Any:
-        """A factor from its arrays: "bayes" leaves distributions, the others points."""
-        return GammaFactor(**arrays) if "shape" in arrays else PointFactor(**arrays)
-
-    def _further_arrays(self) -> dict[str, Array]:
-        """Arrays that a model file keeps beside the factors."""
+    def _more_state(self) -> dict[str, Array]:
+        """Arrays that a model file keeps beside the record and the trace."""
         arrays = {"turned": np.array(self.questions_are_ == "columns"), "n_clipped": np.array(self.n_clipped_)}
         arrays |= to_state(self.asked_, self.posterior_)
         arrays |= {name: getattr(self, name) for name in ("w_", "balance_") if hasattr(self, name)}
@@ -380,8 +403,9 @@ class UncoupledNMF(BaseEstimator):
             arrays["diagnostics"] = np.array(list(self.diagnostics_.values()))
         return arrays
 
-    def _restore(self, further: Mapping[str, Array]) -> None:
-        """Take these arrays back, whatever their origin; raises a ValueError if they contradict each other."""
+    def _set_state(self, model: FittedModel, trace: dict[str, Array], further: Mapping[str, Array]) -> None:
+        """Take back what a file kept; raises a ValueError if its arrays contradict each other."""
+        self.model_, self.trace_ = model, trace
         self.questions_are_ = "columns" if check_array(further, "turned", "b", ()) else "rows"
         self.n_clipped_ = int(check_array(further, "n_clipped", "i", ()))
         n, m = (len(factor) for factor in ((self.W_, self.H_) if self.questions_are_ == "rows" else (self.H_, self.W_)))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from halfseen.arrays import Array
-from halfseen.result import Fit
+from halfseen.model import Fit
 from halfseen.uncoupled.validation import Answers, AskedCells
 
 #: Entries (cells times draws) that are processed at a time.

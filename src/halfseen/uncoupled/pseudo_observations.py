@@ -11,17 +11,15 @@ from sklearn.utils import check_random_state
 
 from halfseen.arrays import Array
 from halfseen.engines import Side, open_engine
-from halfseen.engines.blocks import Block, blocks_of
-from halfseen.engines.threads import Threads
+from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import watching
-from halfseen.estimators.base import checked_start
+from halfseen.estimators.base import check_start
+from halfseen.estimators.progress import callbacks
 from halfseen.fitting import run
 from halfseen.labels import index_dtype, quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
 from halfseen.observed import Observed
-from halfseen.priors import GammaPrior, Penalty
-from halfseen.solvers import Gamma, Multiplicative, Solver, Task
+from halfseen.solvers import Gamma, GammaPrior, Multiplicative, Penalty, Problem, Solver
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.posterior import UncoupledFit
 
@@ -58,7 +56,7 @@ def error_weights(answers: Array, answer_indptr: Array, threads: Threads) -> tup
         rows, pointers, _ = part
         fit_lines(answer_indptr[pointers], answers, ends[rows], errors[rows])
 
-    threads.all(block, blocks_of(answer_indptr, _ANSWERS_PER_BLOCK))
+    threads.all(block, row_blocks(answer_indptr, _ANSWERS_PER_BLOCK))
     return np.ascontiguousarray(ends[:, ::-1]) / 2.0, errors
 
 
@@ -198,16 +196,16 @@ def fit_by_loop(model: Any, seen: Uncoupled) -> UncoupledFit:
     random = check_random_state(model.random_state)
     sizes = [(size, model.n_components) for size in (seen.n_questions, seen.n_respondents)]
     with open_engine(model.engine, model.n_jobs) as engine:
-        task = Task(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
+        problem = Problem(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
 
         def start() -> tuple[Array, Array]:
             if isinstance(model.init, str):
-                return solver.random(task, sizes[0], random), solver.random(task, sizes[1], random)
+                return solver.random(problem, sizes[0], random), solver.random(problem, sizes[1], random)
             is_upright = seen.questions_are == "rows"  # W0 and H0 are as the user sees the matrix
             shapes = sizes if is_upright else sizes[::-1]
-            W, H = (checked_start(*one, solver) for one in zip(model.init, shapes, ("W0", "H0"), strict=True))
+            W, H = (check_start(*one, solver) for one in zip(model.init, shapes, ("W0", "H0"), strict=True))
             return (W, H) if is_upright else (H, W)
 
-        with watching.watch(model, seen, None, None, values, task) as watch:
-            fit = run(task, solver, start, max_iter=model.max_iter, tol=model.tol, watch=watch)
+        with callbacks(model, seen, None, None, lambda fit: {}) as callback:
+            fit = run(problem, solver, start, max_iter=model.max_iter, tol=model.tol, callback=callback)
     return UncoupledFit(fit, n_clipped, None, attributes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,13 +14,12 @@ from halfseen.arrays import Array
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
-from halfseen.estimators import watching
-from halfseen.fitting import run
+from halfseen.estimators.progress import progress_bar
+from halfseen.fitting import Callback, iterate, run
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
-from halfseen.priors import Penalty
-from halfseen.result import Fit, Status
-from halfseen.solvers import Multiplicative, PointFactor, Task
+from halfseen.model import Fit, Status
+from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.layout import Layout
 from halfseen.uncoupled.posterior import AnyCoupling, Draws, Mixing, SampledCoupling, UncoupledFit
@@ -70,11 +69,6 @@ class Sweep(NamedTuple):
     seconds: float
 
 
-#: Called after every sweep with its number (from 1) and the sweep; a true return value stops the chain. As in
-#: `halfseen.fitting`, where the second argument has an `objective`, too.
-Watch = Callable[[int, Sweep], bool | None]
-
-
 class Sampled(NamedTuple):
     """Draws of a chain, how well they mixed, and, as in a `Fit`, the trace with an entry per sweep and the status."""
 
@@ -91,9 +85,9 @@ def sample(
     plan: Plan,
     random: np.random.Generator,
     threads: Threads,
-    watch: Watch | None = None,
+    callback: Callback | None = None,
 ) -> Sampled:
-    """Run a chain as planned. `watch` may stop it; a keyboard interrupt ends it with draws of its second half."""
+    """Run a chain as planned. `callback` may stop it; a keyboard interrupt ends it with draws of its second half."""
     from halfseen.uncoupled.chain import Chain  # compiled code
 
     started = perf_counter()
@@ -101,16 +95,14 @@ def sample(
     for _ in range(WARM_UP):
         chain.sweep(0)
     recorder = _Recorder(chain, plan, started)
-    status = Status.SAMPLED
-    try:
+
+    def sweeps() -> Iterator[Sweep]:
         for number in range(1, plan.sweeps + 1):
             chain.sweep(PROPOSALS if number > 1 else FIRST_PROPOSALS)
-            sweep = recorder.record(number)
-            if watch is not None and watch(number, sweep):
-                status = Status.STOPPED
-                break
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+            yield recorder.record(number)
+
+    outcome = iterate(sweeps(), max_iter=plan.sweeps, started=started, initial=recorder, callback=callback)
+    status = Status.SAMPLED if outcome.status is Status.MAX_ITER else outcome.status
     trace, mixed = recorder.trace(), recorder.mixing()
     if status is Status.SAMPLED and not all(mixed[name].r_hat <= MAX_R_HAT for name in DECIDING):
         status = Status.UNMIXED
@@ -250,10 +242,10 @@ def fit_by_sampling(model: Any, seen: Uncoupled) -> UncoupledFit:
     random = np.random.default_rng(check_random_state(model.random_state).randint(2**31, size=4))
     plan = Plan(model.n_sweeps, model.n_burn, model.n_draws)
     with Threads(model.n_jobs) as threads, open_engine(model.engine, model.n_jobs) as engine:
-        with watching.bar(model, model.n_sweeps) as show:
-            watch = None if show is None else lambda number, sweep: show(number, sweep.objective)
+        with progress_bar(model, model.n_sweeps) as bar:
+            callback = None if bar is None else lambda number, sweep: bar(number, sweep.objective)
             layout = Layout.from_collection(seen, model.scale)
-            sampled = sample(layout, model.n_components, model.trust, plan, random, threads, watch)
+            sampled = sample(layout, model.n_components, model.trust, plan, random, threads, callback)
         posterior = SampledCoupling(sampled.draws, seen.asked_cells, seen.answers, seen.answer_indptr)
         if seen.n_questions * seen.n_respondents > MAX_CELLS_AT_ONCE:
             values, n_clipped = observed_at_cells(seen, posterior.likeliest().mean)
@@ -262,10 +254,10 @@ def fit_by_sampling(model: Any, seen: Uncoupled) -> UncoupledFit:
             n_clipped = int(np.count_nonzero(means < 0))
             values = observe(np.maximum(means, 0.0, out=means))
         solver, likelihood = Multiplicative(Penalty()), likelihood_for("frobenius")
-        task = Task(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
+        problem = Problem(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
         state = check_random_state(model.random_state)
-        W, H = (solver.random(task, (size, model.n_components), state) for size in values.shape)
-        fit = run(task, solver, lambda: (W, H), max_iter=model.max_iter, tol=model.tol, accelerate=True)
+        W, H = (solver.random(problem, (size, model.n_components), state) for size in values.shape)
+        fit = run(problem, solver, lambda: (W, H), max_iter=model.max_iter, tol=model.tol, accelerate=True)
     status = Status.INTERRUPTED if fit.status is Status.INTERRUPTED else sampled.status
     fit = Fit(fit.rows, fit.columns, fit.likelihood, sampled.trace, status)
     return UncoupledFit(fit, n_clipped, posterior, {"diagnostics_": sampled.mixing})

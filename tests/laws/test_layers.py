@@ -111,7 +111,7 @@ def modules_after(code):
 
 
 def test_importing_halfseen_loads_nothing_heavy():
-    loaded = modules_after("import halfseen; dir(halfseen); halfseen.__version__")
+    loaded = modules_after("import halfseen, halfseen.data; dir(halfseen); halfseen.__version__")
     assert "halfseen" in loaded
     assert not loaded & {"numba", "sklearn", "pandas", "polars", "pyarrow", "scipy", "numpy", "rich", "narwhals"}
 

@@ -1,6 +1,6 @@
 """Kernels: 20,000 x 12,000, 4.5 million skewed cells, k = 128, float32, 2 threads
 
-`spread` beside scipy.sparse's csr @ dense, `dots` beside NumPy's gather, multiply, sum; GFlop/s beside sgemm's.
+`spmm` beside scipy.sparse's csr @ dense, `sddmm` beside NumPy's gather, multiply, sum; GFlop/s beside sgemm's.
 """
 
 import numpy as np
@@ -23,9 +23,9 @@ def run(n: int = 20_000, m: int = 12_000, nnz: int = 4_500_000, k: int = 128) ->
     u, i = observed.row_of_cell(), observed.indices
     with open_engine("cpu", 2) as engine:
         cells = engine.place(observed, Side.ROWS, Side.COLUMNS)
-        spread = best_of(lambda: engine.spmm(cells, values, H, Side.ROWS))
+        spmm = best_of(lambda: engine.spmm(cells, values, H, Side.ROWS))
         down = best_of(lambda: engine.spmm(cells, values, W, Side.COLUMNS))
-        dots = best_of(lambda: engine.sddmm(cells, W, H))
+        sddmm = best_of(lambda: engine.sddmm(cells, W, H))
     scipy = best_of(lambda: csr @ H, 3)
     scipy_down = best_of(lambda: csr.T @ W, 3)
     gathered = best_of(lambda: _gathered(W, H, u, i), 2)
@@ -37,10 +37,10 @@ def run(n: int = 20_000, m: int = 12_000, nnz: int = 4_500_000, k: int = 128) ->
     return table(
         ("what", "ms", "GFlop/s", "ratio", "to"),
         [
-            _row("spread along rows", spread, work, scipy, "csr @ dense"),
-            _row("spread along columns", down, work, scipy_down, "csr.T @ dense"),
-            _row("dots", dots, work, gathered, "NumPy, gather-multiply-sum in chunks that fit the cache"),
-            _row("dots", dots, work, whole, "NumPy, gather-multiply-sum at once"),
+            _row("spmm along rows", spmm, work, scipy, "csr @ dense"),
+            _row("spmm along columns", down, work, scipy_down, "csr.T @ dense"),
+            _row("sddmm", sddmm, work, gathered, "NumPy, gather-multiply-sum in chunks that fit the cache"),
+            _row("sddmm", sddmm, work, whole, "NumPy, gather-multiply-sum at once"),
             ("sgemm 4096", f"{1e3 * sgemm:.0f}", f"{2e-9 * 4096**3 / sgemm:.0f}", "", ""),
         ],
     )

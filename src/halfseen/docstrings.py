@@ -68,7 +68,8 @@ cols : label or array-like of labels, default=None
     number of cells and the slope of the loss, as noise makes it necessary. Hold cells out to choose it.""",
     "centred": """centred : bool, default={}
     Whether l2 shrinks rows towards sqrt(3) e_1 and columns towards sqrt(3) e_2, where both have averages of their own
-    for a third of the price, or towards 0, as plain ridges do. With few components and little noise, 0 may be better.""",
+    for a third of the price, or towards 0, as plain ridges do. With few components and little noise, 0 may be
+    better.""",
     "solver": """solver : {{"newton", "sgd"}}, default={}
     "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order.
 learning_rate : float, default=0.3
@@ -99,6 +100,31 @@ thresholds_ : ndarray of shape (n_levels - 1,)
     tau_1..tau_N, where x passes from level to level.
 l2_ : float
     l2 of the fit.""",
+    "ranking": """model : estimator, tuple of ndarray, ndarray or callable
+    Fitted model, which ranks by <W_u, H_i>; a pair (W, H); an array of scores, rows by columns; or a function from an
+    array of positions of rows to their scores, a row each. All but a fitted model have the rows and columns of train,
+    in their order. For instance, with `train = observe(...)`, popularity is
+    `(np.ones((n, 1)), train.seen_per_column()[:, None])`.
+train : data or None
+    Cells seen in training, which are not ranked, as for `fit`; None: those that the model was fitted on.
+test : data
+    Cells to rank by, as for `fit`. Rows and columns are matched by label, where there are labels. Weights are not used.
+    Where a dense array is read for a model with `unseen="zero"`, and only there, its zeros are unseen.
+k : int, default=100
+    Length of the ranking.
+relevant : float or array-like of float, default=1
+    A column is relevant if its test value is at least this. A list of thresholds gives as many results, from one
+    ranking.
+n_jobs : int or None, default=None
+    Number of threads; None: as the model has it, else all processors. The result is the same for any number.""",
+    "level scores": """levels : array-like of shape (n_cells,)
+    Level of each cell: its number from 0 on, or one of `labels`.
+probabilities : array-like of shape (n_cells, n_levels)
+    What `predict_proba` returns.""",
+    "level labels": """labels : array-like of shape (n_levels,) or None, default=None
+    Labels of the columns, ascending; None: 0, 1, ...
+weights : array-like of shape (n_cells,) or None, default=None
+    Weight of each cell.""",
     "W_, H_": """W_ : ndarray of shape (n_rows, n_components)
     Row factors.
 H_ : ndarray of shape (n_columns, n_components)

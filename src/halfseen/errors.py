@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 #: Python code in backquotes: a name, a setting, a call.
-_CODE = re.compile(r"`([^`\n]*)`")
+CODE = re.compile(r"`([^`\n]*)`")
 
 
 class Described(Exception):
@@ -68,7 +68,7 @@ class Described(Exception):
         must = f"{code(self.parameter)} {self.must}" if self.parameter and self.must.startswith("must ") else self.must
         remedy = self.remedy_cli if cli and self.remedy_cli is not None else self.remedy
         found = " ".join(filter(None, ("Found", self.found, self.where))) + "." if self.found or self.where else ""
-        must, remedy = (_CODE.sub(lambda match: code(match[1]), text) for text in (must, remedy))
+        must, remedy = (CODE.sub(lambda match: code(match[1]), text) for text in (must, remedy))
         return " ".join(filter(None, (must, found, remedy)))
 
     def __str__(self) -> str:

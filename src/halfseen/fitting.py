@@ -1,4 +1,4 @@
-"""The loop: start, iterate, trace, stop. Every iterative method goes through `iterate`, factorizations through `run`."""
+"""The loop: start, iterate, trace, stop. Every iterative method goes through `iterate`, the solvers through `run`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

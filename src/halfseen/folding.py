@@ -41,7 +41,7 @@ def fold_in(task: Problem, solver: Solver[Any], far: Factor, average: Array, *, 
 
 
 def has_data(seen: Array, unseen: str) -> Array:
-    """Which rows (or columns) say anything: all where zeros count, else those with a seen cell."""
+    """Mask of rows (or columns) with a cell that counts: all where zeros count, else those with an observed cell."""
     return (seen > 0) | (unseen == "zero")
 
 

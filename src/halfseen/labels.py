@@ -1,4 +1,4 @@
-"""Labels of rows and columns: ids to positions and back, and how error messages name a cell."""
+"""Labels of rows and columns: ids to positions and back, and names of cells in error messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN_INTEGER = re.compile(r"0|[1-9][0-9]{0,19}|-[1-9][0-9]{0,17}")
 WHOLE_FLOAT = re.compile(r"(-?[0-9]+)\.0+")
 NULL_TYPES = ("NoneType", "NAType", "NaTType")  # by name, because pandas is optional
 LARGE = 1 << 17  # ids for which compiled code is worth its start
-ROOM_PER_ID = 4  # places of a look-up table, for every id looked up
+ROOM_PER_ID = 4  # entries of a look-up table for every id
 LARGEST_SIGNED, LARGEST_UNSIGNED = np.iinfo(np.int64).max, np.iinfo(np.uint64).max
 KINDS: dict[str, tuple[type, ...]] = {
     "bool": (bool, np.bool_),
@@ -58,14 +58,14 @@ class Index:
             place = np.searchsorted(self.labels, wanted, sorter=order)
             place = order[np.minimum(place, self.labels.size - 1)]
             return np.where(self.labels[place] == wanted, place, -1)
-        found = np.full(wanted.size, -1, dtype=np.int64)
+        place = np.full(wanted.size, -1, dtype=np.int64)
         kinds = wanted.dtype.kind, self.labels.dtype.kind
         if kinds[0] == kinds[1] or not {"O", "M"} & set(kinds):
-            found[:] = [self.positions.get(label, -1) for label in keys(wanted)]
-        if "O" in kinds and (found < 0).any():
+            place[:] = [self.positions.get(label, -1) for label in keys(wanted)]
+        if "O" in kinds and (place < 0).any():
             by_spelling = [self._positions_by_spelling.get(_plain(text), -1) for text in map(str, wanted)]
-            found = np.where(found < 0, by_spelling, found)
-        return found
+            place = np.where(place < 0, by_spelling, place)
+        return place
 
     @cached_property
     def positions(self) -> dict[Any, int]:
@@ -77,21 +77,17 @@ class Index:
         return np.argsort(self.labels)
 
     @cached_property
-    def _positions_by_spelling(self) -> dict[Any, int]:
-        return {text: place for place, text in enumerate(_spelled(self.labels)) if text is not None}
+    def _positions_by_spelling(self) -> dict[str, int]:
+        """Position of each label as text, but for those whose number has several spellings, such as "7" and "007"."""
+        plain = [_plain(text) for text in map(str, self.labels)]
+        numbers = [text.lstrip("0") if text.isdigit() else text for text in plain]
+        times = Counter(numbers)
+        return {text: place for place, text in enumerate(plain) if times[numbers[place]] == 1}
 
 
 def _plain(text: str) -> str:
-    """A whole float as an integer is written: "7.0" as "7"."""
+    """Text of a whole float without its point: "7" for "7.0"."""
     return WHOLE_FLOAT.sub(r"\1", text) if WHOLE_FLOAT.fullmatch(text) else text
-
-
-def _spelled(labels: np.ndarray) -> list[str | None]:
-    """Labels as text, None for those whose number has several spellings, such as "7" and "007"."""
-    plain = [_plain(text) for text in map(str, labels)]
-    numbers = [text.lstrip("0") if text.isdigit() else text for text in plain]
-    times = Counter(numbers)
-    return [text if times[number] == 1 else None for text, number in zip(plain, numbers, strict=True)]
 
 
 def keys(labels: np.ndarray) -> list[Any]:
@@ -119,20 +115,19 @@ def quoted(label: Any) -> str:
 
 
 def missing_id(side: str, where: str) -> DataError:
-    """The refusal of a cell without a row or column id."""
-    return DataError(f"Every cell must name its {side}. Found no {side} id {where}. Drop it, or fill the id in.")
+    """The error for a cell without a row or column id."""
+    must, remedy = f"Every cell must name its {side}.", "Drop it, or fill the id in."
+    return DataError(must, found=f"no {side} id", where=where, remedy=remedy)
 
 
-def as_labels(labels: Any, side: str, size: int) -> np.ndarray | None:
+def as_labels(labels: Iterable[Any] | None, side: str, size: int) -> np.ndarray | None:
     """Labels for all `size` rows or columns (`side`), all different; None stays None."""
     if labels is None:
         return None
     labels = uniform(labels, side)
     if labels.shape != (size,):
-        raise DataError(
-            f"There must be one label for each {side}. Found {labels.size} labels for {size} {side}s. "
-            f"Pass {size} labels, or none."
-        )
+        must, found = f"There must be one label for each {side}.", f"{labels.size} labels for {size} {side}s"
+        raise DataError(must, found=found, remedy=f"Pass {size} labels, or none.", parameter=f"{side}_labels")
     check_unique(keys(labels), side)
     return labels
 
@@ -142,19 +137,17 @@ def check_unique(labels: Iterable[Any], side: str) -> None:
     seen: set[Any] = set()
     for label in labels:
         if label in seen:
-            raise DataError(
-                f"Every {side} must have its own label. Found {quoted(label)} more than once. "
-                "Rename one of them, or leave the labels out."
-            )
+            must, remedy = f"Every {side} must have its own label.", "Rename one of them, or leave the labels out."
+            raise DataError(must, found=f"{quoted(label)} more than once", remedy=remedy)
         seen.add(label)
 
 
-def uniform(ids: Any, side: str) -> np.ndarray:
+def uniform(ids: Iterable[Any], side: str) -> np.ndarray:
     """Ids as an array of one kind: integers, floats, booleans, dates, or str objects. Nothing is rounded."""
     if not isinstance(ids, np.ndarray) or ids.dtype.kind in "OUS":
         ids = _uniform_objects(ids.tolist() if isinstance(ids, np.ndarray) else list(ids), side)
     if ids.dtype.kind not in "iufbMO" or ids.ndim != 1:
-        raise DataError(f"The ids of {side}s must be a list of numbers, text or dates. Found dtype {ids.dtype}.")
+        raise DataError(f"The ids of {side}s must be a list of numbers, text or dates.", found=f"dtype {ids.dtype}")
     missing = np.flatnonzero(ids != ids) if ids.dtype.kind in "fM" else ids[:0]
     if missing.size:
         raise missing_id(side, f"at position {missing[0]}")
@@ -169,16 +162,12 @@ def _uniform_objects(ids: list[Any], side: str) -> np.ndarray:
             position = next(position for position, one in enumerate(ids) if type(one) is type_)
             if type_.__name__ in NULL_TYPES:
                 raise missing_id(side, f"at position {position}")
-            raise DataError(
-                f"The ids of {side}s must be numbers, text or dates. Found a {type_.__name__} at position {position}. "
-                "Convert the ids to text."
-            )
+            must, remedy = f"The ids of {side}s must be numbers, text or dates.", "Convert the ids to text."
+            raise DataError(must, found=f"a {type_.__name__}", where=f"at position {position}", remedy=remedy)
         kinds.add(kind)
     if len(kinds) > 1:
-        raise DataError(
-            f"The ids of {side}s must be all of one kind. Found {' and '.join(sorted(kinds))} ids together. "
-            "Convert all of them to text, or all to integers."
-        )
+        must, found = f"The ids of {side}s must be all of one kind.", f"{' and '.join(sorted(kinds))} ids together"
+        raise DataError(must, found=found, remedy="Convert all of them to text, or all to integers.")
     kind = kinds.pop() if kinds else "integer"
     if kind == "integer":
         return exact_integers(ids, side)
@@ -195,11 +184,11 @@ def exact_integers(ids: list[int], side: str) -> np.ndarray:
     if lowest >= 0 and highest <= LARGEST_UNSIGNED:
         return np.array(ids, dtype=np.uint64)
     worst = lowest if lowest < -LARGEST_SIGNED else highest
-    raise DataError(f"Integer ids of {side}s must fit in 64 bits. Found {worst}. Convert the ids to text.")
+    raise DataError(f"Integer ids of {side}s must fit in 64 bits.", found=str(worst), remedy="Convert the ids to text.")
 
 
 def is_plain_integer(text: str) -> bool:
-    """Whether a text is a 64-bit integer as Python writes it: 007 is an id of its own, not 7."""
+    """Whether a text is a 64-bit integer as Python writes it: 007 is another id than 7."""
     return PLAIN_INTEGER.fullmatch(text) is not None and int(text) <= LARGEST_UNSIGNED
 
 
@@ -217,7 +206,7 @@ def index_dtype(shape: tuple[int, int], nnz: int) -> np.dtype:
     return np.dtype(np.int32 if fits else np.int64)
 
 
-def encode(ids: Any, side: str) -> tuple[np.ndarray, np.ndarray]:
+def encode(ids: Iterable[Any], side: str) -> tuple[np.ndarray, np.ndarray]:
     """Number ids in the order of their first appearance: (code of every id, label of every code)."""
     import pyarrow as pa
 
@@ -227,9 +216,8 @@ def encode(ids: Any, side: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         encoded = pa.array(ids, type=pa.large_string() if ids.dtype.kind == "O" else None).dictionary_encode()
     except (pa.ArrowInvalid, UnicodeEncodeError):  # lone surrogates
-        raise DataError(
-            f"The ids of {side}s must be valid text. Found text that UTF-8 cannot hold. Rename it."
-        ) from None
+        must = f"The ids of {side}s must be valid text."
+        raise DataError(must, found="text that UTF-8 cannot hold", remedy="Rename it.") from None
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     labels = encoded.dictionary.to_numpy(zero_copy_only=False)
     return codes, text_array(labels) if ids.dtype.kind == "O" else labels.astype(ids.dtype, copy=False)
@@ -238,7 +226,7 @@ def encode(ids: Any, side: str) -> tuple[np.ndarray, np.ndarray]:
 def encode_integers(chunks: Sequence[Any]) -> tuple[np.ndarray, np.ndarray] | None:
     """Codes and labels of many ids in Arrow string arrays; None if they are not all integers, or lie far apart.
 
-    Parsing and numbering them so takes a fifth of the time of encoding them as text.
+    It takes a fifth of the time of encoding them as text.
     """
     count = sum(map(len, chunks))
     if count < LARGE or not is_plain_integer(chunks[0][0].as_py()):

@@ -1,6 +1,6 @@
 """The outcome of a fit: why it ended, and the fitted model as a record of all that prediction needs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
@@ -417,7 +417,7 @@ class FittedModel:
     def _log_above_zero(self, x: Array) -> Array:
         """log p(y > 0 | x)."""
         if self.encoder.has_levels:
-            return logsumexp(self.likelihood.log_prob_levels(x), axis=0)  # type: ignore[no-any-return]
+            return logsumexp(self.likelihood.log_prob_levels(x), axis=0)
         return np.log(-np.expm1(self.likelihood.log_prob(np.zeros_like(x), x)))
 
     def sample_factors(

@@ -1,16 +1,18 @@
-"""The half-seen matrix: which cells were observed, their values, and what an unobserved cell means."""
+"""The partially observed matrix: observed cells, their values, and the meaning of unobserved cells."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from halfseen.errors import DataError, DataWarning, ParameterError
@@ -34,10 +36,10 @@ class ColumnOrder:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Observed:
-    """A matrix of which some cells are observed, stored by rows (CSR), columns ascending inside each row.
+    """A matrix of which some cells are observed, in CSR format, columns ascending inside each row.
 
     `values[indptr[i]:indptr[i + 1]]` are the values of row i, in the columns `indices[...]`. Make one with `observe`
-    or `from_cells`, which check everything; the bare constructor checks nothing.
+    or `from_cells`, which validate their input; the bare constructor does not.
     """
 
     indptr: np.ndarray
@@ -64,15 +66,15 @@ class Observed:
     @classmethod
     def from_cells(
         cls,
-        rows: Any,
-        columns: Any,
-        values: Any,
+        rows: ArrayLike,
+        columns: ArrayLike,
+        values: ArrayLike,
         shape: tuple[int, int],
         *,
-        weights: Any = None,
+        weights: ArrayLike | None = None,
         unseen: str = "missing",
-        row_labels: Any = None,
-        column_labels: Any = None,
+        row_labels: Iterable[Any] | None = None,
+        column_labels: Iterable[Any] | None = None,
         duplicates: str = "error",
         zeros: str = "keep",
         allow_empty: bool = False,
@@ -105,106 +107,90 @@ class Observed:
             cell tells: keep it, because it was observed and need not be recommended, or drop it, as in dense arrays.
         allow_empty : bool, default=False
             Whether a matrix without any observed cell (or non-zero value, under unseen="zero") is allowed.
+
+        Returns
+        -------
+        Observed
+            The cells, sorted by row and column.
         """
         # validate
         n, m = shape = (int(shape[0]), int(shape[1]))
-        row_labels, column_labels = as_labels(row_labels, "row", n), as_labels(column_labels, "column", m)
-        places = Places(row_labels, column_labels)
-        for name, value, allowed in (
-            ("unseen", unseen, UNSEEN),
-            ("zeros", zeros, ZEROS),
-            ("duplicates", duplicates, DUPLICATES),
-        ):
+        places = Places(as_labels(row_labels, "row", n), as_labels(column_labels, "column", m))
+        choices = {"unseen": (unseen, UNSEEN), "zeros": (zeros, ZEROS), "duplicates": (duplicates, DUPLICATES)}
+        for name, (value, allowed) in choices.items():
             if value not in allowed:
-                raise ParameterError(f"{name} must be one of {', '.join(allowed)}. Found {value!r}.")
-        values = as_values(values)
+                raise ParameterError(f"must be one of {', '.join(allowed)}.", parameter=name, found=repr(value))
+        # row i, column j, value x and weight w of each cell; arrays are freed as soon as they are replaced
+        i, j, x, w = np.asarray(rows), np.asarray(columns), as_values(values), None
         if weights is not None:
             with np.errstate(over="ignore"):  # one too large for float32 becomes inf, which is refused below
-                weights = np.ascontiguousarray(as_values(weights), dtype=values.dtype)
-        rows, columns = np.asarray(rows), np.asarray(columns)
-        lengths = [array.shape for array in (rows, columns, values, weights) if array is not None]
+                w = np.ascontiguousarray(as_values(weights), dtype=x.dtype)
+        del rows, columns, values, weights
+        lengths = [array.shape for array in (i, j, x, w) if array is not None]
         if any(len(length) != 1 or length != lengths[0] for length in lengths):
-            found = ", ".join(str(length[0] if len(length) == 1 else length) for length in lengths)
-            raise DataError(
-                f"Rows, columns, values and weights must have the same length. Found lengths {found}. "
-                "Give every cell a row, a column and a value."
-            )
-        dtype = index_dtype(shape, columns.size)
-        rows = _check_positions(rows, n, "row").astype(dtype, copy=False)
-        columns = _check_positions(columns, m, "column").astype(dtype, copy=False)
-        infinite = np.isinf(values)
-        if infinite.any():
+            must = "Rows, columns, values and weights must have the same length."
+            found = "lengths " + ", ".join(str(length[0] if len(length) == 1 else length) for length in lengths)
+            raise DataError(must, found=found, remedy="Give every cell a row, a column and a value.")
+        dtype = index_dtype(shape, j.size)
+        i = _check_positions(i, n, "row").astype(dtype, copy=False)
+        j = _check_positions(j, m, "column").astype(dtype, copy=False)
+        if (infinite := np.isinf(x)).any():
             first = int(np.argmax(infinite))
-            where = places.of(int(rows[first]), int(columns[first]))
-            raise DataError(
-                f"Values must be finite. Found {values[first]} at {where}. Replace it by NaN if it is unknown."
-            )
-        if weights is not None:
-            bad = ~np.isfinite(weights) | (weights < 0)
-            if bad.any():
-                first = int(np.argmax(bad))
-                raise DataError(
-                    f"Weights of cells must be finite and not negative. Found {weights[first]} at "
-                    f"{places.of(int(rows[first]), int(columns[first]))}. Use 0 for a cell that should not count."
-                )
+            found, where = str(x[first]), f"at {places.of(int(i[first]), int(j[first]))}"
+            remedy, cli = "Replace it by NaN if it is unknown.", "Leave it empty if it is unknown."
+            raise DataError("Values must be finite.", found=found, where=where, remedy=remedy, remedy_cli=cli)
+        if w is not None and (bad := ~np.isfinite(w) | (w < 0)).any():
+            first = int(np.argmax(bad))
+            must, where = "Weights of cells must be finite and not negative.", places.of(int(i[first]), int(j[first]))
+            remedy = "Use 0 for a cell that should not count."
+            raise DataError(must, found=str(w[first]), where=f"at {where}", remedy=remedy)
 
         # drop cells that carry no information
-        keep = np.isnan(values)
+        keep = np.isnan(x)
         np.logical_not(keep, out=keep)
-        if weights is not None and unseen == "missing":
-            keep &= weights > 0
+        if w is not None and unseen == "missing":
+            keep &= w > 0
         if not keep.all():
-            rows, columns, values = rows[keep], columns[keep], values[keep]
-            weights = None if weights is None else weights[keep]
+            i, j, x, w = i[keep], j[keep], x[keep], None if w is None else w[keep]
         del infinite, keep
 
         # sort by row, then column
-        if _is_sorted(rows, columns):
-            indptr = np.searchsorted(rows, np.arange(n + 1, dtype=rows.dtype))  # bincount would take 8 bytes per cell
-            del rows
+        if _is_sorted(i, j):
+            indptr = np.searchsorted(i, np.arange(n + 1, dtype=i.dtype))  # bincount would take 8 bytes per cell
+            del i
         else:
-            cells = [rows, columns, values, weights]
-            del rows, columns, values, weights  # so that they can be freed on the way
-            indptr, columns, values, weights = _sort_cells(cells, shape)
+            cells = [i, j, x, w]
+            del i, j, x, w  # so that they can be freed on the way
+            indptr, j, x, w = _sort_cells(cells, shape)
 
-        # merge cells given more than once
-        first_at = _first_at_cell(indptr, columns)
+        # merge duplicates
+        first_at = _first_at_cell(indptr, j)
         if duplicates != "keep" and not first_at.all():
             starts = np.flatnonzero(first_at)
             if duplicates == "error":
-                raise _duplicate_cells(indptr, columns, starts, places)
-            values, weights = _merge(values, weights, starts, duplicates)
-            columns, indptr = columns[starts], np.searchsorted(starts, indptr)
-            first_at = np.ones(columns.size, dtype=bool)
+                raise _duplicate_cells(indptr, j, starts, places)
+            x, w = _merge(x, w, starts, duplicates)
+            j, indptr = j[starts], np.searchsorted(starts, indptr)
+            first_at = np.ones(j.size, dtype=bool)
 
-        # drop zeros that say what an unobserved cell says
+        # drop zeros that mean the same as an unobserved cell
         if zeros == "drop" and unseen == "zero":
-            keep = values != 0
-            if weights is not None:
-                keep |= weights != 1
+            keep = x != 0
+            if w is not None:
+                keep |= w != 1
             keep |= ~(first_at & np.append(first_at[1:], True))  # a 0 measured beside other values is no unseen cell
             if not keep.all():
-                columns, values, indptr = columns[keep], values[keep], np.append(0, np.cumsum(keep))[indptr]
-                weights = None if weights is None else weights[keep]
+                j, x, indptr = j[keep], x[keep], np.append(0, np.cumsum(keep))[indptr]
+                w = None if w is None else w[keep]
         del first_at
 
-        dtype = index_dtype(shape, values.size)
-        observed = cls(
-            indptr.astype(dtype, copy=False),
-            np.ascontiguousarray(columns, dtype=dtype),
-            np.ascontiguousarray(values),
-            shape,
-            None if weights is None else np.ascontiguousarray(weights),
-            unseen,
-            row_labels,
-            column_labels,
-        )
+        dtype = index_dtype(shape, x.size)
+        indptr, j, x = indptr.astype(dtype, copy=False), np.ascontiguousarray(j, dtype=dtype), np.ascontiguousarray(x)
+        observed = cls(indptr, j, x, shape, None if w is None else np.ascontiguousarray(w), unseen, *places)
         if not allow_empty and not (observed.values.any() if unseen == "zero" else observed.nnz):
             what = "non-zero value" if unseen == "zero" else "cell"
-            raise DataError(
-                f"At least one {what} must be observed. Found none in {n} rows and {m} columns. "
-                "Check that the right file and columns were read."
-            )
+            must, remedy = f"At least one {what} must be observed.", "Check that the right file and columns were read."
+            raise DataError(must, found="none", where=f"in {n} rows and {m} columns", remedy=remedy)
         return observed
 
     @property
@@ -263,41 +249,41 @@ class Observed:
         row = int(np.searchsorted(self.indptr, cell, side="right")) - 1
         return Places(self.row_labels, self.column_labels).of(row, int(self.indices[cell]))
 
-    def select_rows(self, rows: Any) -> Observed:
-        """Some of the rows, by position or mask, in the order asked for."""
-        rows = np.asarray(rows)
-        rows = np.arange(self.shape[0])[rows if rows.size else rows.astype(np.intp)]
-        by_row = sparse.csr_array((np.arange(self.nnz), self.indices, self.indptr), shape=self.shape)[rows]
+    def select_rows(self, rows: ArrayLike) -> Observed:
+        """Select rows by position, in this order, or by mask."""
+        chosen = np.asarray(rows)
+        chosen = np.arange(self.shape[0])[chosen if chosen.size else chosen.astype(np.intp)]
+        by_row = sparse.csr_array((np.arange(self.nnz), self.indices, self.indptr), shape=self.shape)[chosen]
         return replace(
             self,
             indptr=by_row.indptr.astype(self.indptr.dtype, copy=False),
             indices=self.indices[by_row.data],
             values=self.values[by_row.data],
-            shape=(rows.size, self.shape[1]),
+            shape=(chosen.size, self.shape[1]),
             weights=None if self.weights is None else self.weights[by_row.data],
-            row_labels=None if self.row_labels is None else self.row_labels[rows],
+            row_labels=None if self.row_labels is None else self.row_labels[chosen],
         )
 
-    def select_cells(self, cells: Any) -> Observed:
-        """The same rows and columns with some of the cells, by ascending position or mask."""
-        cells = np.asarray(cells)
-        cells = np.flatnonzero(cells) if cells.dtype == bool else cells
+    def select_cells(self, cells: ArrayLike) -> Observed:
+        """Select cells by ascending position or by mask; all rows and columns stay."""
+        chosen = np.asarray(cells)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         return replace(
             self,
-            indptr=np.searchsorted(cells, self.indptr).astype(self.indptr.dtype),
-            indices=self.indices[cells],
-            values=self.values[cells],
-            weights=None if self.weights is None else self.weights[cells],
+            indptr=np.searchsorted(chosen, self.indptr).astype(self.indptr.dtype),
+            indices=self.indices[chosen],
+            values=self.values[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
         )
 
     def to_dense(self) -> np.ndarray:
-        """A full array with NaN (or 0, under unseen="zero") at unobserved cells; of repeated cells the last value."""
+        """Return a full array, NaN (or 0, under unseen="zero") at unobserved cells, the last value of repeated ones."""
         dense = np.full(self.shape, 0 if self.unseen == "zero" else np.nan, dtype=self.dtype)
         dense[self.row_of_cell(), self.indices] = self.values
         return dense
 
     def fingerprint(self) -> str:
-        """A short text that differs whenever the cells, their values, weights or meaning do."""
+        """Hash of the cells, their values, weights and meaning."""
         digest = hashlib.blake2b(f"{self.shape} {self.unseen} {self.dtype}".encode(), digest_size=16)
         for array in (self.indptr, self.indices, self.values, self.weights):
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
@@ -316,20 +302,19 @@ class Observed:
 def match_cells(observed: Observed, shape: tuple[int, int], labels: Places, name: str, *, duplicates: str) -> Observed:
     """The cells of `observed` in the rows and columns of a model; others are left out, with a warning.
 
-    Labels find labels. Where only the data have labels, these are positions; where they have none, the data must have
-    as many rows (or columns) as the model.
+    Labels are matched with labels. Where only the data have labels, these are positions; where they have none, the data
+    must have as many rows (or columns) as the model.
     """
     positions: list[np.ndarray | None] = []
     sides = ("row", observed.row_labels, labels.row_labels), ("column", observed.column_labels, labels.column_labels)
-    for (side, found, known), size, count in zip(sides, observed.shape, shape, strict=True):
-        if found is None and size != count:
-            raise DataError(
-                f"{name} must have the {count} {side}s of the model, or labels. Found {size} {side}s without labels. "
-                f"Pass all {side}s in their order, or a frame with labels."
-            )
+    for (side, given, known), size, count in zip(sides, observed.shape, shape, strict=True):
+        if given is None and size != count:
+            must = f"must have the {count} {side}s of the model, or labels."
+            remedy = f"Pass all {side}s in their order, or a frame with labels."
+            raise DataError(must, parameter=name, found=f"{size} {side}s without labels", remedy=remedy)
         known = np.arange(count) if known is None else known
-        same = found is None or found is known or np.array_equal(found, known)
-        positions.append(None if same or found is None else Index(known).find(found))
+        same = given is None or given is known or np.array_equal(given, known)
+        positions.append(None if same or given is None else Index(known).find(given))
     rows, columns = positions
     if rows is None and columns is None and (duplicates == "keep" or observed.is_first_at_cell is None):
         return observed
@@ -339,12 +324,11 @@ def match_cells(observed: Observed, shape: tuple[int, int], labels: Places, name
     known_cells = (row_of_cell >= 0) & (column_of_cell >= 0)
     if not known_cells.all():
         unknown = np.flatnonzero(~known_cells)
-        warnings.warn(
-            f"The cells of {name} should be in rows and columns that the model knows. Found {unknown.size} of "
-            f"{observed.nnz} that are not, the first at {observed.place(int(unknown[0]))}. They were left out.",
-            DataWarning,
-            stacklevel=4,  # where the user called a metric, or a method of the model
-        )
+        must = f"The cells of {name} should be in rows and columns that the model knows."
+        found = f"{unknown.size} of {observed.nnz} that are not, the first"
+        where = f"at {observed.place(int(unknown[0]))}"
+        warning = DataWarning(must, found=found, where=where, remedy="They were left out.")
+        warnings.warn(warning, stacklevel=4)  # where the user called a metric, or a method of the model
     return Observed.from_cells(
         row_of_cell[known_cells], column_of_cell[known_cells], observed.values[known_cells], shape,
         weights=None if observed.weights is None else observed.weights[known_cells], unseen=observed.unseen,
@@ -352,29 +336,29 @@ def match_cells(observed: Observed, shape: tuple[int, int], labels: Places, name
     )  # fmt: skip
 
 
-def as_values(values: Any) -> np.ndarray:
+def as_values(values: ArrayLike) -> np.ndarray:
     """Values as a contiguous float array: float32 stays float32, everything else becomes float64."""
-    values = np.asarray(values)
-    if values.dtype.kind == "c":
-        raise DataError(f"Complex data not supported. Found dtype {values.dtype}. Pass real and imaginary part alone.")
-    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        remedy = "Pass real and imaginary part alone."
+        raise DataError("Complex data not supported.", found=f"dtype {array.dtype}", remedy=remedy)
     try:
-        return np.ascontiguousarray(values, dtype=dtype)
+        return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
     except ValueError as error:
-        raise DataError(f"Values must be numbers. Found otherwise: {error}. Convert them to numbers.") from None
+        remedy = "Convert them to numbers."
+        raise DataError("Values must be numbers.", found=f"otherwise: {error}", remedy=remedy) from None
 
 
 def _check_positions(positions: np.ndarray, size: int, side: str) -> np.ndarray:
     if positions.size == 0:
         return positions.astype(np.int32)
     if positions.dtype.kind not in "iu":
-        raise DataError(f"Positions of {side}s must be integers. Found dtype {positions.dtype}. Number the {side}s.")
+        must = f"Positions of {side}s must be integers."
+        raise DataError(must, found=f"dtype {positions.dtype}", remedy=f"Number the {side}s.")
     if positions.min() < 0 or positions.max() >= size:
         first = int(np.argmax((positions < 0) | (positions >= size)))
-        raise DataError(
-            f"Positions of {side}s must lie in 0..{size - 1}. Found {positions[first]} at position {first}. "
-            "Correct it, or pass a larger shape."
-        )
+        must, remedy = f"Positions of {side}s must lie in 0..{size - 1}.", "Correct it, or pass a larger shape."
+        raise DataError(must, found=str(positions[first]), where=f"at position {first}", remedy=remedy)
     return positions
 
 
@@ -384,7 +368,7 @@ def _is_sorted(rows: np.ndarray, columns: np.ndarray) -> bool:
 
 
 def stable_order(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """A stable counting sort of codes in 0..size-1: (where each code starts, the order that sorts them)."""
+    """Stable counting sort of codes in 0..size-1: (start of each code, order that sorts them)."""
     dtype = index_dtype((codes.size, size), codes.size)
     if codes.size <= SMALL:
         order = np.argsort(codes, kind="stable").astype(dtype)
@@ -433,7 +417,7 @@ def _sort_cells(cells: list[Any], shape: tuple[int, int]) -> tuple[np.ndarray, n
 
 
 def _in_threads(starts: np.ndarray, work: Any, *arguments: Any) -> None:
-    """Run work(first, last, ...) on ranges of codes with about as many cells each; the result is the same for any."""
+    """Run work(first, last, ...) in threads, on ranges of codes with about as many cells each."""
     n_threads = min(os.cpu_count() or 1, 4) if starts[-1] > LARGE else 1
     if n_threads == 1:
         work(0, starts.size - 1, *arguments)
@@ -446,7 +430,7 @@ def _in_threads(starts: np.ndarray, work: Any, *arguments: Any) -> None:
 
 
 def _first_at_cell(indptr: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Which of the sorted cells are the first at their (row, column)."""
+    """Mask of the sorted cells that are the first at their (row, column)."""
     first = np.ones(columns.size, dtype=bool)
     first[1:] = columns[1:] != columns[:-1]
     starts = indptr[:-1]
@@ -459,15 +443,15 @@ def _duplicate_cells(indptr: np.ndarray, columns: np.ndarray, starts: np.ndarray
     repeated = np.flatnonzero(counts > 1)
     start = starts[repeated[0]]
     where = places.of(int(np.searchsorted(indptr, start, side="right")) - 1, int(columns[start]))
-    cells_are = "1 cell is" if repeated.size == 1 else f"{repeated.size} cells are"
-    return DataError(
-        f"Every cell may appear once. Found {counts[repeated[0]]} values for {where} ({cells_are} repeated). "
-        'Say how to merge them: observe(X, duplicates="mean"), or "sum", "min", "max", "first", "last", "keep".'
-    )
+    where = f"for {where} ({'1 cell is' if repeated.size == 1 else f'{repeated.size} cells are'} repeated)"
+    must, found = "Every cell may appear once.", f"{counts[repeated[0]]} values"
+    advice = 'Say how to merge them: {}, or "sum", "min", "max", "first", "last", "keep".'
+    remedy, cli = advice.format('`observe(X, duplicates="mean")`'), advice.format('`duplicates="mean"`')
+    return DataError(must, found=found, where=where, remedy=remedy, remedy_cli=cli, parameter="duplicates")
 
 
 def _merge(
-    values: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, how: str
+    values: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, method: str
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """One value and weight for each group of sorted cells, which begin at `starts`."""
 
@@ -475,16 +459,16 @@ def _merge(
         return np.add.reduceat(array, starts, dtype=np.float64)
 
     sizes = np.diff(np.append(starts, values.size))
-    if how in ("sum", "mean"):
+    if method in ("sum", "mean"):
         total = None if weights is None else sums(weights).astype(weights.dtype)
-        if how == "sum":
+        if method == "sum":
             return sums(values).astype(values.dtype), total
         share = np.ones(values.size) if weights is None else weights.astype(np.float64)
         share = np.where(np.repeat(sums(share) == 0, sizes), 1.0, share)  # weightless cells have a plain mean
         return (sums(share * values) / sums(share)).astype(values.dtype), total
-    if how in ("min", "max"):
+    if method in ("min", "max"):
         group = np.repeat(np.arange(starts.size), sizes)
-        chosen = np.lexsort((values if how == "min" else -values, group))[starts]
+        chosen = np.lexsort((values if method == "min" else -values, group))[starts]
     else:
-        chosen = starts if how == "first" else starts + sizes - 1
+        chosen = starts if method == "first" else starts + sizes - 1
     return values[chosen], None if weights is None else weights[chosen]

@@ -1,4 +1,4 @@
-"""Work handed out to threads."""
+"""Threads, BLAS limited to one thread while engines are open, and the engine that `engine` and `n_jobs` name."""
 
 import threading
 import time
@@ -6,8 +6,11 @@ import time
 import joblib
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from halfseen.engines import open_engine
 from halfseen.engines.threads import Threads, thread_count, without_overflow_warnings
+from halfseen.errors import ParameterError
 
 
 def names():
@@ -82,3 +85,44 @@ def test_numbers_beyond_all_bounds_raise_no_warning(n_jobs):
 def test_division_by_zero_is_still_told():
     with Threads(1) as threads, pytest.warns(RuntimeWarning, match="divide by zero"):
         threads.all(lambda part: np.ones(1) / np.zeros(1), [0])
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
+def test_other_numbers_of_threads_are_refused(n_jobs):
+    with pytest.raises(ParameterError, match="n_jobs must be"):
+        open_engine("cpu", n_jobs)
+
+
+@pytest.mark.parametrize("name", ["cpuu", "torch"])
+def test_unknown_engines_are_refused(name):
+    with pytest.raises(ParameterError, match="engine must be"):
+        open_engine(name)
+
+
+def test_an_engine_has_the_threads_it_was_asked_for_and_an_error_in_one_comes_out():
+    before = names()
+    with open_engine("cpu", 2) as engine:
+        assert engine.n_threads == 2
+        engine.map(np.sqrt, np.ones(1 << 18))
+        assert names() - before
+        with pytest.raises(ZeroDivisionError):
+            engine.map(lambda a: 1 // 0, np.ones(10))
+    assert names() == before
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_engines_that_overlap_hold_blas_until_all_are_closed_errors_or_not():
+    with threadpool_limits(2, user_api="blas"):
+        first, second = open_engine("cpu", 1), open_engine("cpu", 1)
+        first.__enter__()
+        second.__enter__()
+        first.__exit__()
+        assert blas_threads() == {1}
+        second.__exit__()
+        assert blas_threads() == {2}
+        with pytest.raises(ArithmeticError), open_engine("cpu", 1):
+            raise ArithmeticError
+        assert blas_threads() == {2}

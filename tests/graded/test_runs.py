@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import halfseen
 from halfseen import OrdinalMF, RoundMF
-from halfseen.engines import cpu
 from halfseen.errors import DataWarning
 from tests.graded import oracle
 from tests.graded.data import ratings
@@ -103,29 +102,6 @@ def test_a_model_comes_back_from_its_file_as_it_was(name, solver, tmp_path):
     assert back.l2_ == model.l2_
     if getattr(model, "own_thresholds", None):
         assert_array_equal(back.own_thresholds_, model.own_thresholds_)
-
-
-@every_model
-@both_solvers
-def test_the_same_bits_on_one_thread_and_two(name, solver, monkeypatch):
-    monkeypatch.setattr(cpu, "CELLS_PER_BLOCK", 50)
-    monkeypatch.setattr(cpu, "BYTES_PER_CHUNK", 8 * 40)
-    X = ratings(20, 15)[0]
-    one, two = (fitted(name, X, solver=solver, n_jobs=jobs, max_iter=4) for jobs in (1, 2))
-    assert_array_equal(one.W_, two.W_)
-    assert_array_equal(one.H_, two.H_)
-    assert_array_equal(one.thresholds_, two.thresholds_)
-
-
-@every_model
-def test_a_masked_cell_equals_a_deleted_one(name):
-    X = ratings(20, 15)[0]
-    hidden = np.random.default_rng(1).random(X.shape) < 0.2
-    deleted = fitted(name, np.where(hidden, np.nan, X))
-    masked = fitted(name, halfseen.observe(X, cell_weight=np.where(hidden, 0.0, 1.0)))
-    assert_allclose(masked.l2_, deleted.l2_, rtol=1e-12)
-    assert_allclose(masked.W_, deleted.W_, rtol=1e-7, atol=1e-9)
-    assert_allclose(masked.thresholds_, deleted.thresholds_, rtol=1e-7, atol=1e-9)
 
 
 @every_model

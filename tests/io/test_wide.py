@@ -86,8 +86,8 @@ def test_which_columns_hold_numbers(read, text, numeric):
 
 def test_notes(read):
     (note,) = read("a,b\n1,2\n2,x\n3,y\n4,8\n5,9\n").notes
-    assert "'x' on line 3 of t.csv, and 1 more" in note
-    assert "'user', 'item', 'rating'" in " ".join(read("user,item,rating\n1,7,3\n1,8,\n").notes)
+    assert "'x' on line 3 of t.csv, and 1 more" in str(note)
+    assert "'user', 'item', 'rating'" in " ".join(map(str, read("user,item,rating\n1,7,3\n1,8,\n").notes))
     assert not read("a,b\n1,2\n3,\n").notes
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from halfseen.kernels.partial_sort import mask_columns, update_topk
+from halfseen.kernels.partial_sort import update_topk
 from tests.data.strategies import CALM
 
 
@@ -73,21 +73,3 @@ def test_long_rows_of_every_spread(spread, dtype):
     for n in (1, 10, 100, 1999, 2000):
         for width in (2000, 700):
             assert_best(x, n, width)
-
-
-def test_scores_are_left_alone():
-    x = np.random.default_rng(0).random((4, 50))
-    before = x.copy()
-    best(x, 5, 50)
-    assert_array_equal(x, before)
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_hiding(dtype):
-    """Columns 0..6, of which 1, 2, 4 and 6 have scores; the tile begins at the second of these."""
-    position_of = np.array([-1, 0, 1, -1, 2, -1, 3])
-    indptr = np.array([5, 8, 8, 10])  # of rows in the middle of a longer list
-    hidden = np.array([4, 0, 1, 6, 2], dtype)
-    x = np.arange(9.0).reshape(3, 3)
-    mask_columns(x, 1, indptr, hidden, position_of)
-    assert_array_equal(x, [[0, -np.inf, 2], [3, 4, 5], [-np.inf, 7, -np.inf]])

@@ -18,7 +18,7 @@ ROOMS = {
     ("plots", "report"): 13,
     ("selection",): 13,
     ("metrics",): 12,
-    ("rank",): 12,
+    ("rank", "roundrank"): 12,
     ("estimators",): 11,
     ("fitting", "folding"): 10,
     ("geometry",): 10,

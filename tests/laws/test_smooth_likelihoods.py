@@ -36,13 +36,6 @@ def test_cost_and_slope_are_the_papers(name, likelihood):
 
 
 @every_smooth
-def test_the_slope_is_that_of_the_cost(name, likelihood):
-    y, x = all_pairs()
-    up, down = (likelihood.quadratic(y, x + way).cost for way in (STEP, -STEP))
-    assert_allclose(likelihood.quadratic(y, x).slope, (up - down) / (2 * STEP), rtol=1e-5, atol=1e-6)
-
-
-@every_smooth
 def test_pull_and_push_are_never_negative_and_their_difference_is_the_slope(name, likelihood):
     y, x = all_pairs()
     slope = likelihood.quadratic(y, x).slope
@@ -179,14 +172,16 @@ def test_the_mean_rises_with_x_from_the_lowest_value_to_the_highest(name, likeli
 @every_smooth
 def test_only_levels_are_legal(name, likelihood):
     assert_array_equal(likelihood.legal(np.array([-1.0, 0.0, 1.5, 4.0, 5.0])), [False, True, False, True, False])
-    with pytest.raises(DataError, match=r"integers 0\.\.V.*Found 1\.5 at row 0, column 1.*Round"):
+    with pytest.raises(DataError) as error:
         likelihood.check(observe(np.array([[0.0, 1.5], [2.0, 4.0]])), "a model")
+    assert (error.value.found, error.value.where) == ("1.5", "at row 0, column 1")
 
 
 @every_smooth
 def test_unseen_cells_can_not_be_zeros(name, likelihood):
-    with pytest.raises(DataError, match='unseen="zero"'):
+    with pytest.raises(DataError) as error:
         likelihood.check(observe(np.array([[0.0, 1.0], [2.0, 4.0]]), unseen="zero"), "a model")
+    assert error.value.parameter == "unseen"
 
 
 @every_smooth

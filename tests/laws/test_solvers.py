@@ -117,28 +117,6 @@ def test_gamma_iterates_are_the_oracles(rate, weighted, unseen, shape):
         assert_allclose(state.objective, oracle.elbo(Y, C, w, h, shape), rtol=1e-10)
 
 
-@both_rates
-@with_and_without_weights
-@both_meanings
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_bound_never_falls(rate, weighted, unseen, seed):
-    X = counts(seed=seed)
-    observed = observe(X, unseen=unseen, cell_weight=weights_for(X) if weighted else None)
-    Y, C = oracle.grid(observed)
-    prior = GammaPrior(0.3, rate)
-    run = list(states(Gamma(prior, prior), Poisson(), observed, *start(*observed.shape, K, seed), steps=80))[1:]
-    bounds = np.array([state.objective for state in run])
-    w, h = run[-1].rows, run[-1].columns
-    assert np.all(np.diff(bounds) >= -1e-12 * abs(bounds[0]))
-    assert bounds[-1] - bounds[0] > 1e-3 * abs(bounds[0])
-    before = run[-2]
-    last = [
-        oracle.Posterior(q.shape, q.rate, np.full((len(q.shape), 1), rate) if rate else 0.3 / p.mean.mean(1)[:, None])
-        for q, p in ((w, before.rows), (h, before.columns))
-    ]
-    assert_allclose(bounds[-1], oracle.elbo(Y, C, *last, 0.3), rtol=1e-10)
-
-
 @pytest.mark.parametrize("y", [0.0, 1.0, 7.0])
 def test_the_bound_is_below_the_evidence_and_near_it(y):
     """One cell, one component: log p(y) is an integral over both gamma priors, here by quadrature."""

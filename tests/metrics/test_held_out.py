@@ -10,7 +10,7 @@ from halfseen.errors import DataError, DataWarning
 from halfseen.model import Seen
 from halfseen.metrics import held_out as module
 from halfseen.metrics import ranking_scores
-from halfseen.metrics.held_out import held_out
+from halfseen.metrics.scorers import held_out
 from halfseen.observed import Observed
 
 

@@ -9,11 +9,10 @@ likelihood is highest when that threshold is 0. So stars 1..5 with missing cells
 Thresholds b_0 < ... < b_{V-1}; theta_v = 1 / b_v; decrements D_l = theta_{l-1} - theta_l, l = 1..V, kept as D[l - 1].
 """
 
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse, special
+from scipy import optimize, special
 
 SHAPE = 0.3  # of the priors of W and H (section 5.1)
 
@@ -266,55 +265,3 @@ def ordinal_bound(Y, C, decrements, w, h, prior_w, prior_h, a, counts_rate, spli
 
 
 # --- the same over the seen cells only, the way one would write it with NumPy and SciPy --------------------------
-
-
-def ordnmf_cells(rows, columns, levels, size, W0, H0, iterations, shape=SHAPE):
-    """`ordnmf(..., unseen="zero")` from lists of the seen cells, levels 1..V: yields a Record an iteration.
-
-    Arrays of (cells, k) are gathered for the dot products; sums along rows and columns are sparse products. Unseen
-    cells enter through theta_0 times the sum over all cells, less what the seen ones put in too much.
-    """
-    order = np.lexsort((columns, rows))
-    rows, columns, levels = rows[order], columns[order], levels[order]
-    indptr = np.searchsorted(rows, np.arange(size[0] + 1))
-
-    def along(values):
-        return sparse.csr_array((values, columns, indptr), shape=size)
-
-    def dots(F, G):
-        return (F[rows] * G[columns]).sum(1)
-
-    D = first_decrements(np.bincount(levels), "zero")
-    w, h = Start(W0), Start(H0)
-    tilde_w, tilde_h = w.geometric, h.geometric
-    x = dots(tilde_w, tilde_h)
-    counts = mean_count(D[levels - 1] * x)
-    for _ in range(iterations):
-        prior_w, prior_h = prior_rates(w, shape), prior_rates(h, shape)
-        family = Ordinal(
-            D := _cell_decrements(levels, counts, dots(w.mean, h.mean), w.mean.sum(0) @ h.mean.sum(0), len(D))
-        )
-        shares, excess = along(counts / x), along(family.theta[0] - family.push(levels))
-        shape_w = shape + tilde_w * (shares @ tilde_h)
-        shape_h = shape + tilde_h * (shares.T @ tilde_w)
-        w = Gamma(shape_w, prior_w + family.theta[0] * h.mean.sum(0) - excess @ h.mean)
-        h = Gamma(shape_h, prior_h + family.theta[0] * w.mean.sum(0) - excess.T @ w.mean)
-        tilde_w, tilde_h = w.geometric, h.geometric
-        x = dots(tilde_w, tilde_h)
-        counts = mean_count(D[levels - 1] * x)
-        pushed = family.theta[0] * (w.mean.sum(0) @ h.mean.sum(0)) - (w.mean * (excess @ h.mean)).sum()
-        divergences = divergence(w, shape, prior_w).sum() + divergence(h, shape, prior_h).sum()
-        yield Record(w, h, prior_w, prior_h, family, log_expm1(D[levels - 1] * x).sum() - pushed - divergences)
-
-
-def _cell_decrements(levels, counts, x, whole, top):
-    """Eq. 35: the cells with y <= l are all cells less those seen above l."""
-    numerators = np.bincount(levels, counts, minlength=top + 1)[1:]
-    at_level = np.bincount(levels, x, minlength=top + 1)[1:]
-    above = np.cumsum(at_level[::-1])[::-1] - at_level
-    return numerators / (whole - above)
-
-
-def falls(records):
-    """The largest fall of the ELBO between two records, relative to its size; 0 if it never falls."""
-    return max(0.0, *((before.elbo - after.elbo) / abs(before.elbo) for before, after in pairwise(records)))

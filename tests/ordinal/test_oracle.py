@@ -18,14 +18,6 @@ def problem(unseen="zero", shape=(7, 6), top=3, K=3):
     return np.where(hole, np.nan, Y), *(random.gamma(1.0, 1.0, (size, K)) for size in shape)
 
 
-@both_meanings
-@pytest.mark.parametrize("model", [oracle.ordnmf, oracle.bepof, oracle.dcpf])
-def test_the_elbo_never_falls(model, unseen):
-    records = model(*problem(unseen), 60, unseen=unseen)
-    assert oracle.falls(records) < 1e-13
-    assert records[-1].elbo > records[0].elbo + 1.0
-
-
 def steepest(function, at, step=1e-5):
     """The largest derivative by the logarithms of positive parameters."""
     moves = step * np.eye(at.size).reshape(-1, *at.shape)
@@ -110,21 +102,3 @@ def test_compound_poisson_against_scipy(p):
     np.testing.assert_allclose(counts, Y @ joint / joint.sum(0), rtol=1e-12)
     tried = family.refit(Y, np.ones(8), counts, None).p * np.array([1 - 1e-3, 1, 1 + 1e-3])
     assert np.argmax([(Y * np.log(p) - counts * np.log(-np.log1p(-p))).sum() for p in tried]) == 1
-
-
-def test_first_thresholds_by_hand():
-    np.testing.assert_allclose(oracle.first_decrements([90, 3, 6, 1], "zero"), [3 / 13, 6 / 19, 1 / 20])
-    np.testing.assert_allclose(oracle.first_decrements([90, 3, 6, 1], "missing"), [3 / 93, 6 / 99, 1 / 100])
-
-
-def test_the_list_of_cells_gives_the_numbers_of_the_grid():
-    Y, W, H = problem(shape=(30, 20), top=5)
-    Y[np.random.default_rng(0).random(Y.shape) < 0.6] = 0
-    Y[3], Y[:, 4] = 0, 0  # a row and a column of which nothing is seen
-    rows, columns = np.random.default_rng(1).permutation(np.argwhere(Y)).T
-    cells = oracle.ordnmf_cells(rows, columns, Y[rows, columns].astype(int), Y.shape, W, H, 50)
-    for one, other in zip(cells, oracle.ordnmf(Y, W, H, 50), strict=True):
-        for mine, yours in zip((*one.w, *one.h), (*other.w, *other.h), strict=True):
-            np.testing.assert_allclose(mine, yours, rtol=1e-11)
-        np.testing.assert_allclose(one.family.decrements, other.family.decrements, rtol=1e-12)
-        assert one.elbo == pytest.approx(other.elbo, rel=1e-11)

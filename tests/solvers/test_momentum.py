@@ -1,4 +1,4 @@
-"""Momentum: the extrapolation is the formula's, what does not gain is not kept, and the objective never worsens."""
+"""Momentum: the extrapolation is the formula's, and what does not gain is not kept."""
 
 from dataclasses import replace
 
@@ -7,11 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from halfseen.io import observe
-from halfseen.likelihoods import CompoundPoisson, Gaussian, Ordinal, Poisson, Squared
+from halfseen.likelihoods import Gaussian, Ordinal, Poisson
 from halfseen.solvers import Gamma, Momentum, Multiplicative, Penalty
 from tests.laws.cases import counts, half_seen, open_problem, start
-
-LEVELS = Ordinal(np.array([0.4, 0.3, 0.3]))
 
 
 def levels_of(unseen):
@@ -24,22 +22,13 @@ def counts_of(unseen):
 
 CASES = {
     "Poisson": (Gamma, Poisson(), counts_of),
-    "compound": (Gamma, CompoundPoisson(0.7), counts_of),
-    "ordinal": (Gamma, LEVELS, levels_of),
-    "Kullback-Leibler": (Multiplicative, Poisson(), counts_of),
+    "ordinal": (Gamma, Ordinal(np.array([0.4, 0.3, 0.3])), levels_of),
     "Frobenius": (
         lambda: Multiplicative(Penalty(l2=0.3)),
         Gaussian(),
         lambda unseen: observe(half_seen(30, 20, zeros=False, blanks=False), unseen=unseen),
     ),
-    "squared": (
-        lambda: Multiplicative(Penalty(l2=1.0), eager=0.65),
-        Squared(replace(LEVELS, pinned=True)),
-        levels_of,
-    ),
 }
-every_case = pytest.mark.parametrize("case", CASES)
-both_meanings = pytest.mark.parametrize("unseen", ["zero", "missing"])
 
 
 def run(solver, mover, problem, steps, k=4, seed=0):
@@ -49,19 +38,6 @@ def run(solver, mover, problem, steps, k=4, seed=0):
         yield state
         state = mover.epoch(problem, state)
     yield state
-
-
-@every_case
-@both_meanings
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_objective_never_worsens(case, unseen, seed):
-    make, likelihood, data = CASES[case]
-    solver = make()
-    with open_problem(likelihood, data(unseen)) as problem:
-        trace = np.array([state.objective for state in run(solver, Momentum(solver), problem, 80, seed=seed)])
-    trace = trace[1:] if not solver.minimizes else -trace
-    assert np.all(np.diff(trace) >= -1e-12 * abs(trace[0]))
-    assert trace[-1] > trace[0]
 
 
 def by_hand(solver, problem, steps, k=4):
@@ -92,7 +68,7 @@ def by_hand(solver, problem, steps, k=4):
     return state
 
 
-@pytest.mark.parametrize("case", ["Poisson", "ordinal", "Frobenius"])
+@pytest.mark.parametrize("case", CASES)
 def test_states_are_those_worked_out_by_hand(case):
     make, likelihood, data = CASES[case]
     solver = make()
@@ -105,7 +81,7 @@ def test_states_are_those_worked_out_by_hand(case):
 
 
 def test_the_first_epochs_of_a_gamma_posterior_are_plain():
-    """As long as one raises the bound by more than `settling` of its size."""
+    """As long as one raises the bound by more than `momentum_below` of its size."""
     observed = counts_of("zero")
     solver = Gamma()
     with open_problem(Poisson(), observed) as problem:

@@ -12,7 +12,7 @@ import click
 
 from halfseen import __version__
 from halfseen.checks import did_you_mean
-from halfseen.cli.advice import in_options
+from halfseen.cli.messages import render
 from halfseen.errors import HalfseenError
 
 #: The commands in the order of the help, with their summaries there.
@@ -78,7 +78,7 @@ def _in_one_line() -> Iterator[None]:
     except click.UsageError as error:
         raise Misuse(error.format_message(), error.ctx) from None
     except HalfseenError as error:
-        sentence = f"halfseen: {in_options(' '.join(str(error).split()))}"
+        sentence = f"halfseen: {render(error)}"
     except MemoryError as error:
         asked = str(error).partition(" for an array")[0]
         sentence = f"halfseen: The work must find room in memory. Found too little{asked and f': {asked}'}. {_LESS}"
@@ -125,7 +125,7 @@ class Program(click.Group):
 def _note(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning for users in one line; others, such as NumPy's of an overflow, are left out."""
     if isinstance(message, UserWarning):
-        click.echo(f"note: {in_options(str(message))}", err=True)
+        click.echo(f"note: {render(message)}", err=True)
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,8 +7,8 @@ import click
 import numpy as np
 
 from halfseen.cli import options
-from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.models import counted_levels, load_recommender, thresholds
 from halfseen.cli.streams import JSON, In, print_json, print_lines
 from halfseen.cli.summaries import count, describe_data
@@ -44,7 +44,7 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
     halfseen evaluate model.hs --test held_out.csv --json
     """
     import halfseen
-    from halfseen.metrics.held_out import held_out
+    from halfseen.metrics.scorers import held_out
 
     fitted = load_recommender(model)
     if train is not None:
@@ -80,7 +80,7 @@ def command(model: str, test: str, train: str | None, length: int, relevant: tup
                 likelihood = {"cells": logs.size, "sum": float(logs.sum()), "mean": float(logs.mean())}
     except DataError as error:  # a level that training did not have; the ranking is valid all the same
         values = likelihood = None
-        click.echo(f"note: {in_options(str(error))}", err=True)
+        click.echo(f"note: {render(error)}", err=True)
     if as_json:
         facts = {"k": length, "ranking": ranking, "values": values, "likelihood": likelihood}
         print_json({name: value for name, value in facts.items() if value is not None})

@@ -8,8 +8,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.cli import choosing, options, streams, summaries
-from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
@@ -85,7 +85,7 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     names = wide.names if wide.has_header else None
     columns = wide.filled(values)
     write_table(output, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
-    streams.print_lines(*(f"note: {in_options(note)}" for note in wide.notes), quiet=quiet, err=True)
+    streams.print_lines(*(f"note: {render(note)}" for note in wide.notes), quiet=quiet, err=True)
     kept = [name for name in wide.names if name not in wide.numeric]
     holes = wide.n_holes
     if as_json:

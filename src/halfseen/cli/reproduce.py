@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from halfseen.cli import options, results
-from halfseen.cli.advice import in_options
 from halfseen.cli.app import Command
+from halfseen.cli.messages import render
 from halfseen.cli.results import Outcome, Terms
 from halfseen.cli.streams import JSON, check_folder, print_json, print_lines
 from halfseen.cli.summaries import describe_file
@@ -143,7 +143,7 @@ class Run:
         except DataError as error:
             if study.name in self.asked:
                 raise
-            sentence = in_options(str(error))
+            sentence = render(error)
             click.echo(f"note: {study.name} was left out. {sentence}", err=True)
             return Outcome(study, reason=sentence)
         seconds = perf_counter() - started

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from halfseen import __version__
-from halfseen.cli.advice import in_options
+from halfseen.cli.messages import render
 from halfseen.cli.streams import as_json, written
 from halfseen.errors import DataError
 from halfseen.io import write_table
@@ -86,7 +86,7 @@ def markdown(table: Table) -> Iterator[str]:
 def advising(result: Result) -> Result:
     """The result, with the advice of loaders in footnotes in terms of the command line."""
     tables = [
-        replace(table, footnotes=[in_options(note) if _TO_FETCH in note else note for note in table.footnotes])
+        replace(table, footnotes=[render(note) if _TO_FETCH in note else note for note in table.footnotes])
         for table in result.tables
     ]
     return replace(result, tables=tables)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from halfseen.cli.advice import in_options
+from halfseen.cli.messages import render
 from halfseen.cli.streams import OUTPUT, display_name
 from halfseen.observed import Observed
 
@@ -35,7 +35,7 @@ def describe_data(path: str, observed: Observed) -> str:
     else:
         values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
     share = observed.nnz / max(facts["rows"] * facts["columns"], 1)
-    columns = "" if observed.summary is None else f" {in_options(str(observed.summary))}"
+    columns = "" if observed.summary is None else f" {render(observed.summary)}"
     cells = f"{count(observed.nnz, 'cell')} seen ({share:.3g} of all)"
     return f"Read {facts['file']}: {facts['rows']:,} x {facts['columns']:,}, {cells}{values}.{columns}"
 
@@ -58,7 +58,7 @@ def describe_model(model: Any) -> str:
 
 def describe_end(model: Any, step: str = "iteration") -> str:
     seconds = f"{model.trace_['seconds'][-1]:.2f} s" if model.n_iter_ else "no time"
-    return f"{model.status_.name} after {count(model.n_iter_, step)} in {seconds}. {in_options(model.status_.value)}"
+    return f"{model.status_.name} after {count(model.n_iter_, step)} in {seconds}. {render(model.status_.value)}"
 
 
 def describe_objective(model: Any) -> str:

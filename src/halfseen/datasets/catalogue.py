@@ -33,30 +33,39 @@ class Download:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a dataset comes from, its terms, its citation and its files."""
+    """Origin, terms, citation and files of a dataset.
+
+    Attributes
+    ----------
+    title, address : str
+        Title, and the web page that offers it.
+    terms, citation : str
+        Licence or terms of use, and the publication to cite.
+    files : tuple of StoredFile
+        Files that its loader reads.
+    name, size : str
+        Name to fetch it by; rows, columns and cells, in words.
+    loader : str
+        Function of `halfseen.datasets` that loads it.
+    downloads : tuple of Download
+        URLs of the files; empty if they must be downloaded by hand from `address`.
+    extras : tuple of StoredFile
+        Further files of the same archive, which other loaders read.
+    hint : str
+        Further advice on downloading by hand.
+    """
 
     title: str
-    """What it is."""
     address: str
-    """The web page that offers it."""
     terms: str
-    """Its licence or terms of use."""
     citation: str
-    """The publication to cite."""
     files: tuple[StoredFile, ...]
-    """The files that its loader reads."""
     name: str = ""
-    """The name to fetch it by."""
     size: str = ""
-    """Rows, columns and cells, in words."""
     loader: str = ""
-    """The function of `halfseen.datasets` that loads it."""
     downloads: tuple[Download, ...] = ()
-    """Where the files are downloaded from; empty if they must be downloaded by hand from `address`."""
     extras: tuple[StoredFile, ...] = ()
-    """Further files of the same archive, which other loaders read."""
     hint: str = ""
-    """Further advice on downloading by hand."""
 
 
 @cache
@@ -86,12 +95,17 @@ def sources() -> dict[str, Source]:
 
 
 def source(name: str) -> Source:
-    """Where a public dataset comes from: title, address, terms, citation, files.
+    """Return the origin of a public dataset.
 
     Parameters
     ----------
     name : str
         Name of a public dataset, see `listing`.
+
+    Returns
+    -------
+    Source
+        Title, address, terms, citation and files.
     """
     check_parameters({"name": name}, {"name": one_of(*sources())})
     return sources()[name]

@@ -23,10 +23,15 @@ AGAIN = "Download the file again."
 
 
 def load_movietweetings() -> Observed:
-    """Ratings of films on the ordered levels 0..10: 2,728 users (numbers) by 1,478 films (titles). Built in.
+    """Load the built-in film ratings on the ordered levels 0..10.
 
     The part of MovieTweetings 100K (Simon Dooms et al., 2013; MIT licence) in which every user and every film has at
     least 8 ratings.
+
+    Returns
+    -------
+    Observed
+        Ratings by 2,728 users (numbers) of 1,478 films (titles).
     """
     ratings = observe(SAMPLES / "movietweetings.csv.gz")
     films = read_table(SAMPLES / "movietweetings-titles.csv.gz", header=True)
@@ -35,12 +40,12 @@ def load_movietweetings() -> Observed:
 
 
 def ratings_names() -> tuple[str, ...]:
-    """The names that `load_ratings` knows."""
+    """Return the names that `load_ratings` knows."""
     return tuple(name for name, one in sources().items() if one.loader == "load_ratings")
 
 
 def load_ratings(name: str) -> Observed:
-    """Public ratings or play counts: users by films, artists or songs, labelled by their ids, values as in the file.
+    """Load public ratings or play counts.
 
     Stars are 1 to 5 in movielens-100k and movielens-1m, and 0.5 to 5 in movielens-latest-small and movielens-20m;
     movietweetings-100k has 0 to 10; lastfm-hetrec2011 and taste-profile have play counts. Nothing is downloaded: the
@@ -50,6 +55,11 @@ def load_ratings(name: str) -> Observed:
     ----------
     name : str
         Name of the dataset, see `ratings_names`. ``source(name)`` tells its origin and terms.
+
+    Returns
+    -------
+    Observed
+        Users by films, artists or songs, labelled by their ids, values as in the file.
     """
     check_parameters({"name": name}, {"name": one_of(*ratings_names())})
     (path,), (file,) = local_paths(source(name)), source(name).files
@@ -57,12 +67,17 @@ def load_ratings(name: str) -> Observed:
 
 
 def load_split(split: str) -> tuple[Observed, Observed]:
-    """A published training and test set of MovieLens 100K, both with all 943 users and 1,682 films in ascending order.
+    """Load a published split of MovieLens 100K.
 
     Parameters
     ----------
     split : {"u1", "u2", "u3", "u4", "u5", "ua", "ub"}
         Name of the split.
+
+    Returns
+    -------
+    train, test : Observed
+        Stars 1 to 5, both with all 943 users and 1,682 films in ascending order.
     """
     check_parameters({"split": split}, {"split": one_of("u1", "u2", "u3", "u4", "u5", "ua", "ub")})
     movielens = source("movielens-100k")
@@ -72,16 +87,19 @@ def load_split(split: str) -> tuple[Observed, Observed]:
 
 
 def load_smallnetflix() -> tuple[Observed, Observed]:
-    """Training and validation set of smallnetflix: users by films, labelled by their numbers, stars 1 to 5.
+    """Load smallnetflix as published by GraphLab, in Matrix Market format with or without its header lines.
 
-    As published by GraphLab, in Matrix Market format with or without its header lines: 95,526 users, 3,561 films,
-    3,298,163 ratings and 545,177 ratings. Both sets have all users and films in ascending order.
+    Returns
+    -------
+    train, validation : Observed
+        3,298,163 and 545,177 ratings of 1 to 5 stars, both with all 95,526 users and 3,561 films, labelled by their
+        numbers, in ascending order.
     """
     return _on_common_ids(*map(_read_matrix_market, local_paths(source("smallnetflix"))))
 
 
 def _read_matrix_market(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows and columns, counted from 1, and values of a Matrix Market file, or of its lines `row column value`."""
+    """Rows and columns, from 1, and values of a Matrix Market file, or of its lines `row column value` alone."""
     from scipy.io import mmread
 
     try:
@@ -99,7 +117,7 @@ def _read_matrix_market(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]
             raise ValueError("lines of another kind")
     except (ValueError, OverflowError, *UNREADABLE) as error:
         must = "lines of a row number, a column number, both from 1, and a value, as in the Matrix Market format"
-        raise DataError(f"{path} must have {must}. Found otherwise: {error}. {AGAIN}") from None
+        raise DataError(f"{path} must have {must}.", found=f"otherwise: {error}", remedy=AGAIN) from None
     return cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64), cells[:, 2]
 
 
@@ -120,10 +138,14 @@ def _on_common_ids(*parts: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[O
 
 
 def load_movielens_genres() -> Observed:
-    """Mean rating of the films of each genre by each user of MovieLens 100K, as in Kohjima (2022): 943 x 18.
+    """Load the mean ratings of genres by the users of MovieLens 100K, as in Kohjima (2022).
 
-    A film counts in each of its genres; the genre "unknown" is left out. Users are labelled by their numbers, in
-    ascending order, genres by their names.
+    A film counts in each of its genres; the genre "unknown" is left out.
+
+    Returns
+    -------
+    Observed
+        943 users, labelled by their numbers, in ascending order, by 18 genres, labelled by their names.
     """
     _, films_file, _ = source("movielens-genres").files
     ratings_path, films_path, genres_path = local_paths(source("movielens-genres"))
@@ -137,7 +159,7 @@ def load_movielens_genres() -> Observed:
     position = Index(films["film"].astype(np.int64)).find(film_of_cell)
     if (position < 0).any():
         film = film_of_cell[int(np.argmin(position))]
-        raise DataError(f"{films_path} must have every film that was rated. Found no film {film}. {AGAIN}")
+        raise DataError(f"{films_path} must have every film that was rated.", found=f"no film {film}", remedy=AGAIN)
     users, row_of_cell = np.unique(user_of_cell, return_inverse=True)
     cells, columns = np.nonzero(np.column_stack([films[genre] for genre in genres])[position] == 1)
     shape, labels = (users.size, len(genres)), dict[str, Any](row_labels=users, column_labels=text_array(genres))
@@ -145,10 +167,13 @@ def load_movielens_genres() -> Observed:
 
 
 def load_sushi_groups() -> Observed:
-    """Mean score of the sushi of each minor group by each user of the SUSHI preference data, as in Kohjima (2022).
+    """Load the mean scores of minor groups of sushi by the users of the SUSHI preference data, as in Kohjima (2022).
 
-    Scores are 0 (most disliked) to 4 (most preferred). 5,000 users are labelled by their line, from 0, and 12 groups
-    by their names; the paper speaks of 11 groups.
+    Returns
+    -------
+    Observed
+        Scores from 0 (most disliked) to 4 (most preferred) by 5,000 users, labelled by their line, from 0, of 12
+        groups, labelled by their names; the paper speaks of 11 groups.
     """
     scores_file, items_file = source("sushi-groups").files
     scores_path, items_path = local_paths(source("sushi-groups"))
@@ -162,19 +187,19 @@ def load_sushi_groups() -> Observed:
 
 
 def tabular_names() -> tuple[str, ...]:
-    """The names that `load_tabular` knows, in the order of Table 1 of Ghalamkari and Sugiyama (2022)."""
+    """Return the names that `load_tabular` knows, in the order of Table 1 of Ghalamkari and Sugiyama (2022)."""
     return tuple(name for name, one in sources().items() if one.loader == "load_tabular")
 
 
 def load_tabular(name: str, *, prepared: bool = False) -> Observed:
-    """One of fifteen public tables with missing values, those of Table 1 of Ghalamkari and Sugiyama (2022).
+    """Load one of the fifteen public tables with missing values of Table 1 of Ghalamkari and Sugiyama (2022).
 
-    The numeric columns under their names, values as in the file. Nothing is downloaded: the files must be in the data
-    folder, see `fetch` and `data_folder`. Sizes and missing values are those of the paper, but big_mart has one more
-    row, credit_approval is the original of 690 rows, and human_resources, which needs openpyxl, has 54 missing values,
-    not 519. sunspots_daily has the row number, from 0, as its first column; -1 is missing among the counts, but a value
-    among the standard deviations, as in the paper. credit_approval has its class A16 as 1 for "+" and 0 for "-";
-    heart_disease, lung_cancer, arrhythmia and hcc_survival have their class among the columns, too.
+    Nothing is downloaded: the files must be in the data folder, see `fetch` and `data_folder`. Sizes and missing values
+    are those of the paper, but big_mart has one more row, credit_approval is the original of 690 rows, and
+    human_resources, which needs openpyxl, has 54 missing values, not 519. sunspots_daily has the row number, from 0, as
+    its first column; -1 is missing among the counts, but a value among the standard deviations, as in the paper.
+    credit_approval has its class A16 as 1 for "+" and 0 for "-"; heart_disease, lung_cancer, arrhythmia and
+    hcc_survival have their class among the columns, too.
 
     Parameters
     ----------
@@ -182,15 +207,20 @@ def load_tabular(name: str, *, prepared: bool = False) -> Observed:
         Name of the table, see `tabular_names`. ``source(name)`` tells its origin and terms.
     prepared : bool, default=False
         Make every value positive as in the paper, see `as_in_a1gm`.
+
+    Returns
+    -------
+    Observed
+        The numeric columns under their names, values as in the file.
     """
     check_parameters({"name": name}, {"name": one_of(*tabular_names())})
     paths, files = local_paths(source(name)), source(name).files
     columns = (_read_auto_mpg if name == "auto_mpg" else _read_columns)(paths[0], files[0])
-    if name == "human_resources":  # what is known of each employee, and how each was evaluated
+    if name == "human_resources":  # facts about each employee, and evaluations
         evaluations = _read_columns(paths[1], files[1])
         wanted, known = columns.pop("employee_id"), evaluations.pop("EMPLOYEE #")
         if not np.array_equal(np.sort(wanted), np.sort(known)):
-            raise DataError(f"{paths[1]} must have every employee of {paths[0]} once. It does not. {AGAIN}")
+            raise DataError(f"{paths[1]} must have every employee of {paths[0]} once. It does not.", remedy=AGAIN)
         order = Index(known).find(wanted)
         columns = {key: values[order] for key, values in evaluations.items()} | columns
     elif name == "sunspots_daily":
@@ -208,11 +238,11 @@ def _read_columns(path: Path, file: StoredFile) -> dict[str, np.ndarray]:
     table = read_table(path, header=not file.header)
     names = file.header or [" ".join(name.split()) for name in table.names]  # some names have stray blanks
     if len(names) != len(table.names):
-        raise DataError(f"{path} must have {len(names)} columns. Found {len(table.names)}. {AGAIN}")
+        raise DataError(f"{path} must have {len(names)} columns.", found=str(len(table.names)), remedy=AGAIN)
     own_names = dict(zip(names, table.names, strict=True))
     kept = file.columns or names
     if absent := [name for name in kept if name not in own_names]:
-        raise DataError(f"{path} must have the column {absent[0]!r}. Found: {', '.join(names)[:200]}. {AGAIN}")
+        raise DataError(f"{path} must have the column {absent[0]!r}.", found=", ".join(names)[:200], remedy=AGAIN)
     table.read_columns([own_names[name] for name in kept])
     return {name: table.numbers(own_names[name], codes=file.codes.get(name)) for name in kept}
 
@@ -226,5 +256,6 @@ def _read_auto_mpg(path: Path, file: StoredFile) -> dict[str, np.ndarray]:
             raise ValueError("lines with more or fewer fields")
         numbers = np.array([[np.nan if field == "?" else float(field) for field in record] for record in records])
     except ValueError as error:
-        raise DataError(f"Every line of {path} must have {len(names)} numbers. Found: {error}. {AGAIN}") from None
+        must = f"Every line of {path} must have {len(names)} numbers."
+        raise DataError(must, found=f"otherwise: {error}", remedy=AGAIN) from None
     return dict(zip(names, numbers.T, strict=True))

@@ -1,28 +1,37 @@
-"""Preprocessing of papers: active rows and columns of ratings kept or drawn, values of tables made positive."""
+"""Preprocessing as in papers: active rows and columns of ratings kept or drawn, values of tables made positive."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from halfseen.checks import check_parameters, seed, whole
+from halfseen.checks import Seed, check_parameters, seed, whole
 from halfseen.errors import DataError
 from halfseen.observed import Observed
 
 
 def as_in_ordnmf(
-    observed: Observed, *, n_rows: int = 20_000, n_columns: int | None = None, random_state: Any = None
+    observed: Observed, *, n_rows: int = 20_000, n_columns: int | None = None, random_state: Seed = None
 ) -> Observed:
-    """The subset of a large dataset that Gouvert, Oberlin and Févotte (2020), section 5.1, use.
+    """Draw a subset of a large dataset as Gouvert, Oberlin and Févotte (2020), section 5.1.
 
     `keep_active`, then `draw_active`, then `keep_active` again, as in the code of Liang et al. (2016). The paper draws
     20,000 users of MovieLens 20M, and 20,000 users and songs of the Taste Profile.
 
     Parameters
     ----------
-    observed, n_rows, n_columns, random_state : as in `draw_active`.
+    observed : Observed
+        The data.
+    n_rows, n_columns : int, default=20,000 and None
+        Numbers of rows and columns to draw, see `draw_active`.
+    random_state : int, RandomState or None, default=None
+        Random seed.
+
+    Returns
+    -------
+    Observed
+        Cells in the rows and columns drawn.
     """
     return keep_active(draw_active(keep_active(observed), n_rows, n_columns, random_state=random_state))
 
@@ -36,13 +45,20 @@ def keep_active(observed: Observed, at_least: int = 20) -> Observed:
         The data.
     at_least : int, default=20
         Minimum number of cells.
+
+    Returns
+    -------
+    Observed
+        Cells in the rows and columns kept; columns that are now empty are dropped.
     """
     check_parameters({"at_least": at_least}, {"at_least": whole(1)})
     kept = _select_columns(observed, observed.seen_per_column() >= at_least)
     kept = kept.select_rows(kept.seen_per_row() >= at_least)
     if not kept.nnz:
-        found = f"none among {observed.shape[0]} rows and {observed.shape[1]} columns with {observed.nnz} cells"
-        raise DataError(f"Some rows and columns must have at least {at_least} cells. Found {found}. Lower at_least.")
+        n, m = observed.shape
+        must = f"Some rows and columns must have at least {at_least} cells."
+        where = f"among {n} rows and {m} columns with {observed.nnz} cells"
+        raise DataError(must, found="none", where=where, remedy="Lower `at_least`.", parameter="at_least")
     return _select_columns(kept, kept.seen_per_column() > 0)
 
 
@@ -51,14 +67,22 @@ def k_core(observed: Observed, at_least: int) -> Observed:
 
     Parameters
     ----------
-    observed, at_least : as in `keep_active`.
+    observed : Observed
+        The data.
+    at_least : int
+        Minimum number of cells.
+
+    Returns
+    -------
+    Observed
+        Cells in the rows and columns kept.
     """
     kept = keep_active(observed, at_least)
     return kept if kept.shape == observed.shape else k_core(kept, at_least)
 
 
 def draw_active(
-    observed: Observed, n_rows: int | None = None, n_columns: int | None = None, *, random_state: Any = None
+    observed: Observed, n_rows: int | None = None, n_columns: int | None = None, *, random_state: Seed = None
 ) -> Observed:
     """Draw rows, then columns, without replacement and with probabilities proportional to their cells.
 
@@ -67,9 +91,14 @@ def draw_active(
     observed : Observed
         The data.
     n_rows, n_columns : int, default=None
-        How many to draw; all that have a cell if there are fewer, or for None.
+        Numbers to draw; None, or more than there are: all that have a cell.
     random_state : int, RandomState or None, default=None
         Random seed.
+
+    Returns
+    -------
+    Observed
+        Cells in the rows and columns drawn.
     """
     from sklearn.utils import check_random_state
 
@@ -106,12 +135,18 @@ def as_in_a1gm(observed: Observed) -> Observed:
     ----------
     observed : Observed
         The data, with ``unseen="missing"``.
+
+    Returns
+    -------
+    Observed
+        The same cells with positive values.
     """
     if observed.unseen != "missing":
-        raise DataError(f'unseen must be "missing". Found {observed.unseen!r}. Read the data with unseen="missing".')
+        remedy = 'Read the data with `unseen="missing"`.'
+        raise DataError('must be "missing".', parameter="unseen", found=repr(observed.unseen), remedy=remedy)
     values, n_missing = np.abs(observed.values), observed.n_unobserved
     zeros = values == 0
     if zeros.all() and n_missing == 0:
-        raise DataError("Some value must not be 0. Found only zeros. Leave the matrix as it is.")
+        raise DataError("Some value must not be 0.", found="only zeros", remedy="Leave the matrix as it is.")
     values[zeros] = float((values.sum(dtype=np.float64) + n_missing) / (values.size + n_missing))
     return replace(observed, values=values)

@@ -1,4 +1,4 @@
-"""The registry of datasets: find their files in the data folder, fetch them from their publishers, list them all."""
+"""Registry of datasets: find their files in the data folder, download them from their publishers, list them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Progress = Callable[[int, int | None], None]  # of the bytes downloaded so far, 
 
 
 def data_folder() -> Path:
-    """The folder of public data: the one that HALFSEEN_DATA names, else `halfseen` in the user's cache folder."""
+    """Return the folder of public data: $HALFSEEN_DATA, else `halfseen` in the user's cache folder."""
     caches = {"darwin": ("", "~/Library/Caches"), "win32": ("LOCALAPPDATA", "~/AppData/Local")}
     variable, default = caches.get(sys.platform, ("XDG_CACHE_HOME", "~/.cache"))
     return Path(os.environ.get(VARIABLE) or f"{os.environ.get(variable) or default}/halfseen").expanduser()
 
 
 def local_paths(source: Source, files: Sequence[StoredFile] = ()) -> list[Path]:
-    """The paths of files of a dataset (by default those that its loader reads); warns if a checksum differs."""
+    """Paths of files of a dataset (by default those that its loader reads); warns if a checksum differs."""
     paths = []
     for file in files or source.files:
         path, checksums = _locate(file, source)
@@ -46,11 +46,12 @@ def local_paths(source: Source, files: Sequence[StoredFile] = ()) -> list[Path]:
         try:
             found = _sha256(open_binary(path)) if checksums else ""
         except UNREADABLE as error:
-            raise DataError(f"{path} must be a readable file. Found otherwise: {error}. Download it again.") from None
+            must = f"{path} must be a readable file."
+            raise DataError(must, found=f"otherwise: {error}", remedy="Download it again.") from None
         if checksums and found not in checksums:
-            must = f"{path} must have the sha256 {' or '.join(checksums)}. Found {found}. It is read as it is"
-            remedy = f"if the numbers look wrong, download it again from {source.address}."
-            warnings.warn(f"{must}; {remedy}", DataWarning, stacklevel=3)  # at the caller of the loader
+            must = f"{path} must have the sha256 {' or '.join(checksums)}."
+            remedy = f"It is read as it is; if the numbers look wrong, download it again from {source.address}."
+            warnings.warn(DataWarning(must, found=found, remedy=remedy), stacklevel=3)  # at the caller of the loader
     return paths
 
 
@@ -61,10 +62,15 @@ def _locate(file: StoredFile, source: Source) -> tuple[Path, tuple[str, ...]]:
         for path in (folder / one.path, folder / f"{one.path}.gz"):
             if os.path.exists(path):
                 return path, one.checksums
-    must = f"The data of {source.title!r} need the file {file.path} (or {file.path}.gz) in the data folder"
-    get = f'Get it by halfseen.datasets.fetch("{source.name}"), or' if source.downloads else "Download it"
-    save = f"from {source.address} and save it as {folder / file.path}"
-    raise DataError(f"{must}. Found neither in {folder}. {get} {save}, or set {VARIABLE} to a folder that has it.")
+    save = f"from {source.address} and save it as {folder / file.path}, or set {VARIABLE} to a folder that has it."
+    get = "Get it by {}, or" if source.downloads else "Download it"
+    raise DataError(
+        f"The data of {source.title!r} need the file {file.path} (or {file.path}.gz) in the data folder.",
+        found="neither",
+        where=f"in {folder}",
+        remedy=get.format(f'`halfseen.datasets.fetch("{source.name}")`') + f" {save}",
+        remedy_cli=get.format(f"halfseen datasets {source.name} --fetch") + f" {save}",
+    )
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -80,7 +86,7 @@ def _sha256(file: IO[bytes]) -> str:
 
 
 def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
-    """Download a public dataset to the data folder, unless it is there; return the files that its loader reads.
+    """Download a public dataset to the data folder, unless it is there.
 
     Files are verified by their sha256 where it is known, and appear all together or not at all. A failed download, and
     a dataset that can only be downloaded by hand, is a `DataError` that says what to save where. Needs pooch: ``pip
@@ -92,6 +98,11 @@ def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
         Name of a public dataset, see `listing`.
     progress : callable, default=None
         Called as ``progress(done, total)`` with the bytes of the current file; total is None if it is not known.
+
+    Returns
+    -------
+    list of Path
+        Files that its loader reads.
     """
     dataset, folder = source(name), data_folder()
     files = (*dataset.files, *dataset.extras)
@@ -100,9 +111,10 @@ def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
     saved = ", and ".join(f"{Path(file.path).name} as {folder / file.path}" for file in dataset.files)
     by_hand = f"Open {dataset.address} in a browser and save {saved}. {dataset.hint}".rstrip()
     if not dataset.downloads:
-        raise DataError(f"{dataset.title!r} must be downloaded by hand: it has no public URL. {by_hand}")
+        raise DataError(f"{dataset.title!r} must be downloaded by hand: it has no public URL.", remedy=by_hand)
     if find_spec("pooch") is None:
-        raise DataError(f"pooch must be installed. Run pip install 'halfseen[datasets]', or do it by hand: {by_hand}")
+        remedy = f"Run pip install 'halfseen[datasets]', or do it by hand: {by_hand}"
+        raise DataError("pooch must be installed.", remedy=remedy)
     paths = [folder / file.path for file in files]
     new_folders = sorted({one for path in paths for one in path.parents if not os.path.exists(one)}, reverse=True)
     try:
@@ -115,10 +127,12 @@ def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
             for file, draft in zip(files, drafts, strict=True):
                 _extract(file, archives, draft)
     except DataError as error:
-        raise DataError(f"{error} Nothing was kept. Try again later, or by hand: {by_hand}") from None
+        remedy = f"Nothing was kept. Try again later, or by hand: {by_hand}"
+        raise DataError(error.must, found=error.found, remedy=remedy) from None
     except OSError as error:
-        found = f"{error.strerror or error}. Nothing was kept. Make room, or set {VARIABLE} to another folder."
-        raise DataError(f"The data folder {folder} must be writable and have space. Found otherwise: {found}") from None
+        must = f"The data folder {folder} must be writable and have space."
+        remedy = f"Nothing was kept. Make room, or set {VARIABLE} to another folder."
+        raise DataError(must, found=f"otherwise: {error.strerror or error}", remedy=remedy) from None
     finally:
         for one in new_folders:
             with suppress(OSError):
@@ -127,7 +141,7 @@ def fetch(name: str, *, progress: Progress | None = None) -> list[Path]:
 
 
 class _ProgressBar:
-    """The progress bar that pooch asks for; it calls a function."""
+    """Progress bar for pooch that calls a function."""
 
     def __init__(self, report: Progress) -> None:
         self._report, self._done, self._total = report, 0, 0
@@ -184,35 +198,48 @@ def _extract(file: StoredFile, archives: Mapping[Path, Download], draft: Path) -
                     continue
                 shutil.copyfileobj(opened.enter_context(members[0]), opened.enter_context(draft.open("wb")))
         except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError) as error:
-            raise DataError(f"{address} must return a complete archive. Found it damaged: {error}.") from None
+            raise DataError(f"{address} must return a complete archive.", found=f"it damaged: {error}") from None
         found = _sha256((draft if file.checksums else path).open("rb"))
         if checksums and found not in checksums:
-            raise DataError(f"{name} of {address} must have the sha256 {' or '.join(checksums)}. Found {found}.")
+            raise DataError(f"{name} of {address} must have the sha256 {' or '.join(checksums)}.", found=found)
         return
     raise DataError(f"{' and '.join(one.address for one in archives.values())} must contain {name}. It does not.")
 
 
 class Entry(NamedTuple):
-    """A dataset in the list of `listing`."""
+    """A dataset in the list of `listing`.
+
+    Attributes
+    ----------
+    name : str
+        Name to load or fetch it by.
+    kind : {"built in", "generated", "public"}
+        Kind of dataset.
+    title, size, terms : str
+        Title; rows, columns and cells, in words; licence or terms of use.
+    state : str
+        Whether it is in the data folder, can be fetched, or must be downloaded by hand.
+    call : str
+        Python code that loads it, after ``halfseen.``.
+    """
 
     name: str
-    """The name to load or fetch it by."""
     kind: str
-    """"built in", "generated" or "public"."""
     title: str
-    """What it is."""
     size: str
-    """Rows, columns and cells, in words."""
     terms: str
-    """Its licence or terms of use."""
     state: str
-    """Whether it is in the data folder, can be fetched, or must be downloaded by hand."""
     call: str
-    """How to load it in Python, after ``halfseen.``."""
 
 
 def listing() -> list[Entry]:
-    """All datasets that have a name: built in and generated ones, then public ones in the order of their loaders."""
+    """List all datasets that have a name.
+
+    Returns
+    -------
+    list of Entry
+        Built-in and generated datasets, then public ones in the order of their loaders.
+    """
     entries = [Entry(state=PRESENT, **record) for record in read_catalogue()["built_in"]]
     for name, one in sources().items():
         try:

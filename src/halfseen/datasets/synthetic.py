@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from halfseen.observed import Observed
 
 
 def planted(
-    n: int, m: int, k: int, *, seen: float = 0.5, noise: str | None = "poisson", random_state: Any = None
+    n: int, m: int, k: int, *, seen: float = 0.5, noise: str | None = "poisson", random_state: int | None = None
 ) -> tuple[Observed, np.ndarray, np.ndarray]:
-    """A matrix W H^T with missing values and noise, and its gamma-distributed factors W (n x k) and H (m x k).
+    """Generate a matrix W H^T with missing values and noise from gamma-distributed factors.
 
     Parameters
     ----------
@@ -29,9 +29,16 @@ def planted(
         Distribution around W H^T. Gaussian noise has a tenth of its standard deviation; negative values become 0.
     random_state : int or None, default=None
         Random seed.
+
+    Returns
+    -------
+    observed : Observed
+        The matrix.
+    W, H : ndarray of shape (n, k) and (m, k)
+        Its factors.
     """
     if not 0 <= seen <= 1:
-        raise ParameterError(f"seen must be a probability between 0 and 1. Found {seen}.")
+        raise ParameterError("must be a probability between 0 and 1.", parameter="seen", found=str(seen))
     check_parameters({"noise": noise}, {"noise": one_of("poisson", "gaussian", or_none=True)})
     rng = np.random.default_rng(random_state)
     W, H = rng.gamma(1.0, 1.0, (n, k)), rng.gamma(1.0, 1.0, (m, k))
@@ -50,21 +57,32 @@ def planted(
 
 
 def planted_levels(
-    n: int, m: int, k: int, thresholds: int, random_state: Any = None
+    n: int, m: int, k: int, thresholds: int, random_state: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A complete matrix Y of levels 0..N with generalized round-rank at most k, its factors W and H, and thresholds.
+    """Generate a complete matrix Y of levels 0..N with generalized round-rank at most k.
 
     Y counts the thresholds below W H^T. W, H and the thresholds are normally distributed, the thresholds with the
     standard deviation of the product; all are drawn again until every level occurs.
 
     Parameters
     ----------
-    n, m, k, random_state : as in `planted`.
+    n, m, k : int
+        Numbers of rows, columns and components.
     thresholds : int
         Number of thresholds N.
+    random_state : int or None, default=None
+        Random seed.
+
+    Returns
+    -------
+    Y : ndarray of shape (n, m)
+        Levels.
+    W, H, tau : ndarray of shape (n, k), (m, k) and (N,)
+        Factors and thresholds.
     """
     if not 1 <= thresholds < n * m:
-        raise ParameterError(f"thresholds must be at least 1, and fewer than the {n * m} cells. Found {thresholds}.")
+        must = f"must be at least 1, and fewer than the {n * m} cells."
+        raise ParameterError(must, parameter="thresholds", found=str(thresholds))
     rng = np.random.default_rng(random_state)
     Y = np.zeros((n, m), dtype=np.intp)
     while np.unique(Y).size <= thresholds:
@@ -74,8 +92,8 @@ def planted_levels(
     return Y, W, H, tau
 
 
-def unmf_synthetic(random_state: Any = None) -> np.ndarray:
-    """The 10 x 10 matrix of Kohjima (2022): 2 + (j + 1)/2 [i, j <= 4] + (j - 4)/2 [i, j > 5] and Gaussian noise.
+def unmf_synthetic(random_state: int | None = None) -> np.ndarray:
+    """Generate the matrix of Kohjima (2022): 2 + (j + 1)/2 [i, j <= 4] + (j - 4)/2 [i, j > 5] and Gaussian noise.
 
     i and j count from 1, so that the paper's range of random guesses, [0.5, 6.5], extends the means, in 2..5, by 2.5
     standard deviations of the noise, 0.6. Negative values become 0.
@@ -84,6 +102,11 @@ def unmf_synthetic(random_state: Any = None) -> np.ndarray:
     ----------
     random_state : int or None, default=None
         Random seed.
+
+    Returns
+    -------
+    ndarray of shape (10, 10)
+        The matrix.
     """
     number = np.arange(1, 11)
     low, high = number <= 4, number > 5
@@ -93,18 +116,24 @@ def unmf_synthetic(random_state: Any = None) -> np.ndarray:
 
 
 class Survey(NamedTuple):
-    """A survey that keeps names and answers apart, and its true matrix."""
+    """A survey that keeps names and answers apart, and its true matrix.
+
+    Attributes
+    ----------
+    collected : Uncoupled
+        Collected data: the questions asked of each respondent, answers without names, comparisons.
+    truth : ndarray of shape (n_questions, n_respondents)
+        Answer of every respondent to every question.
+    """
 
     collected: Uncoupled
-    """What was collected: who was asked what, answers without names, comparisons."""
     truth: np.ndarray
-    """The answer of every respondent to every question, questions by respondents."""
 
 
 def make_survey(
-    n_questions: int = 40, n_respondents: int = 25, n_comparisons: int = 40, *, random_state: Any = None
+    n_questions: int = 40, n_respondents: int = 25, n_comparisons: int = 40, *, random_state: int | None = None
 ) -> Survey:
-    """A survey in which everybody answers every question with an amount, and some pairs of respondents are compared.
+    """Generate a survey: everybody answers every question with an amount, some pairs of respondents are compared.
 
     Amounts have rank two up to noise: x = (W H^T) e^noise, W and H gamma-distributed, rounded to a tenth.
 
@@ -114,6 +143,11 @@ def make_survey(
         Numbers of questions and respondents, at least 2, and of pairs of respondents compared on each question.
     random_state : int or None, default=None
         Random seed.
+
+    Returns
+    -------
+    Survey
+        Collected data and true matrix.
     """
     sizes = {"n_questions": n_questions, "n_respondents": n_respondents}
     check_parameters(sizes, dict.fromkeys(sizes, whole(2)))
@@ -127,10 +161,10 @@ def make_survey(
     return Survey(Uncoupled.from_coupled(coupled, n_comparisons, random_state=int(rng.integers(2**32))), truth)
 
 
-def skewed_cells(n: int, m: int, nnz: int, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def skewed_cells(n: int, m: int, nnz: int, random_state: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of `nnz` distinct cells in row order, drawn from a Zipf-like distribution, for benchmarks."""
     if not 0 <= nnz <= n * m / 2:
-        raise ParameterError(f"nnz must be between 0 and half of the {n * m} cells. Found {nnz}.")
+        raise ParameterError(f"must be between 0 and half of the {n * m} cells.", parameter="nnz", found=str(nnz))
     rng = np.random.default_rng(random_state)
     row_ranks, column_ranks = rng.permutation(n), rng.permutation(m)
 

@@ -55,7 +55,7 @@ MAX_COMPLETED_CELLS = 1 << 31
 SEED_RULES = {"n": checks.whole(1), "random_state": checks.seed()}
 
 
-def fitted(get: Callable[[FittedModel], Any], doc: str) -> property:
+def fitted(get: Callable[[Any], Any], doc: str) -> property:
     """A fitted attribute that is read from `model_`."""
     return property(lambda self: get(self.model_), doc=doc)
 
@@ -75,7 +75,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     engine: str
     n_jobs: int | None
 
-    model_: FittedModel
+    model_: Any
 
     #: Rules of the parameters that all estimators have; subclasses add theirs.
     parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
@@ -338,10 +338,10 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             ]
             return frame.with_columns(*columns).to_native()
         rows = np.arange(n) if given.row_labels is None else given.row_labels
-        columns = np.arange(m) if given.column_labels is None else given.column_labels
+        names = np.arange(m) if given.column_labels is None else given.column_labels
         lines = {
             header.row: np.repeat(rows, m).tolist(),
-            header.column: np.tile(columns, n).tolist(),
+            header.column: np.tile(names, n).tolist(),
             header.value or "value": filled.reshape(-1),
         }
         return nw.from_dict(lines, backend=backend).to_native()

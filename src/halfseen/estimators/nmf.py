@@ -43,8 +43,8 @@ class WeightedNMF(Factorization):
         Extrapolate from the last iterations (momentum), and keep only what improves the loss: fewer iterations. By
         default the plain updates are those of the literature, step by step.
     init : {"random", "rank-one"} or tuple of array-like, default="random"
-        Initial factors: "random" (uniform, scaled to the mean of the data), "rank-one" (around the best rank-one factors
-        of the observed cells, as `RankOneNMF` finds them), or a pair of arrays (W0, H0).
+        Initial factors: "random" (uniform, scaled to the mean of the data), "rank-one" (around the best rank-one
+        factors of the observed cells, as `RankOneNMF` finds them), or a pair of arrays (W0, H0).
     {random_state}
     {verbose}
     {unseen}

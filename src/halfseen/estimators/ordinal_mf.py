@@ -19,7 +19,7 @@ from halfseen.fitting import Callback, EarlyStopping, Start, run, split_validati
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
-from halfseen.solvers import BIAS_L2, Newton, Problem, Ridge, Solver, SGD
+from halfseen.solvers import BIAS_L2, SGD, Newton, Problem, Ridge, Solver
 
 #: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT_L2 = 1e-5
@@ -62,8 +62,8 @@ class ThresholdFactorization(Factorization):
     offers = frozenset({"levels"})
 
     thresholds_ = fitted(lambda model: model.likelihood.cuts, "tau_1 < ... < tau_N between the levels, in units of x.")
-    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")  # type: ignore[union-attr]
-    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")  # type: ignore[union-attr]
+    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")
+    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")
 
     @property
     def row_biases_(self) -> Array | None:
@@ -139,8 +139,15 @@ class ThresholdFactorization(Factorization):
     def _run_from(self, start: Start, problem: Problem, solver: Any, callback: Callback | None) -> Fit:
         # Single cells in random order have no direction to extrapolate in.
         accelerate = bool(self.accelerate) and self.solver == "newton"
-        limits = {"max_iter": self.max_iter, "tol": self.tol, "accelerate": accelerate}
-        return run(problem, solver, start, **limits, callback=callback)
+        return run(
+            problem,
+            solver,
+            start,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            accelerate=accelerate,
+            callback=callback,
+        )
 
     def _start(self, problem: Problem, solver: Any, method: Method, random: Any) -> tuple[Array, Array]:
         ridge: Ridge = solver.ridge
@@ -312,7 +319,7 @@ class OrdinalMF(ThresholdFactorization):
     def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
         common: Any = super()._initial_likelihood(codes, encoder)
         if self.own_thresholds is None:
-            return common  # type: ignore[no-any-return]
+            return common
         n_codes = (max(codes.shape) + 1) * encoder.fitted_labels.size
         if n_codes > 2 ** np.finfo(codes.dtype).nmant:
             raise DataError(
@@ -370,8 +377,8 @@ class RoundMF(ThresholdFactorization):
     {tol:loss}
     {accelerate:newton}
     init : {"random", "smooth"} or tuple of array-like, default="smooth"
-        Initial factors: random; "smooth", for "round": from a fit of "multi-sigmoid"; or a pair of arrays (W0, H0), with
-        the columns of biases or without.
+        Initial factors: random; "smooth", for "round": from a fit of "multi-sigmoid"; or a pair of arrays (W0, H0),
+        with the columns of biases or without.
     {random_state}
     {verbose}
     unseen : {"missing"}, default="missing"

@@ -27,7 +27,7 @@ LEVEL_RULES: Mapping[str, checks.Rule] = {"levels": levels_rule(), "thresholds":
 
 
 def count_levels(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -> Array:
-    """Number of cells at each level; refuses empty levels if thresholds are learned, and a wrong number of given ones."""
+    """Number of cells at each level; refuses empty levels if thresholds are learned, or too many or few thresholds."""
     n_levels = encoder.fitted_labels.size
     histogram = np.bincount(codes.values.astype(np.int64), codes.weights, minlength=n_levels)
     if thresholds is None:
@@ -106,7 +106,8 @@ class OrdNMF(GammaFactorization):
 
     References
     ----------
-    .. [1] O. Gouvert, T. Oberlin, C. Févotte, "Ordinal non-negative matrix factorization for recommendation", ICML 2020.
+    .. [1] O. Gouvert, T. Oberlin, C. Févotte, "Ordinal non-negative matrix factorization for recommendation", ICML
+       2020.
 
     Examples
     --------
@@ -225,7 +226,7 @@ class SquaredFactorization(Factorization):
         **Factorization.parameter_rules,
         "l2": checks.number(0.0, or_none=True),
     }
-    l2_ = fitted(lambda model: model.folding.solver.penalty.l2, "l2 of the fit.")  # type: ignore[union-attr]
+    l2_ = fitted(lambda model: model.folding.solver.penalty.l2, "l2 of the fit.")
 
     def _solver(self, codes: Observed, likelihood: Any) -> Multiplicative:
         l2 = L2_SHARE * float(np.sqrt(codes.shape).sum()) if self.l2 is None else float(self.l2)
@@ -315,7 +316,7 @@ class SquaredOrdNMF(SquaredFactorization):
     @property
     def level_weights_(self) -> Array:
         """Weight of an observed cell of each level."""
-        weights = self.model_.encoder.level_weights
+        weights: Array | None = self.model_.encoder.level_weights
         return np.ones(self.levels_.size) if weights is None else weights
 
     def __init__(

@@ -47,9 +47,9 @@ AXIS = ArraySpec("f", ("*",))
 
 @dataclass(frozen=True, eq=False)
 class RankOneModel(FittedModel):
-    """Fitted factors of rank one: new rows are folded in by a closed form, w_u = (sum of the row) / (h of its cells)."""
+    """Factors of rank one: new rows are folded in by a closed form, w_u = (sum of the row) / (h of its cells)."""
 
-    can_fold_in = True  # type: ignore[assignment]
+    can_fold_in = True
 
     def fold_in(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
         with Threads(n_jobs) as threads:
@@ -68,8 +68,7 @@ class _RankOneFit:
     axis_factors: tuple[Array, ...]
     components: Components
     marginals: Marginals
-    objectives: Array
-    seconds: Array
+    raw_trace: dict[str, Array]
     index: tuple[Index | None, Index | None]
     given_seen: Seen | None
     unseen: str
@@ -78,7 +77,7 @@ class _RankOneFit:
     @cached_property
     def trace(self) -> dict[str, Array]:
         """Objective and seconds of each sweep; what merged rows add to the objective is computed here."""
-        return {"objective": self.objectives + self.components.marginals.merging_cost, "seconds": self.seconds}
+        return {**self.raw_trace, "objective": self.raw_trace["objective"] + self.components.marginals.merging_cost}
 
     @cached_property
     def part_labels(self) -> tuple[Array, ...]:
@@ -226,13 +225,13 @@ class RankOneNMF(BaseFactorization):
         self.n_jobs = n_jobs
 
     @property
-    def model_(self) -> RankOneModel:  # type: ignore[override]
+    def model_(self) -> RankOneModel:
         """All that prediction needs."""
         model: RankOneModel = self._fit.model
         return model
 
     @property
-    def trace_(self) -> dict[str, Array]:
+    def trace_(self) -> dict[str, Array]:  # type: ignore[override]
         """Objective and seconds of each sweep."""
         trace: dict[str, Array] = self._fit.trace
         return trace
@@ -293,8 +292,12 @@ class RankOneNMF(BaseFactorization):
                 features["increase_rate_"] = grid_like.increase_rate
             else:
                 components = rank_one.find_components(table, marginals)
-                find = rank_one.em if self.method == "em" else rank_one.exact
-                steps = find(components.marginals if self.method == "em" else components, threads, self.tol)
+                is_em = self.method == "em"
+                steps = (
+                    rank_one.em(components.marginals, threads, self.tol)
+                    if is_em
+                    else rank_one.exact(components, threads, self.tol)
+                )
             outcome = iterate(steps, max_iter=self.max_iter, started=started, trouble=_check_finite)
 
         status = outcome.status
@@ -303,7 +306,7 @@ class RankOneNMF(BaseFactorization):
         factors = rank_one.rescale(outcome.state.factors, components, self.tol, dtype)
         is_finite = all(np.isfinite(factor).all() for factor in factors)
         axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in np.argsort(components.marginals.axes))
-        index = tuple(None if names is None else Index(names) for names in labels)
+        index = (None if labels[0] is None else Index(labels[0]), None if labels[1] is None else Index(labels[1]))
         attributes = {
             "axis_factors_": axis_factors,
             "inner_shape_": inner_shape,
@@ -313,8 +316,8 @@ class RankOneNMF(BaseFactorization):
         }
         keep(self, attributes | features)
         self._fit = _RankOneFit(
-            axis_factors, components, marginals, *outcome.trace.values(), index, seen, self.unseen, self.n_jobs
-        )  # type: ignore[arg-type]
+            axis_factors, components, marginals, outcome.trace, index, seen, self.unseen, self.n_jobs
+        )
         self._warn(components, labels)
         return self
 
@@ -343,7 +346,7 @@ class RankOneNMF(BaseFactorization):
         if self.n_parts_ > 1:
             of_rows, count = self.parts_[0], int(self.parts_[0].max()) + 1
             first = int(np.argmax(of_rows == min(1, count - 1)))
-            name = first if labels[0] is None else quoted(labels[0][first])
+            name = str(first) if labels[0] is None else quoted(labels[0][first])
             if components.zeros is not None:
                 warning = DataWarning(
                     "Seen zeros should not be all that connects rows and columns.",
@@ -391,7 +394,8 @@ class RankOneNMF(BaseFactorization):
         -------
         ndarray of shape (n_rows, 1)
         """
-        model, table = self.model_, None
+        model = self.model_
+        table: Any = None
         with Threads(self.n_jobs) as threads:
             if model.unseen == "missing" and model.index[1] is None and not is_list_of_histories(X):
                 grid = grid_of(X)

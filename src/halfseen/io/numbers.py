@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Real
@@ -26,6 +26,8 @@ DOUBTFUL = {COMMA: re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}"), POINT: re.compi
 THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3})+\.[0-9]*|(\.[0-9]{3})+,[0-9]*|(,[0-9]{3}){2,}|(\.[0-9]{3}){2,})")
 #: Asks for the order of a frame's ordered categories, where it has any.
 ORDERED = "ordered"
+#: What the option `levels` takes: texts from the lowest to the highest, "ordered", or None.
+Levels = Sequence[str] | str | None
 
 
 class NotANumber(ValueError):
@@ -36,7 +38,7 @@ class NotANumber(ValueError):
         self.position, self.field = position, field
 
 
-def is_missing(field: Any, markers: frozenset[str] = MISSING) -> bool:
+def is_missing(field: object, markers: frozenset[str] = MISSING) -> bool:
     """Whether a field is a missing-value marker, None or NaN."""
     if isinstance(field, str):
         return field.strip().lower() in markers
@@ -69,7 +71,7 @@ def _float(text: str) -> float:
     return value
 
 
-def holds_codes(column: Any, markers: frozenset[str] = MISSING) -> bool:
+def holds_codes(column: pa.ChunkedArray, markers: frozenset[str] = MISSING) -> bool:
     """Whether a string column has nothing but digits, some padded with zeros: 01013 is a code, not an amount."""
     if not pc.any(pc.match_substring_regex(column, r"^\s*0[0-9]+\s*$")).as_py():
         return False
@@ -77,15 +79,27 @@ def holds_codes(column: Any, markers: frozenset[str] = MISSING) -> bool:
     return all(text.isdecimal() or text.lower() in markers for text in texts)
 
 
-def numbers(fields: Sequence[Any]) -> np.ndarray:
-    """Python objects as floats, NaN where missing; NotANumber names the first that is neither."""
-    found = np.empty(len(fields))
+def numbers(fields: Sequence[Any], levels: Sequence[str] = ()) -> np.ndarray:
+    """Python objects as floats, NaN where missing; NotANumber names the first that is neither.
+
+    The names of `levels` stand for 1, 2, ...; where there are any, text must be one of them.
+    """
+    number_of = {name: float(place) for place, name in enumerate(levels, start=1)}
+    values = np.empty(len(fields))
     for position, one in enumerate(fields):
+        text = one.strip() if isinstance(one, str) else None
         try:
-            found[position] = np.nan if is_missing(one) else _float(one.strip()) if isinstance(one, str) else float(one)
+            if text in number_of:  # first of all: a level may be called "none"
+                values[position] = number_of[text]
+            elif is_missing(one):
+                values[position] = np.nan
+            elif levels and not isinstance(one, Real):
+                raise ValueError(one)
+            else:
+                values[position] = float(one) if text is None else _float(text)
         except (ValueError, TypeError, OverflowError):  # the last for integers beyond all floats
             raise NotANumber(position, one) from None
-    return found
+    return values
 
 
 @dataclass(frozen=True)
@@ -100,35 +114,21 @@ class Scale:
     ordered: bool = False
 
     @classmethod
-    def of(cls, levels: Any) -> Scale:
+    def of(cls, levels: Levels) -> Scale:
         """From the `levels` of `observe`: None, "ordered", or a list of texts."""
         if levels is None or (isinstance(levels, str) and levels == ORDERED):
             return cls(ordered=levels is not None)
         names = [] if isinstance(levels, str) else list(levels)
         different = len(set(map(str, names))) == len(names)
         if not names or not different or not all(isinstance(name, str) and name.strip() for name in names):
-            raise ParameterError(
-                f'levels must be None, "{ORDERED}", or different texts from the lowest to the highest. Found '
-                f'{levels!r}. Give such a list: levels=["bad", "fair", "good"].'
-            )
+            must = f'must be None, "{ORDERED}", or different texts from the lowest to the highest.'
+            remedy = 'Give such a list: `levels=["bad", "fair", "good"]`.'
+            raise ParameterError(must, parameter="levels", found=repr(levels), remedy=remedy)
         return cls(tuple(str(name).strip() for name in names))
 
     def numbers(self, fields: Sequence[Any]) -> np.ndarray:
-        """Python objects as floats, NaN where missing; NotANumber names the first that is neither number nor level."""
-        if not self.names:
-            return numbers(fields)
-        number_of = {name: float(place) for place, name in enumerate(self.names, start=1)}
-        found = np.empty(len(fields))
-        for position, one in enumerate(fields):
-            if isinstance(one, str) and one.strip() in number_of:  # first of all: a level may be called "none"
-                found[position] = number_of[one.strip()]
-            elif is_missing(one):
-                found[position] = np.nan
-            elif isinstance(one, Real):
-                found[position] = float(one)
-            else:
-                raise NotANumber(position, one)
-        return found
+        """Python objects as floats, see `numbers`."""
+        return numbers(fields, self.names)
 
     @property
     def labels(self) -> np.ndarray | None:
@@ -143,33 +143,33 @@ class Scale:
         return f"Values must be numbers{', or texts whose order is given' if self.ordered else ''}."
 
     @property
-    def kind(self) -> str:
-        """What values are."""
-        return "levels" if self.names else "numbers"
-
-    @property
     def hint(self) -> str:
-        """What to do about another value, before what can always be done."""
+        """Remedy for a value of another kind, with a blank at its end; may be empty."""
         if self.names:
-            return "Correct it, or add it to levels. "
-        return "List the texts from the lowest to the highest in levels. " if self.ordered else ""
+            return "Correct it, or add it to `levels`. "
+        return "List the texts from the lowest to the highest in `levels`. " if self.ordered else ""
 
-    def advice(self, field: Any) -> str:
-        """The hint; for a number with marks that were not expected, one about these."""
+    def advice(self, field: object) -> str:
+        """The hint; for a number with unexpected marks, one about these."""
         return ("" if self.names else hint_about(field)) or self.hint
+
+    def error(self, field: object, where: str, remedy: str, advice: str | None = None) -> DataError:
+        """The error for a field that is neither a number nor a level."""
+        advice = self.advice(field) if advice is None else advice
+        return DataError(self.must, found=repr(field), where=where, remedy=advice + remedy)
 
 
 NUMBERS = Scale()
 
 
-def hint_about(field: Any) -> str:
-    """What to do about a text that would be a number but for its marks; empty for others."""
+def hint_about(field: object) -> str:
+    """Remedy for a text that would be a number but for its marks, with a blank at its end; empty for others."""
     text = field.strip() if isinstance(field, str) else ""
     if THOUSANDS.fullmatch(text):
         mark = next(char for char in text if char in ".,")
-        return f'It seems to have thousands separators: pass thousands="{mark}". '
+        return f'It seems to have thousands separators: pass `thousands="{mark}"`. '
     if DECIMAL_COMMA.fullmatch(text):
-        return 'It seems to have a decimal comma: pass decimal=",". '
+        return 'It seems to have a decimal comma: pass `decimal=","`. '
     return ""
 
 
@@ -187,13 +187,13 @@ class Parsed:
 
 @dataclass
 class NumberParser:
-    """Parses the columns of one text table; which decimal mark the table uses is decided once, for all of them.
+    """Parses the columns of one text table, which have one decimal mark in common.
 
-    `place(row, column)` names a field in messages. What is not given by `decimal` and `thousands` is found out, and
+    `place(row, column)` names a field in messages. Marks that are not given by `decimal` and `thousands` are inferred;
     what could be read in two ways is refused.
     """
 
-    place: Any
+    place: Callable[[int, Any], str]
     separator: str = COMMA
     decimal: str | None = None
     thousands: str | None = None
@@ -202,24 +202,25 @@ class NumberParser:
     first: dict[str, tuple[str, int, Any]] = field(default_factory=dict)
     #: The mark of which all numbers so far may also have been thousands separators.
     doubt: str | None = None
-    with_points: list[tuple[Any, Any]] = field(default_factory=list)
+    with_points: list[tuple[pa.ChunkedArray, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name, mark in (("decimal", self.decimal), ("thousands", self.thousands)):
             if mark is not None and (not isinstance(mark, str) or len(mark) != 1 or mark.isalnum()):
-                raise ParameterError(f"{name} must be a single mark, such as ',' or '.'. Found {mark!r}.")
+                raise ParameterError("must be a single mark, such as ',' or '.'.", parameter=name, found=repr(mark))
         if self.thousands is not None:
             self.decimal = self.decimal or (COMMA if self.thousands == POINT else POINT)
         if self.decimal is not None and self.decimal == self.thousands:
-            raise ParameterError(f"decimal and thousands must be different marks. Found {self.decimal!r} for both.")
+            must = "`decimal` and `thousands` must be different marks."
+            raise ParameterError(must, parameter="thousands", found=f"{self.decimal!r} for both")
 
     @property
     def mark(self) -> str:
         """The decimal mark; a point where no number has any."""
         return self.decimal or (COMMA if COMMA in self.first else POINT)
 
-    def parse(self, column: Any, name: Any, scale: Scale = NUMBERS) -> Parsed:
-        """A string column as numbers."""
+    def parse(self, column: pa.ChunkedArray, name: Any, scale: Scale = NUMBERS) -> Parsed:
+        """Parse a string column."""
         plain = self.decimal in (None, POINT) and self.thousands is None and COMMA not in self.first
         if plain and not scale.names and (self.decimal or self.separator != ";"):
             parsed = self._cast(column)
@@ -231,17 +232,17 @@ class NumberParser:
         encoded = column.dictionary_encode().combine_chunks()
         texts, codes = encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         number_of = {level: float(place) for place, level in enumerate(scale.names, start=1)}
-        found = np.full(len(texts) + 1, np.nan)
+        value_of = np.full(len(texts) + 1, np.nan)  # the last for nulls
         is_text = np.zeros(len(texts) + 1, dtype=bool)
         percent: list[int] = []
         plain_numbers: list[int] = []
         for code, text in enumerate(map(str.strip, texts)):
             if text in number_of:
-                found[code] = number_of[text]
+                value_of[code] = number_of[text]
             elif text.lower() not in self.markers:
                 body = text.removesuffix("%").rstrip()
                 try:
-                    found[code] = self._number(body, codes, code, name)
+                    value_of[code] = self._number(body, codes, code, name)
                     (plain_numbers if body == text else percent).append(code)
                 except ValueError:
                     is_text[code] = True
@@ -249,23 +250,16 @@ class NumberParser:
             raise self._two_marks()
         if percent and plain_numbers:
             with_sign, without = (int(np.argmax(codes == group[0])) for group in (percent, plain_numbers))
-            raise DataError(
-                f"A column must have percent signs throughout, or none. Found {texts[percent[0]]!r} "
-                f"{self.place(with_sign, name)}, and {texts[plain_numbers[0]]!r} {self.place(without, name)}. "
-                "Write all of them alike."
-            )
-        rows_of_text = is_text[codes]
-        first = int(np.argmax(rows_of_text)) if rows_of_text.any() else None
-        return Parsed(
-            values := found[codes],
-            int(np.count_nonzero(~np.isnan(values))),
-            int(np.count_nonzero(rows_of_text)),
-            None if first is None else (first, texts[codes[first]]),
-            bool(percent),
-        )
+            must = "A column must have percent signs throughout, or none."
+            found = f"{texts[percent[0]]!r} {self.place(with_sign, name)}, and {texts[plain_numbers[0]]!r}"
+            raise DataError(must, found=found, where=self.place(without, name), remedy="Write all of them alike.")
+        values, text_rows = value_of[codes], np.flatnonzero(is_text[codes])
+        n_numbers = int(np.count_nonzero(~np.isnan(values)))
+        first_text = (int(text_rows[0]), texts[codes[text_rows[0]]]) if text_rows.size else None
+        return Parsed(values, n_numbers, text_rows.size, first_text, bool(percent))
 
     def _cast(self, column: Any) -> Parsed | None:
-        """The fast way, for numbers with points alone and the usual markers; None where the column has others."""
+        """Parse with Arrow, fast, numbers with points and the usual markers; None if the column has others."""
         if any(map(is_number, self.markers)):  # -99 may be a marker, and must not be read as a number
             return None
         for marked in (False, True):
@@ -309,7 +303,7 @@ class NumberParser:
         return value
 
     def settle(self) -> None:
-        """After the last column: refuse marks that may be decimal marks or thousands separators."""
+        """After the last column, refuse marks that may be decimal marks or thousands separators."""
         if COMMA in self.first and POINT not in self.first and self.decimal is None:
             for column, name in self.with_points:  # columns that went the fast way, before the first comma was met
                 rows = np.flatnonzero(pc.match_substring(column, POINT).to_numpy())
@@ -320,18 +314,19 @@ class NumberParser:
         if self.doubt is not None:
             text, *where = self.first[self.doubt]
             kind = "point" if self.doubt == POINT else "comma"
-            raise DataError(
-                f"A {kind} in a number must be known to be its decimal mark. Found {text!r} {self.place(*where)}, "
-                "which may also be a thousands separator, and no number that decides it. "
-                f"Pass decimal={self.doubt!r} or thousands={self.doubt!r}."
+            must = f"A {kind} in a number must be known to be its decimal mark."
+            found = (
+                f"{text!r} {self.place(*where)}, which may also be a thousands separator, and no number that decides it"
             )
+            remedy = f"Pass `decimal={self.doubt!r}` or `thousands={self.doubt!r}`."
+            raise DataError(must, found=found, remedy=remedy, parameter="decimal")
 
     def _two_marks(self) -> DataError:
         (comma, *at_comma), (point, *at_point) = self.first[COMMA], self.first[POINT]
-        return DataError(
-            f"Numbers must have one decimal mark throughout a file. Found {comma!r} {self.place(*at_comma)}, and "
-            f"{point!r} {self.place(*at_point)}. Pass decimal and thousands to say which is which, or write all alike."
-        )
+        must = "Numbers must have one decimal mark throughout a file."
+        found, where = f"{comma!r} {self.place(*at_comma)}, and {point!r}", self.place(*at_point)
+        remedy = "Pass `decimal` and `thousands` to say which is which, or write all alike."
+        return DataError(must, found=found, where=where, remedy=remedy, parameter="decimal")
 
 
 @cache

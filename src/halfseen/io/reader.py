@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy import sparse
 
 from halfseen.errors import DataError, DataWarning
-from halfseen.io.numbers import NUMBERS, NotANumber, Scale
+from halfseen.io.numbers import NUMBERS, Levels, NotANumber, Scale
 from halfseen.io.schema import LongHeader, ReadOptions, ReadSummary, recognise
 from halfseen.io.sources import as_frame, open_file, open_table
-from halfseen.io.tables import Table, ordered_levels
+from halfseen.io.tables import CellWeight, ColumnName, FilePath, MatrixSource, Table, ordered_levels
+from halfseen.io.text import Progress
 from halfseen.io.wide import grid_of_frame, observe_wide
 from halfseen.labels import NULL_TYPES, Index, Places, encode, index_dtype, quoted, text_array
 from halfseen.observed import LARGE, Observed, as_values
@@ -25,26 +26,26 @@ CELLS_PER_BLOCK = 1 << 22
 
 
 def observe(
-    X: Any,
+    X: MatrixSource | Observed,
     *,
     unseen: str | None = "missing",
-    cell_weight: Any = None,
+    cell_weight: CellWeight = None,
     duplicates: str = "error",
     layout: str = "auto",
-    columns: tuple[Any, ...] | None = None,
-    column_labels: Any = None,
+    columns: Sequence[ColumnName] | None = None,
+    column_labels: Iterable[Any] | None = None,
     allow_empty: bool = False,
     header: bool | None = None,
-    levels: Any = None,
+    levels: Levels = None,
     separator: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
     na_values: Sequence[str] | None = None,
     comment: str | None = None,
     encoding: str | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Observed:
-    """Read a half-seen matrix of any kind.
+    """Read a matrix with missing cells from data of any kind.
 
     Parameters
     ----------
@@ -76,20 +77,20 @@ def observe(
     allow_empty : bool, default=False
         Whether a matrix without an observed cell is allowed.
     header : bool, default=None
-        Whether the first line of a text file holds the names of its columns; None: decide by looking at it.
+        Whether the first line of a text file holds the names of its columns. None: inferred from the first lines.
     levels : list of str, "ordered" or None, default=None
         For values that are texts with an order: these texts from the lowest to the highest, which are read as 1, 2,
         ...; "ordered" takes them from a long frame's values, if these are ordered categories.
     separator : str, default=None
-        What stands between the fields of a text file; " " for runs of blanks. None: found in the first lines.
+        Separator of the fields of a text file; " " for runs of blanks. None: inferred from the first lines.
     decimal, thousands : str, default=None
-        Decimal mark and thousands separator of a text file. None: found in the numbers; what could be read in two ways
-        is refused.
+        Decimal mark and thousands separator of a text file. None: inferred from the numbers; what could be read in two
+        ways is refused.
     na_values : list of str, default=None
         More texts that mark missing values, beside the empty field, NA, N/A, NaN, null, None, ?, -, --, . and #N/A, in
         any case.
     comment : str, default=None
-        What lines begin with that are no data. None: lines above the table that begin with #.
+        Beginning of lines that are no data. None: lines above the table that begin with # are skipped.
     encoding : str, default=None
         Encoding of a text file. None: UTF-8 or UTF-16, else a single-byte encoding, which the summary names.
     progress : callable, default=None
@@ -98,6 +99,7 @@ def observe(
     Returns
     -------
     Observed
+        Observed cells, by rows.
 
     Examples
     --------
@@ -123,43 +125,46 @@ def observe(
     if _is_array_like(X):
         options.refuse_table_options()
         array = with_holes(X, well_formed(X), options.scale)
-        return _of_dense(array, options.cell_weight, None, None, options)
-    raise DataError(
-        "X must be an array, a scipy sparse matrix, a pandas, polars or Arrow frame, or the path of a text or Parquet "
-        f"file. Found {'None' if X is None else f'a {type(X).__name__}'}. Convert it to one of these."
-    )
+        return _observe_dense(array, options.cell_weight, None, None, options)
+    must = "must be an array, a scipy sparse matrix, a pandas, polars or Arrow frame, or the path of a text or Parquet "
+    found = "None" if X is None else f"a {type(X).__name__}"
+    raise DataError(f"{must}file.", parameter="X", found=found, remedy="Convert it to one of these.")
 
 
-def read_table(path: Any, layout: str = "wide", header: bool | None = None, **options: Any) -> Table:
-    """Read a text, Parquet, Feather, JSON lines or Excel file column by column, fields as they are.
+def read_table(path: FilePath, layout: str = "wide", header: bool | None = None, **options: Any) -> Table:
+    """Read a text, Parquet, Feather, JSON lines or Excel file by columns, fields as they are.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     layout : {"auto", "long", "wide"}, default="wide"
-        Helps to find out whether a text file has a header.
+        Layout of the table, which helps to decide whether a text file has a header.
     header : bool, default=None
-        Whether the first line of a text file holds names; None: find out.
+        Whether the first line of a text file holds names. None: inferred from the first lines.
     **options
         Reader options of `observe`: separator, decimal, thousands, na_values, comment, encoding.
+
+    Returns
+    -------
+    Table
+        Columns of the file, read on demand.
     """
     return open_file(path, ReadOptions(layout=layout, header=header, **options))
 
 
 def observe_table(table: Table, options: ReadOptions) -> Observed:
-    """A table as a half-seen matrix, by what its columns are recognised as."""
+    """A table as an `Observed`, by what its columns are recognised as."""
     header = recognise(table, options)
     if header is None:
-        return observe_wide(table, options, partial(_of_dense, options=options))
+        return observe_wide(table, options, partial(_observe_dense, options=options))
     table.read_columns([name for name in (*header, options.weight_name) if name is not None])  # a query may be run once
     options = with_ordered_levels(table, header, options)
     cells = read_long(table, header, options)
     summary = ReadSummary.of_long(table, header, options.weight_name)
-    labels, shape = (cells.row_labels, cells.column_labels), cells.shape
-    weights = cells.weights
+    labels, shape, weights = (cells.row_labels, cells.column_labels), cells.shape, cells.weights
     if options.weight_name is None:
-        weights = weights_of(cells.rows, cells.columns, cells.values, shape, options.cell_weight)
+        weights = weights_of(cells.rows, cells.columns, shape, options.cell_weight)
     arrays = [cells.rows, cells.columns, cells.values]
     del cells  # from here on the arrays are held once, so that each can be freed as it is replaced
     return replace(build_observed(arrays, shape, weights, options, *labels), summary=summary)
@@ -174,7 +179,7 @@ def with_ordered_levels(table: Table, header: LongHeader, options: ReadOptions) 
 
 @dataclass
 class LongCells:
-    """The lines of a long table: positions of their rows and columns, values, weights, labels."""
+    """Lines of a long table: positions of their rows and columns, values, weights, labels."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -189,24 +194,21 @@ class LongCells:
 
 
 def read_long(table: Table, header: LongHeader, options: ReadOptions) -> LongCells:
-    """The lines of a long table, ids numbered in the order of their first appearance."""
-    weight = options.weight_name
-    names = [name for name in (*header, weight) if name is not None]
-    table.read_columns(names)
-    fitted = options.fitted_labels
+    """Read the lines of a long table, ids numbered in the order of their first appearance."""
+    weight, fitted = options.weight_name, options.fitted_labels
+    table.read_columns([name for name in (*header, weight) if name is not None])
     as_text = fitted is not None and fitted.dtype.kind == "O"
-    work: list[Any] = [
+    jobs: list[Any] = [
         lambda: table.encode(header.row, "row"),
         lambda: table.encode(header.column, "column", as_text),
         lambda: np.ones(table.n_rows) if header.value is None else table.numbers(header.value, options.scale),
     ]
     if table.n_rows > LARGE:
         with ThreadPoolExecutor(2) as pool:
-            (rows, row_labels), (columns, column_labels), values = (
-                job.result() for job in [pool.submit(one) for one in work]
-            )
+            results = [job.result() for job in [pool.submit(one) for one in jobs]]
     else:
-        (rows, row_labels), (columns, column_labels), values = (one() for one in work)
+        results = [one() for one in jobs]
+    (rows, row_labels), (columns, column_labels), values = results
     weights = None if weight is None else table.numbers(weight)
     if table.is_text:
         table.parser.settle()
@@ -214,12 +216,10 @@ def read_long(table: Table, header: LongHeader, options: ReadOptions) -> LongCel
         numeric = row_labels.dtype.kind != "O" and column_labels.dtype.kind != "O"
         sure = table.has_header or options.layout == "long" or options.columns is not None
         if numeric and not sure and not (row_labels.size < rows.size and column_labels.size < columns.size):
-            warnings.warn(
-                f"It should be known what three columns of numbers without a header are. Found {table.name}, in which "
-                'ids are not repeated. Its lines were read as row, column, value; pass layout="wide" if it is a table.',
-                DataWarning,
-                stacklevel=5,
-            )
+            must = "It should be known what three columns of numbers without a header are."
+            remedy = 'Its lines were read as row, column, value; pass `layout="wide"` if it is a table.'
+            warning = DataWarning(must, found=f"{table.name}, in which ids are not repeated", remedy=remedy)
+            warnings.warn(warning, stacklevel=5)
     table.read.clear()
     return LongCells(rows, columns, values, weights, row_labels, column_labels)
 
@@ -233,24 +233,21 @@ def build_observed(
     column_labels: np.ndarray | None = None,
     zeros: str = "keep",
 ) -> Observed:
-    """Cells (rows, columns, values, which are used up) as an `Observed`, their columns placed among the fitted ones."""
+    """Make an `Observed` of rows, columns and values, which are used up; columns are placed among the fitted ones."""
     fitted = options.fitted_labels
     if fitted is not None:
         if column_labels is not None:
             positions = Index(fitted).find(column_labels)
             unknown = np.flatnonzero(positions < 0)
             if unknown.size:
-                raise DataError(
-                    f"Columns must be among the {fitted.size} that were fitted. Found "
-                    f"{quoted(column_labels[unknown[0]])} ({unknown.size} unknown in all). Leave them out, or fit "
-                    "again with them."
-                )
+                must = f"Columns must be among the {fitted.size} that were fitted."
+                found = f"{quoted(column_labels[unknown[0]])} ({unknown.size} unknown in all)"
+                raise DataError(must, found=found, remedy="Leave them out, or fit again with them.")
             arrays[1] = positions.astype(index_dtype((1, fitted.size), column_labels.size))[arrays[1]]
         elif shape[1] != fitted.size:
-            raise DataError(
-                f"X must have the {fitted.size} columns that were fitted. Found {shape[1]}, without names. "
-                "Pass a frame whose columns have names, or an array of the right width."
-            )
+            must = f"must have the {fitted.size} columns that were fitted."
+            remedy = "Pass a frame whose columns have names, or an array of the right width."
+            raise DataError(must, parameter="X", found=f"{shape[1]}, without names", remedy=remedy)
         shape, column_labels = (shape[0], fitted.size), fitted
     observed = Observed.from_cells(
         arrays.pop(0), arrays.pop(0), arrays.pop(0), shape,
@@ -260,7 +257,6 @@ def build_observed(
     return replace(observed, level_names=options.scale.labels) if options.scale.names else observed
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # arrays
 
 
@@ -269,17 +265,14 @@ def dense_observed(array: np.ndarray, **labels: Any) -> Observed:
     return Observed.from_cells(*_coordinates(~np.isnan(array)), array[~np.isnan(array)], array.shape, **labels)
 
 
-def _of_dense(
+def _observe_dense(
     array: np.ndarray, weights: Any, row_labels: np.ndarray | None, column_labels: Any, options: ReadOptions
 ) -> Observed:
     array = well_formed(array)
     seen = ~np.isnan(array)
     rows, columns = _coordinates(seen)
-    values = array[seen]
-    weights = weights_of(rows, columns, values, array.shape, weights)
-    return build_observed(
-        [rows, columns, values], array.shape, weights, options, row_labels, column_labels, zeros="drop"
-    )
+    weights, cells = weights_of(rows, columns, array.shape, weights), [rows, columns, array[seen]]
+    return build_observed(cells, array.shape, weights, options, row_labels, column_labels, zeros="drop")
 
 
 def _coordinates(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -298,23 +291,23 @@ def _coordinates(seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_holes(X: Any, array: np.ndarray, scale: Scale = NUMBERS) -> np.ndarray:
-    """What was made an array of X as floats, NaN where X is masked."""
+    """The array that was made of X as floats, NaN where X is masked."""
     array = as_numbers(array, scale)
     return np.where(np.ma.getmaskarray(X), np.nan, array) if isinstance(X, np.ma.MaskedArray) else array
 
 
 def well_formed(X: Any, accept_sparse: bool = False) -> Any:
-    """X as a two-dimensional array, refused in scikit-learn's words, which its estimator checks ask for."""
+    """X as a two-dimensional array; errors have scikit-learn's messages, which its estimator checks ask for."""
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and X.size:
-        return X  # as scikit-learn would, only sooner
+        return X  # as scikit-learn would, only faster
     from sklearn.utils.validation import check_array
 
     try:
         return check_array(X, accept_sparse=accept_sparse, dtype=None, ensure_all_finite=False)
     except ValueError as error:
         if "inhomogeneous" in str(error):
-            sentence = "The rows of X must be lists of one length. Found different lengths. Fill them up with NaN."
-            raise DataError(sentence) from None
+            must, remedy = "The rows of X must be lists of one length.", "Fill them up with NaN."
+            raise DataError(must, found="different lengths", remedy=remedy) from None
         raise DataError(str(error)) from None
 
 
@@ -334,44 +327,43 @@ def as_numbers(array: np.ndarray, scale: Scale = NUMBERS) -> np.ndarray:
     except NotANumber as error:
         raise _no_number(scale, error.field, *divmod(error.position, array.shape[-1])) from None
     except (ValueError, TypeError):
-        found = np.empty(array.size)
+        values = np.empty(array.size)
         for cell, one in enumerate(array.flat):
             try:
-                found[cell] = np.nan if type(one).__name__ in NULL_TYPES else float(one)
+                values[cell] = np.nan if type(one).__name__ in NULL_TYPES else float(one)
             except ValueError:
                 raise _no_number(scale, one, *divmod(cell, array.shape[-1])) from None
-        return found.reshape(array.shape)
+        return values.reshape(array.shape)
 
 
 def _no_number(scale: Scale, one: Any, row: int, column: int) -> DataError:
+    """The error for a value of an array that is no number."""
     remedy = f"{scale.advice(one)}Convert it to {'' if scale.names else 'a number, or to '}NaN if it is unknown."
-    return DataError(f"{scale.must} Found {quoted(one)} at {Places().of(row, column)}. {remedy}")
+    return DataError(scale.must, found=quoted(one), where=f"at {Places().of(row, column)}", remedy=remedy)
 
 
 def _observe_sparse(X: Any, options: ReadOptions) -> Observed:
-    """Any scipy sparse matrix or array: what is not stored is unobserved, a stored 0 is a value, a stored NaN is not.
+    """Cells that a scipy sparse matrix or array stores, NaN aside.
 
-    A block of a BSR matrix stores all its cells; a DIA matrix can't store a 0.
+    A block of a BSR matrix stores all its cells; a DIA matrix cannot store a 0.
     """
     options.refuse_table_options()
     if X.ndim != 2:
-        raise DataError(f"X must have rows and columns. Found a sparse array of shape {X.shape}. Reshape it.")
+        must = "must have rows and columns."
+        raise DataError(must, parameter="X", found=f"a sparse array of shape {X.shape}", remedy="Reshape it.")
     matrix = well_formed(X, accept_sparse=True)
     if matrix.format in ("csr", "csc") and matrix.indices.size > matrix.indptr[-1]:
         matrix = matrix.copy()
-        matrix.prune()  # tocoo would read room that is not used as cells
+        matrix.prune()  # tocoo would read unused room as cells
     coordinates = matrix.tocoo(copy=False)
-    rows, columns = coordinates.coords
-    values = as_values(coordinates.data)
+    cells = [*coordinates.coords, as_values(coordinates.data)]
     del coordinates, matrix
-    weights = weights_of(rows, columns, values, X.shape, options.cell_weight)
-    arrays = [rows, columns, values]
-    del rows, columns, values
-    return build_observed(arrays, X.shape, weights, options)
+    weights = weights_of(cells[0], cells[1], X.shape, options.cell_weight)
+    return build_observed(cells, X.shape, weights, options)
 
 
-def are_triples(X: Any, options: ReadOptions) -> bool:
-    """Whether X is a list of tuples of three whose first is the name of a row, or that are said to be long.
+def are_triples(X: object, options: ReadOptions) -> TypeGuard[list[tuple[Any, Any, Any]]]:
+    """Whether X is a list of tuples (row, column, value) whose first row is a text, or under layout="long".
 
     Three numbers may as well be a row of a dense table with three columns, and so may three levels.
     """
@@ -385,17 +377,16 @@ def are_triples(X: Any, options: ReadOptions) -> bool:
 def _observe_triples(triples: list[tuple[Any, Any, Any]], options: ReadOptions) -> Observed:
     rows, columns, values = map(list, zip(*triples, strict=True))
     try:
-        amounts = options.scale.numbers(values)
+        numbers = options.scale.numbers(values)
     except NotANumber as error:
-        raise DataError(
-            f"{options.scale.must} Found {error.field!r} in triple {error.position}, for row {rows[error.position]!r}, "
-            f"column {columns[error.position]!r}. {options.scale.advice(error.field)}Use None if it is unknown."
-        ) from None
+        at = error.position
+        where = f"in triple {at}, for row {rows[at]!r}, column {columns[at]!r}"
+        raise options.scale.error(error.field, where, "Use None if it is unknown.") from None
     row_codes, row_labels = encode(rows, "row")
     column_codes, column_labels = encode(columns, "column")
     shape = (row_labels.size, column_labels.size)
-    weights = weights_of(row_codes, column_codes, amounts, shape, options.cell_weight)
-    return build_observed([row_codes, column_codes, amounts], shape, weights, options, row_labels, column_labels)
+    weights = weights_of(row_codes, column_codes, shape, options.cell_weight)
+    return build_observed([row_codes, column_codes, numbers], shape, weights, options, row_labels, column_labels)
 
 
 def _is_array_like(X: Any) -> bool:
@@ -412,8 +403,8 @@ class Grid:
     column_labels: np.ndarray | None = None
 
 
-def grid_of(X: Any) -> Grid | None:
-    """X as a dense table, if that is what it is; None for sparse matrices, long tables, files and an `Observed`."""
+def grid_of(X: MatrixSource | Observed) -> Grid | None:
+    """X as a dense table; None for sparse matrices, long tables, files and an `Observed`."""
     if isinstance(X, (Observed, str)) or hasattr(X, "__fspath__") or sparse.issparse(X):
         return None
     if (frame := as_frame(X)) is not None:
@@ -423,29 +414,28 @@ def grid_of(X: Any) -> Grid | None:
     return Grid(with_holes(X, well_formed(X))) if _is_array_like(X) and not is_records else None
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # an Observed again, and weights
 
 
 def _reobserve(X: Observed, options: ReadOptions) -> Observed:
-    """An `Observed` as it is, or rebuilt where something else is asked for."""
+    """An `Observed` as it is, or rebuilt where the options ask for something else."""
     options.refuse_table_options()
     if options.duplicates == "error":
         options = replace(options, duplicates="keep")  # cells it holds more than once were meant so
-    X = _renamed(X, options.scale) if options.scale.names else X
+    X = _recode_levels(X, options.scale) if options.scale.names else X
     nothing_new = options.cell_weight is None and options.column_labels is None
     if nothing_new and options.unseen == X.unseen and options.duplicates == "keep":
         return X
     rows = X.row_of_cell()
     weights = X.weights
     if options.cell_weight is not None:
-        weights = weights_of(rows, X.indices, X.values, X.shape, options.cell_weight)
+        weights = weights_of(rows, X.indices, X.shape, options.cell_weight)
     again = build_observed([rows, X.indices, X.values], X.shape, weights, options, X.row_labels, X.column_labels)
     return replace(again, level_names=X.level_names, summary=X.summary)
 
 
-def _renamed(X: Observed, scale: Scale) -> Observed:
-    """An `Observed` whose values 1, 2, ... stand for the texts of the scale."""
+def _recode_levels(X: Observed, scale: Scale) -> Observed:
+    """An `Observed` whose values 1, 2, ... stand for the names of the scale."""
     if X.level_names is None or tuple(X.level_names) == scale.names:
         return replace(X, level_names=scale.labels)
     new = Index(text_array(scale.names)).find(X.level_names) + 1
@@ -455,46 +445,41 @@ def _renamed(X: Observed, scale: Scale) -> Observed:
     if strange.size:
         name = X.level_names[int(X.values[strange[0]]) - 1]
         cells = "1 such cell" if strange.size == 1 else f"{strange.size} such cells"
-        raise DataError(
-            f"{scale.must} Found {name!r} at {X.place(int(strange[0]))} ({cells}). Leave them out, or add the level."
-        )
+        remedy = "Leave them out, or add the level."
+        raise DataError(scale.must, found=repr(name), where=f"at {X.place(int(strange[0]))} ({cells})", remedy=remedy)
     return replace(X, values=values.astype(X.dtype), level_names=scale.labels)
 
 
 def weights_of(
-    rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int], cell_weight: Any
+    rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int], cell_weight: CellWeight
 ) -> np.ndarray | None:
-    """The weight of each cell, from an array of X's shape, a sparse one, or a list in the order of the cells."""
+    """Weight of each cell, from an array of X's shape, a sparse one, or a list in the order of the cells."""
     if cell_weight is None:
         return None
     is_sparse = sparse.issparse(cell_weight)
-    weights = cell_weight if is_sparse else np.asarray(cell_weight)
+    weights: Any = cell_weight if is_sparse else np.asarray(cell_weight)
     if weights.ndim == 1 and not is_sparse:
-        if weights.size != values.size:
-            raise DataError(
-                f"cell_weight must hold one weight for each of the {values.size} cells. Found {weights.size}. "
-                "Pass them in the order of the cells."
-            )
+        if weights.size != rows.size:
+            must, found = f"must hold one weight for each of the {rows.size} cells.", str(weights.size)
+            raise DataError(must, parameter="cell_weight", found=found, remedy="Pass them in the order of the cells.")
         return weights
     if weights.shape != shape:
-        raise DataError(
-            f"cell_weight must have the shape of X, {shape}. Found {weights.shape}. Pass a weight for each cell."
-        )
+        must = f"must have the shape of X, {shape}."
+        raise DataError(must, parameter="cell_weight", found=str(weights.shape), remedy="Pass a weight for each cell.")
     if not is_sparse:
         return weights[rows, columns]
-    stored: Any = cell_weight.tocoo()
+    stored = weights.tocoo()
     known = stored.coords[0].astype(np.int64) * shape[1] + stored.coords[1]
     order = np.argsort(known, kind="stable")
     asked = rows.astype(np.int64) * shape[1] + columns
     place = np.minimum(np.searchsorted(known[order], asked), max(known.size - 1, 0))
-    found = known[order][place] == asked if known.size else np.zeros(asked.size, dtype=bool)
-    if not found.all():
-        first = int(np.argmin(found))
+    is_stored = known[order][place] == asked if known.size else np.zeros(asked.size, dtype=bool)
+    if not is_stored.all():
+        first = int(np.argmin(is_stored))
         where = Places().of(int(rows[first]), int(columns[first]))
-        raise DataError(f"cell_weight must store a weight for every cell of X. Found none at {where}. Add it.")
+        must = "must store a weight for every cell of X."
+        raise DataError(must, parameter="cell_weight", found="none", where=f"at {where}", remedy="Add it.")
     if known.size != asked.size:
-        raise DataError(
-            f"cell_weight must store the same cells as X. Found {known.size} weights for {asked.size} cells. "
-            "Delete the weights of unobserved cells."
-        )
+        must, found = "must store the same cells as X.", f"{known.size} weights for {asked.size} cells"
+        raise DataError(must, parameter="cell_weight", found=found, remedy="Delete the weights of unobserved cells.")
     return stored.data[order][place]

@@ -1,15 +1,14 @@
-"""Cells split into training and test: at random, per row, by time, leaving the last ones out, in folds.
+"""Train/test splits of cells: at random, per row, by time, leave-last-out, and in folds.
 
-Values of a cell that was observed several times stay on one side.
+All values of a cell are in the same part.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,22 +17,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
-from halfseen.checks import between, check_parameters, one_of, seed, whole
+from halfseen.checks import Seed, between, check_parameters, one_of, seed, whole
 from halfseen.errors import DataError, ParameterError
+from halfseen.io.numbers import Levels
 from halfseen.io.reader import build_observed, observe, read_long, with_ordered_levels
 from halfseen.io.schema import LongHeader, ReadOptions, recognise, time_column
 from halfseen.io.sources import open_file, open_table
-from halfseen.io.tables import Table
+from halfseen.io.tables import Column, ColumnName, FilePath, MatrixSource, Table
 from halfseen.io.text import TextFile, open_bytes
 from halfseen.io.wide import WideTable, read_wide_table
-from halfseen.io.write import (
-    atomic_writes,
-    is_parquet,
-    separator_for,
-    write_draft,
-    write_errors,
-)
+from halfseen.io.write import atomic_writes, is_parquet, open_draft, separator_for, write_draft, write_errors
 from halfseen.observed import Observed
 
 BY = ("random", "row", "time")
@@ -41,20 +36,20 @@ SIDECAR = ".split.json"
 
 
 def split_cells(
-    X: Any,
+    X: MatrixSource | Observed,
     test_size: float = 0.2,
-    random_state: Any = None,
+    random_state: Seed = None,
     *,
     by: str = "random",
     last: int | None = None,
-    time: Any = None,
+    time: ColumnName | ArrayLike = None,
     unseen: str | None = None,
-    levels: Any = "ordered",
+    levels: Levels = "ordered",
 ) -> tuple[Observed, Observed]:
     """Split the observed cells into training and test cells.
 
-    Both have all rows and columns of X, and their labels and weights, so that what was fitted on one is understood by
-    the other. Values of a cell that was observed several times stay together.
+    Both parts have all rows, columns, labels and weights of X. Values of a cell that was observed several times stay
+    together.
 
     Parameters
     ----------
@@ -81,6 +76,7 @@ def split_cells(
     Returns
     -------
     train, test : Observed
+        Training and test cells.
 
     Examples
     --------
@@ -101,10 +97,9 @@ def split_cells(
     if by == "time":
         times = np.asarray(time) if time is not None and not isinstance(time, str) else np.empty(0)
         if times.shape != (observed.nnz,):
-            raise DataError(
-                f"Splitting by time needs the time of each of the {observed.nnz} cells. Found {times.size}. Pass a "
-                "long table with a column of times, or time=array."
-            )
+            must = f"Splitting by time needs the time of each of the {observed.nnz} cells."
+            remedy = "Pass a long table with a column of times, or `time=array`."
+            raise DataError(must, found=str(times.size), remedy=remedy, parameter="time")
     train, test = split_indices(observed, test_size, random_state, by=by, last=last, times=times)
     return observed.select_cells(train), observed.select_cells(test)
 
@@ -112,35 +107,43 @@ def split_cells(
 def split_indices(
     observed: Observed,
     test_size: float = 0.2,
-    random_state: Any = None,
+    random_state: Seed = None,
     *,
     by: str = "random",
     last: int | None = None,
     times: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The positions of training and test cells, as `split_cells` splits them."""
-    pair_of_cell, n_pairs = _pairs(observed)
-    firsts = np.arange(observed.nnz) if observed.is_first_at_cell is None else np.flatnonzero(observed.is_first_at_cell)
-    rows = observed.row_of_cell()[firsts]
-    is_test = _choose(n_pairs, rows, pair_of_cell, test_size, random_state, by, last, times)
-    is_test = is_test if pair_of_cell is None else is_test[pair_of_cell]
+    """Positions of the training and test cells of `split_cells`."""
+    rows = observed.row_of_cell() if observed.is_first_at_cell is None else observed.row_of_cell()[observed.is_first_at_cell > 0]
+    is_test = _choose(rows, _pair_of_cell(observed), test_size, random_state, by, last, times)
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
 def k_folds(
-    X: Any, n_folds: int = 5, random_state: Any = None, *, unseen: str | None = None, levels: Any = "ordered"
+    X: MatrixSource | Observed,
+    n_folds: int = 5,
+    random_state: Seed = None,
+    *,
+    unseen: str | None = None,
+    levels: Levels = "ordered",
 ) -> Iterator[tuple[Observed, Observed]]:
-    """As `split_cells`, `n_folds` times over: every cell is a test cell once, in one of folds of equal size.
+    """Split the observed cells into folds of equal size; every cell is a test cell once.
 
     Parameters
     ----------
-    X, random_state, unseen, levels : as in `split_cells`.
+    X : array-like, frame, path or Observed
+        Whatever `observe` reads.
     n_folds : int, default=5
         Number of folds.
+    random_state : None, int or RandomState, default=None
+        Seed of the random choice.
+    unseen, levels : str or list of str
+        See `split_cells`.
 
     Returns
     -------
-    An iterator over `n_folds` pairs (train, test).
+    folds : iterator of (train, test)
+        For each fold, all other cells and its own, see `split_cells`.
     """
     observed = observe(X, unseen=unseen, levels=levels)
     folds = fold_indices(observed, n_folds, random_state)
@@ -148,152 +151,134 @@ def k_folds(
 
 
 def fold_indices(
-    observed: Observed, n_folds: int = 5, random_state: Any = None
+    observed: Observed, n_folds: int = 5, random_state: Seed = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The positions of training and test cells of every fold, as `k_folds` has them."""
-    pair_of_cell, n_pairs = _pairs(observed)
-    fold = _folds(n_pairs, n_folds, random_state)
-    fold = fold if pair_of_cell is None else fold[pair_of_cell]
+    """Positions of the training and test cells of the folds of `k_folds`."""
+    pair_of_cell = _pair_of_cell(observed)
+    n_pairs = observed.nnz if pair_of_cell is None else int(pair_of_cell[-1]) + 1
+    fold = _folds(n_pairs, pair_of_cell, n_folds, random_state)
     return ((np.flatnonzero(fold != test), np.flatnonzero(fold == test)) for test in range(n_folds))
 
 
-def _folds(n_pairs: int, n_folds: int, random_state: Any) -> np.ndarray:
-    """The fold of each pair."""
+def _folds(n_pairs: int, pair_of_cell: np.ndarray | None, n_folds: int, random_state: Seed) -> np.ndarray:
+    """Fold of each cell."""
     check_parameters({"n_folds": n_folds}, {"n_folds": whole(2)})
     if n_pairs < n_folds:
-        raise DataError(f"Every fold must have a cell. Found {n_pairs} cells for {n_folds} folds. Make fewer folds.")
+        must, found = "Every fold must have a cell.", f"{n_pairs} cells for {n_folds} folds"
+        raise DataError(must, found=found, remedy="Make fewer folds, or get more cells.", parameter="n_folds")
     fold = np.empty(n_pairs, np.int32)
-    fold[_shuffled(n_pairs, random_state)] = np.arange(n_pairs) % n_folds
-    return fold
+    fold[_generator(random_state).permutation(n_pairs)] = np.arange(n_pairs) % n_folds
+    return fold if pair_of_cell is None else fold[pair_of_cell]
 
 
-def _pairs(observed: Observed) -> tuple[np.ndarray | None, int]:
-    """The number of the (row, column) pair of each cell, None if no pair has two, and the number of pairs."""
-    if observed.is_first_at_cell is None:
-        return None, observed.nnz
-    pair_of_cell = np.cumsum(observed.is_first_at_cell, dtype=np.int64) - 1
-    return pair_of_cell, int(pair_of_cell[-1]) + 1
+def _pair_of_cell(observed: Observed) -> np.ndarray | None:
+    """Number of the (row, column) pair of each cell; None if no pair has two values."""
+    return None if observed.is_first_at_cell is None else np.cumsum(observed.is_first_at_cell, dtype=np.int64) - 1
 
 
 def _choose(
-    n_pairs: int,
     rows: np.ndarray,
     pair_of_cell: np.ndarray | None,
     test_size: float,
-    random_state: Any,
+    random_state: Seed,
     by: str,
     last: int | None,
     times: np.ndarray | None,
 ) -> np.ndarray:
-    """Which pairs are for test; `rows` are their rows, `times` those of all cells."""
+    """Mask of the test cells; `rows` are the rows of the pairs, `times` those of all cells."""
     check_parameters({"by": by}, {"by": one_of(*BY)})
     if last is not None and by != "time":
-        raise ParameterError(f'last must go with by="time". Found by={by!r}. Pass by="time", or leave it out.')
+        must = 'must go with `by="time"`.'
+        raise ParameterError(must, parameter="last", found=repr(by), remedy='Pass `by="time"`, or leave it out.')
+    n_pairs = rows.size
     is_test = np.zeros(n_pairs, bool)
-    if by == "random":
-        is_test[_shuffled(n_pairs, random_state)[: _test_count(test_size, n_pairs)]] = True
-        return is_test
     if by == "time":
         latest = np.asarray(times)
         if pair_of_cell is not None:  # a pair is as late as the last of its values
             order = np.argsort(latest, kind="stable")
             of_cells, latest = latest, np.empty(n_pairs, latest.dtype)
             latest[pair_of_cell[order]] = of_cells[order]
-        if last is None:
-            is_test[np.argsort(latest, kind="stable")[n_pairs - _test_count(test_size, n_pairs) :]] = True
-            return is_test
-        check_parameters({"last": last}, {"last": whole(1)})
-        order = np.lexsort((np.arange(n_pairs), latest, rows))  # oldest first in every row
-        wanted = np.full(int(rows.max()) + 1, last)
-    else:
-        from sklearn.utils import check_random_state
-
-        check_parameters({"random_state": random_state}, {"random_state": seed()})
-        order = np.lexsort((check_random_state(random_state).random_sample(n_pairs), rows))
+    if by == "random":
+        is_test[_generator(random_state).permutation(n_pairs)[: _test_count(test_size, n_pairs)]] = True
+    elif by == "time" and last is None:
+        is_test[np.argsort(latest, kind="stable")[n_pairs - _test_count(test_size, n_pairs) :]] = True
+    else:  # the last of every row, in the order of time or in a random one
         counts = np.bincount(rows)
-        wanted = np.array([_test_count(test_size, count, strict=False) for count in counts.tolist()])
-    counts = np.bincount(rows, minlength=wanted.size)
-    ends = np.cumsum(counts)
-    from_the_end = np.repeat(ends, counts) - np.arange(n_pairs) - 1
-    is_test[order[from_the_end < np.repeat(np.minimum(wanted, np.maximum(counts - 1, 0)), counts)]] = True
-    if not is_test.any():
-        raise DataError(
-            f"Some row must have cells for training and for test. Found at most {counts.max(initial=0)} per row. Split "
-            'by="random".'
-        )
-    return is_test
+        if by == "time":
+            check_parameters({"last": last}, {"last": whole(1)})
+            order, wanted = np.lexsort((np.arange(n_pairs), latest, rows)), np.full(counts.size, last)
+        else:
+            order = np.lexsort((_generator(random_state).random_sample(n_pairs), rows))
+            wanted = np.array([_test_count(test_size, count, strict=False) for count in counts.tolist()])
+        from_the_end = np.repeat(np.cumsum(counts), counts) - np.arange(n_pairs) - 1
+        is_test[order[from_the_end < np.repeat(np.minimum(wanted, np.maximum(counts - 1, 0)), counts)]] = True
+        if not is_test.any():
+            must = "Some row must have cells for training and for test."
+            raise DataError(must, found=f"at most {counts.max(initial=0)} per row", remedy='Split `by="random"`.')
+    return is_test if pair_of_cell is None else is_test[pair_of_cell]
 
 
-def _shuffled(count: int, random_state: Any) -> np.ndarray:
+def _generator(random_state: Seed) -> np.random.RandomState:
     from sklearn.utils import check_random_state
 
     check_parameters({"random_state": random_state}, {"random_state": seed()})
-    shuffled: np.ndarray = check_random_state(random_state).permutation(count)
-    return shuffled
+    return check_random_state(random_state)
 
 
-def _test_count(test_size: Any, cells: int, strict: bool = True) -> int:
+def _test_count(test_size: float, cells: int, strict: bool = True) -> int:
+    """Number of test cells, `strict` if there must be some, and training cells, too."""
     if whole(1)(test_size) is None:
         count = int(test_size)
     elif between(0, 1)(test_size) is None:
         count = round(cells * test_size)
     else:
-        raise ParameterError(
-            "test_size must be a share between 0 and 1, both excluded, or a whole number of cells of at least 1. "
-            f"Found {test_size!r}. Use 0.2 for a fifth of the cells."
-        )
+        must = "must be a share between 0 and 1, both excluded, or a whole number of cells of at least 1."
+        remedy = "Use 0.2 for a fifth of the cells."
+        raise ParameterError(must, parameter="test_size", found=repr(test_size), remedy=remedy)
     if strict and not 0 < count < cells:
-        raise DataError(
-            f"Training and test must have a cell each. Found {cells} cells, of which test_size={test_size!r} makes "
-            f"{count} test cells. Choose another test_size{'' if cells > 1 else ', or get more cells'}."
-        )
+        remedy = f"Choose another `test_size`{'' if cells > 1 else ', or get more cells'}."
+        found = f"{cells} cells, {count} of them for test"
+        raise DataError("Training and test must have a cell each.", found=found, remedy=remedy, parameter="test_size")
     return count
 
 
 def _times(table: Table, header: LongHeader, name: Any) -> np.ndarray:
-    """The times of the lines of a long table, as numbers that can be compared."""
+    """Times of the lines of a long table as numbers."""
     if name is not None and not isinstance(name, (str, int)):
         times = np.asarray(name)
         if times.shape != (table.n_rows,):
-            raise DataError(f"There must be a time for each of the {table.n_rows} lines. Found {times.size}.")
+            must = f"There must be a time for each of the {table.n_rows} lines."
+            raise DataError(must, found=str(times.size), parameter="time")
         return times
     name = time_column(table, header, name)
     column = table.column(name)
     if not table.is_text and not isinstance(column, np.ndarray) and pa.types.is_temporal(column.type):
-        times = column.cast(pa.int64()) if not pa.types.is_date32(column.type) else column.cast(pa.int32())
-        found = times.to_numpy()
+        times = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64()).to_numpy()
     elif table.is_numeric(name):
-        found = table.numbers(name)
+        times = table.numbers(name)
     else:
-        found = _parse_times(column, lambda row: table.place(row, name))
-    missing = np.flatnonzero(np.isnan(found)) if found.dtype.kind == "f" else np.empty(0, np.intp)
+        times = _parse_times(column, lambda row: table.place(row, name))
+    missing = np.flatnonzero(np.isnan(times)) if times.dtype.kind == "f" else np.empty(0, np.intp)
     if missing.size:
-        raise DataError(
-            f"Every line must have a time. Found none {table.place(int(missing[0]), name)}. Fill it in, or drop it."
-        )
-    return found
+        must = "Every line must have a time."
+        raise DataError(must, found="none", where=table.place(int(missing[0]), name), remedy="Fill it in, or drop it.")
+    return times
 
 
-def _parse_times(column: Any, place: Any) -> np.ndarray:
-    """Dates and times in ISO 8601 as microseconds; zone offsets count, and without them all are of one zone."""
+def _parse_times(column: Column, place: Callable[[int], str]) -> np.ndarray:
+    """Dates and times in ISO 8601 as microseconds, all with zone offsets or all without."""
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
-        try:
+        with suppress(pa.ArrowException, TypeError):
             times: np.ndarray = pc.cast(pc.utf8_trim_whitespace(column), kind).cast(pa.int64()).to_numpy()
             return times
-        except (pa.ArrowException, TypeError):
-            continue
-    texts = (
-        [str(text) for text in column.to_pylist()] if isinstance(column, pa.ChunkedArray) else list(map(str, column))
-    )
+    texts = list(map(str, column if isinstance(column, np.ndarray) else column.to_pylist()))
     wrong = next((row for row, text in enumerate(texts) if not re.match(r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}", text)), 0)
-    raise DataError(
-        "Times must be numbers or dates such as 2024-01-31 or 2024-01-31T12:30:00+02:00, all with zones or none. "
-        f"Found {texts[wrong]!r} {place(wrong)}. Write them so, or as seconds."
-    )
+    must = "Times must be numbers or dates such as 2024-01-31 or 2024-01-31T12:30:00+02:00, all with zones or none."
+    raise DataError(must, found=repr(texts[wrong]), where=place(wrong), remedy="Write them so, or as seconds.")
 
 
 def _line_pairs(rows: np.ndarray, columns: np.ndarray, width: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """The pair of each line, pairs numbered in the order of their first line, and the first line of each pair."""
+    """Pair of each line, None if no pair has two lines, and the first line of each pair, in ascending order."""
     keys = pa.array(rows.astype(np.int64) * width + columns).dictionary_encode()
     pair_of_line = keys.indices.to_numpy(zero_copy_only=False)
     n_pairs = len(keys.dictionary)
@@ -307,10 +292,10 @@ def _line_pairs(rows: np.ndarray, columns: np.ndarray, width: int) -> tuple[np.n
 def _split_by_time(
     table: Table, header: LongHeader, options: ReadOptions, test_size: float, last: int | None, time: Any
 ) -> tuple[Observed, Observed]:
-    named = [] if time is not None and not isinstance(time, (str, int)) else [time_column(table, header, time)]
-    table.read_columns(
-        [name for name in (*header, *named) if name is not None]
-    )  # at once: a query may change its order
+    """`split_cells` of a long table by time."""
+    is_array = time is not None and not isinstance(time, (str, int))
+    names = (*header, None if is_array else time_column(table, header, time))
+    table.read_columns([name for name in names if name is not None])  # at once: a query may change its order
     times = _times(table, header, time)
     options = replace(with_ordered_levels(table, header, options), allow_empty=True)
     cells = read_long(table, header, options)
@@ -319,8 +304,7 @@ def _split_by_time(
         array[known] for array in (cells.rows, cells.columns, cells.values, times)
     )
     pair_of_line, first = _line_pairs(cells.rows, cells.columns, cells.shape[1])
-    is_test = _choose(first.size, cells.rows[first], pair_of_line, test_size, None, "time", last, times)
-    is_test = is_test if pair_of_line is None else is_test[pair_of_line]
+    is_test = _choose(cells.rows[first], pair_of_line, test_size, None, "time", last, times)
     train, test = (
         build_observed(
             [array[side] for array in (cells.rows, cells.columns, cells.values)],
@@ -331,13 +315,12 @@ def _split_by_time(
     return train, test
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # files
 
 
 @dataclass(frozen=True)
 class FileSplit:
-    """A file split into two: how many cells each part has, and how they were chosen."""
+    """Result of `split_file`: numbers of cells, and the record of how they were chosen."""
 
     layout: str
     n_train: int
@@ -346,63 +329,67 @@ class FileSplit:
 
 
 def split_file(
-    path: Any,
-    train: Any,
-    held_out: Any,
+    path: FilePath,
+    train: FilePath,
+    held_out: FilePath,
     *,
     test_size: float = 0.2,
-    random_state: Any = None,
+    random_state: Seed = None,
     by: str = "random",
     last: int | None = None,
-    time: Any = None,
+    time: ColumnName | None = None,
     folds: int | None = None,
     fold: int = 0,
     **options: Any,
 ) -> FileSplit:
-    """Split a file into two: both are written, or none.
+    """Split a file into two, which are written both or not at all.
 
     A long table is split by lines, which are copied as they are wherever the ending of the output allows it. The two
     parts of a wide table have all its rows and columns: each cell of numbers is empty in one of them. Beside the test
-    file a record of the split is kept, by which `check_pair` knows the two files again.
+    file a record of the split is written, which `check_pair` reads.
 
     Parameters
     ----------
     path : str or path-like
         A file that `observe` reads.
     train, held_out : str or path-like
-        Where the training and test cells go.
-    test_size, random_state, by, last, time : as in `split_cells`.
+        Files of the training and the test cells.
+    test_size, random_state, by, last, time
+        See `split_cells`.
     folds, fold : int, default=None and 0
         Hold out one of so many folds instead, counted from 0.
     **options
         Reader options of `observe`: layout, columns, header, separator, decimal, thousands, na_values, comment,
         encoding.
-    """
-    how = ReadOptions(**options)
-    table = open_file(path, how)
-    header = recognise(table, how)
-    record = {"seed": random_state, "by": by, "last": last} | ({} if folds is None else {"folds": folds, "fold": fold})
-    if folds is not None and (by != "random" or not 0 <= fold < folds):
-        raise ParameterError(
-            f'Folds must be by="random", and numbered from 0 to {folds - 1}. Found by={by!r}, fold {fold}.'
-        )
 
-    def chosen(n_pairs: int, rows: np.ndarray, pair_of_cell: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:
+    Returns
+    -------
+    FileSplit
+        Layout, numbers of training and test cells, and the record.
+    """
+    read_options = ReadOptions(**options)
+    table = open_file(path, read_options)
+    header = recognise(table, read_options)
+    record: dict[str, Any] = {"seed": random_state, "by": by, "last": last}
+    if folds is not None:
+        record |= {"folds": folds, "fold": fold}
+        if by != "random" or not 0 <= fold < folds:
+            must = f'Folds must be `by="random"`, and numbered from 0 to {folds - 1}.'
+            raise ParameterError(must, found=f"{by!r}, fold {fold}", parameter="fold")
+
+    def choose(rows: np.ndarray, pair_of_cell: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:
         if folds is not None:
-            return _folds(n_pairs, folds, random_state) == fold
-        return _choose(n_pairs, rows, pair_of_cell, test_size, random_state, by, last, times)
+            return _folds(rows.size, pair_of_cell, folds, random_state) == fold
+        return _choose(rows, pair_of_cell, test_size, random_state, by, last, times)
 
     if header is None:
         if by == "time":
-            raise DataError(
-                'Only long tables, with a column of times, are split by time. Found a wide one. Use by="random".'
-            )
+            must = "Only long tables, with a column of times, are split by time."
+            raise DataError(must, found="a wide one", remedy='Use `by="random"`.', parameter="by")
         reader = {name: value for name, value in options.items() if name not in ("layout", "columns")}
         wide = read_wide_table(path, **reader)
-        seen = wide.observed
-        is_test = chosen(seen.nnz, seen.row_of_cell(), None, None)
+        is_test = choose(wide.observed.row_of_cell(), None, None)
         parts: list[Any] = [_without(wide, is_test), _without(wide, ~is_test)]
-        n_test, n_train = int(is_test.sum()), int((~is_test).sum())
     else:
         names = [header.row, header.column] + ([time_column(table, header, time)] if by == "time" else [])
         names += [header.value] if header.value is not None and by != "random" else []
@@ -413,11 +400,9 @@ def split_file(
         if header.value is not None and by != "random":  # lines without a value stay in training
             kept = table.is_present(header.value)
         pair_of_line, first = _line_pairs(rows[kept], columns[kept], max(labels.size, 1))
-        chosen_pairs = chosen(first.size, rows[kept][first], pair_of_line, None if times is None else times[kept])
         is_test = np.zeros(rows.size, dtype=bool)
-        is_test[kept] = chosen_pairs if pair_of_line is None else chosen_pairs[pair_of_line]
+        is_test[kept] = choose(rows[kept][first], pair_of_line, None if times is None else times[kept])
         parts = [~is_test, is_test]
-        n_train, n_test = int((~is_test).sum()), int(is_test.sum())
     outputs = [Path(train), Path(held_out)]
     columns_of: dict[bool, Any] = {}  # for Parquet, and for text
     with write_errors(outputs[0]), atomic_writes(*outputs, f"{held_out}{SIDECAR}") as drafts:
@@ -437,23 +422,23 @@ def split_file(
             for side, output, draft in zip(("train", "held_out"), outputs, drafts, strict=False)
         }
         drafts[2].write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
-    return FileSplit("wide" if header is None else "long", n_train, n_test, record)
+    layout, n_test = "wide" if header is None else "long", int(is_test.sum())
+    return FileSplit(layout, is_test.size - n_test, n_test, record)
 
 
-def check_pair(train: Any, held_out: Any) -> None:
-    """Refuse a training file that does not belong to a test file, as far as `split_file` left a record of the split."""
+def check_pair(train: FilePath, held_out: FilePath) -> None:
+    """Refuse a training file that does not belong to a test file, if `split_file` left a record of the split."""
     try:
         record = json.loads(Path(f"{held_out}{SIDECAR}").read_text(encoding="utf-8"))
-        wanted = record["train"]["digest"], record["held_out"]["digest"]
-        found = _digest(Path(train)), _digest(Path(held_out))
+        same_train = record["train"]["digest"] == _digest(Path(train))
+        same_test = record["held_out"]["digest"] == _digest(Path(held_out))
     except (OSError, ValueError, KeyError, TypeError):  # no record, or no file, which is refused where it is read
         return
-    if found[1] == wanted[1] and found[0] != wanted[0]:
-        raise DataError(
-            f"Training and test cells must be of the same split. Found {Path(held_out).name}, held out of "
-            f"{record['train']['file']} by seed {record['seed']}, and another {Path(train).name}: cells of the one may "
-            "be in the other. Split the data again."
-        )
+    if same_test and not same_train:
+        must = "Training and test cells must be of the same split."
+        found = f"{Path(held_out).name}, held out of {record['train']['file']} by seed {record['seed']}, and another "
+        found += f"{Path(train).name}: cells of the one may be in the other"
+        raise DataError(must, found=found, remedy="Split the data again.")
 
 
 def _digest(path: Path) -> str:
@@ -462,28 +447,21 @@ def _digest(path: Path) -> str:
 
 
 def _without(wide: WideTable, is_dropped: np.ndarray) -> list[list[Any]]:
-    """The columns of a wide table without some of its cells of numbers."""
-    seen = wide.observed
-    dropped = seen.select_cells(is_dropped)
-    rows_of: dict[int, list[int]] = {}
+    """Columns of a wide table without some of its cells of numbers."""
+    dropped = wide.observed.select_cells(is_dropped)
+    columns = wide.cells
+    positions = [wide.names.index(name) for name in wide.numeric]
     for row, column in zip(dropped.row_of_cell().tolist(), dropped.indices.tolist(), strict=True):
-        rows_of.setdefault(column, []).append(row)
-    columns = []
-    for name in wide.table.names:
-        cells = wide.table.texts(name)
-        for row in rows_of.get(wide.numeric.index(str(name)), ()) if str(name) in wide.numeric else ():
-            cells[row] = None
-        columns.append(cells)
+        columns[positions[column]][row] = None
     return columns
 
 
 def _copy_lines(table: Table, kept: np.ndarray, draft: Path, output: Path) -> bool:
     """Copy lines of text files as they are; False if a line is not a record, or the output needs another separator."""
-    if is_parquet(output) or (
-        len(table.delimiter or "") == 1 and separator_for(output, table.delimiter) != table.delimiter
-    ):
+    separator = table.delimiter or ""
+    if is_parquet(output) or (len(separator) == 1 and separator_for(output, separator) != separator):
         return False
-    if len(table.delimiter or "") > 1 and output.suffix in (".csv", ".tsv", ".tab"):
+    if len(separator) > 1 and output.suffix in (".csv", ".tsv", ".tab"):
         return False
     pieces, start = [], 0
     for number, (file, count) in enumerate(zip(table.files, table.rows_per_file, strict=True)):
@@ -495,17 +473,13 @@ def _copy_lines(table: Table, kept: np.ndarray, draft: Path, output: Path) -> bo
             return False
         pieces.append(piece)
         start += count
-    with draft.open("wb") as raw:
-        if output.suffix == ".gz":
-            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
-                packed.writelines(pieces)
-        else:
-            raw.writelines(pieces)
+    with open_draft(draft, output) as raw:
+        raw.writelines(pieces)
     return True
 
 
 def _lines_of(file: TextFile, has_header: bool, kept: np.ndarray, with_header: bool) -> bytes | None:
-    """The lines of a file that hold the records kept, after its header; None if its lines are not its records."""
+    """Lines of the records `kept` of a file, after its header; None if its lines are not its records."""
     with open_bytes(file.path) as raw:
         contents = np.frombuffer(raw.read(), dtype=np.uint8)
     if contents.size and contents[-1] != ord("\n"):
@@ -525,9 +499,9 @@ def _lines_of(file: TextFile, has_header: bool, kept: np.ndarray, with_header: b
 
 
 def _columns_to_write(table: Table, header: LongHeader, typed: bool) -> tuple[list[str] | None, list[Any]]:
-    """The names and columns of a long table; for Parquet, those of text files get types, decided by the whole column.
+    """Names and columns of a long table; for Parquet, those of text files get types, decided by the whole column.
 
-    Ids are written as `observe` labels them. Columns without names get the usual ones, so that they are known again.
+    Ids are written as `observe` labels them. Columns without names get the usual ones, which are recognised.
     """
     table.read_columns(table.names)
     if not (typed and table.is_text):

@@ -1,57 +1,85 @@
-"""Tables as Arrow columns, and what becomes of a column: codes and labels of ids, floats, levels."""
+"""Tables as Arrow columns, and the conversion of columns to ids (codes and labels), floats and levels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from narwhals.typing import IntoFrame
+from numpy.typing import ArrayLike
+from scipy import sparse
 
 from halfseen.errors import DataError
 from halfseen.io.numbers import MISSING, NUMBERS, POINT, NotANumber, NumberParser, Scale, is_amount, is_missing
 from halfseen.io.text import TextFile
-from halfseen.labels import (
-    encode,
-    encode_integers,
-    exact_integers,
-    is_plain_integer,
-    missing_id,
-    text_array,
-    uniform,
-)
+from halfseen.labels import encode, encode_integers, exact_integers, is_plain_integer, missing_id, text_array, uniform
+
+
+class ArrowStream(Protocol):
+    """A stream of Arrow record batches, as of DuckDB, ADBC or Ibis."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+#: Path of a file.
+FilePath: TypeAlias = str | os.PathLike[str]
+#: Name of a column; its position, from 0, in a table without names.
+ColumnName: TypeAlias = Hashable
+#: A table: path or pattern of files, frame, lazy frame, Arrow table, dataset or stream, list of records.
+TableSource: TypeAlias = FilePath | IntoFrame | ArrowStream | pa.Table | Sequence[Mapping[str, Any]]
+#: A table, a dense array-like or a scipy sparse matrix.
+MatrixSource: TypeAlias = TableSource | ArrayLike | sparse.sparray | sparse.spmatrix
+#: Weights of cells: a matrix, a list in the order of the cells, or the name of a column.
+CellWeight: TypeAlias = MatrixSource | None
+#: A column: an Arrow array, or an object array of what Arrow cannot hold.
+Column: TypeAlias = pa.ChunkedArray | np.ndarray
 
 
 @dataclass
 class Table:
-    """A table in columns, read when they are asked for.
+    """A table whose columns are read on demand. The fields of a text file are strings.
 
-    `names` are the names of its columns; positions, from 0, where it has none (`has_header`). The fields of a text file
-    are strings. `load` reads columns by position, `types` are their Arrow types where they are known before. `name` is
-    that of the file, for messages, `files` are the text files it is made of, `index` are labels of the rows that are no
-    column. `decimal`, `thousands` and `markers` say how the numbers of a text file are written. `read` are the columns
-    that were read.
+    Parameters
+    ----------
+    names : list of str or int
+        Names of the columns; positions, from 0, if there is no header.
+    load : callable
+        Reads the columns at these positions, once.
+    has_header : bool, default=True
+        Whether the columns have names.
+    name : str, default="X"
+        Name of the file or argument, for messages.
+    files : tuple of TextFile, default=()
+        Text files that the table is made of.
+    decimal, thousands : str, default=None
+        Marks of the numbers in a text file.
+    markers : frozenset of str
+        Missing-value markers of a text file.
+    index : ndarray, default=None
+        Labels of the rows that are no column: the index of a pandas frame.
+    types : sequence of Arrow types, default=None
+        Types of the columns, as far as they are known before these are read.
+    read : dict of int to column
+        Columns that were read, by position.
     """
 
     names: list[Any]
-    #: Reads the columns of these positions, once, as Arrow arrays (or object arrays of what Arrow can't hold).
     load: Callable[[Sequence[int]], Sequence[Any]] = field(repr=False)
     has_header: bool = True
-    #: For messages: the name of the file, or of the argument.
     name: str = "X"
-    #: The text files that the table is made of; none for other tables.
     files: tuple[TextFile, ...] = ()
     decimal: str | None = None
     thousands: str | None = None
     markers: frozenset[str] = MISSING
-    #: Labels of the rows that are no column: the index of a pandas frame.
     index: np.ndarray | None = None
-    #: Types of the columns, where they have any.
     types: Sequence[Any] | None = None
-    read: dict[int, Any] = field(default_factory=dict, repr=False)
+    read: dict[int, Column] = field(default_factory=dict, repr=False)
 
     @property
     def is_text(self) -> bool:
@@ -60,14 +88,14 @@ class Table:
 
     @property
     def delimiter(self) -> str | None:
-        """The separator of a text file, None for other tables."""
+        """Separator of a text file, None for other tables."""
         return self.files[0].separator if self.files else None
 
     @property
     def cells(self) -> list[list[Any]]:
         """All columns as lists."""
         self.read_columns(self.names)
-        return [_as_list(self.column(name)) for name in self.names]
+        return [self.texts(name) for name in self.names]
 
     @property
     def n_rows(self) -> int:
@@ -77,31 +105,29 @@ class Table:
         return len(next(iter(self.read.values()), ()))
 
     @cached_property
-    def _positions(self) -> dict[Any, int]:
-        return {name: place for place, name in enumerate(self.names)}
+    def positions(self) -> dict[ColumnName, int]:
+        """Position of each column."""
+        return {name: position for position, name in enumerate(self.names)}
 
-    def position(self, name: Any) -> int:
-        """Where a column stands."""
-        return self._positions[name]
-
-    def read_columns(self, names: Sequence[Any]) -> None:
+    def read_columns(self, names: Sequence[ColumnName]) -> None:
         """Read these columns at once, as far as they have not been read."""
-        wanted = [self.position(name) for name in names if self.position(name) not in self.read]
+        wanted = [self.positions[name] for name in names if self.positions[name] not in self.read]
         if wanted:
             self.read.update(zip(wanted, map(_chunked, self.load(wanted)), strict=True))
 
-    def column(self, name: Any) -> Any:
-        """A column, as chunked Arrow array or, if Arrow can't hold it, as object array."""
+    def column(self, name: ColumnName) -> Any:
+        """A column, as Arrow array or, if Arrow cannot hold it, as object array."""
         self.read_columns([name])
-        return self.read[self.position(name)]
+        return self.read[self.positions[name]]
 
-    def texts(self, name: Any) -> list[Any]:
+    def texts(self, name: ColumnName) -> list[Any]:
         """The fields of a column as they are, as a list."""
-        return _as_list(self.column(name))
+        column = self.column(name)
+        return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
 
-    def is_numeric(self, name: Any) -> bool:
+    def is_numeric(self, name: ColumnName) -> bool:
         """Whether a column holds numbers, by its type; in a text file by its first records."""
-        position = self.position(name)
+        position = self.positions[name]
         if self.is_text:
             below = self.files[0].sample[self.has_header :]
             fields = [record[position] for record in below if len(record) > position]
@@ -111,13 +137,11 @@ class Table:
             return _is_numeric_type(self.types[position])
         return holds_numbers(self.column(name))
 
-    def place(self, row: int, column: Any = None) -> str:
+    def place(self, row: int, column: ColumnName | None = None) -> str:
         """Where a row is, for messages; the line number of a text file is counted only now."""
-        of_column = "" if column is None else f", column {column!r}"
         if not self.is_text:
-            return (
-                f"at position {row} of column {column!r}" if column is not None else f"at position {row} of {self.name}"
-            )
+            return f"at position {row} of {self.name if column is None else f'column {column!r}'}"
+        of_column = "" if column is None else f", column {column!r}"
         for file, count in zip(self.files, self.rows_per_file, strict=True):
             if row < count:
                 return f"on line {file.line_of(row, self.has_header)} of {file.path.name}{of_column}"
@@ -134,8 +158,8 @@ class Table:
         """Parses the numbers of a text table."""
         return NumberParser(self.place, self.delimiter or ",", self.decimal, self.thousands, self.markers)
 
-    def is_present(self, name: Any) -> np.ndarray:
-        """Which rows of a column are not missing."""
+    def is_present(self, name: ColumnName) -> np.ndarray:
+        """Mask of the rows in which a column is not missing."""
         column = self.column(name)
         if isinstance(column, np.ndarray):
             return np.array([not is_missing(one, self.markers) for one in column], dtype=bool)
@@ -145,7 +169,7 @@ class Table:
         return np.array([not is_missing(one, self.markers) for one in labels], dtype=bool)[codes]
 
     def find_decimal(self) -> str:
-        """The decimal mark of a text table: of all its columns of numbers; a point if they do not agree."""
+        """Decimal mark of all columns of numbers of a text table; a point if they do not agree."""
         for name in self.names if self.is_text else ():
             if self.is_numeric(name):
                 try:
@@ -154,47 +178,44 @@ class Table:
                     return POINT
         return self.parser.mark
 
-    def numbers(self, name: Any, scale: Scale = NUMBERS, codes: Mapping[str, str] | None = None) -> np.ndarray:
-        """A column as floats, NaN where missing; float32 stays float32. Other text is refused with its place.
+    def numbers(self, name: ColumnName, scale: Scale = NUMBERS, codes: Mapping[str, str] | None = None) -> np.ndarray:
+        """A column as floats, NaN where missing; float32 stays float32.
 
-        `codes` are words that stand for numbers.
+        `codes` are words that stand for numbers; other text is refused.
         """
         column = self.column(name)
         if codes is not None:
-            column = pa.chunked_array([pa.array([codes.get(one, one) for one in _as_list(column)], pa.string())])
+            column = pa.chunked_array([pa.array([codes.get(one, one) for one in self.texts(name)], pa.string())])
         if self.is_text:
             parsed = self.parser.parse(column, name, scale)
             if parsed.text is None:
                 return parsed.values
-            position, found = parsed.text
+            position, text = parsed.text
         else:
             try:
                 return to_floats(column, scale)
             except NotANumber as error:
-                position, found = error.position, error.field
+                position, text = error.position, error.field
         unknown = "leave the field empty" if self.is_text else "use a null"
-        advice = scale.advice(found) if self.is_text else scale.hint
         remedy = f"{unknown.capitalize() if scale.names else f'Write a number, {unknown}'} if it is unknown"
-        raise DataError(
-            f"{scale.must} Found {found!r} {self.place(position, name)}. {advice}{remedy}, or say which "
-            'columns to read: columns=("user", "item", "rating").'
-        )
+        remedy += ', or say which columns to read: `columns=("user", "item", "rating")`.'
+        raise scale.error(text, self.place(position, name), remedy, None if self.is_text else scale.hint)
 
-    def check_on_one_line(self, ids: Any, name: Any, codes: np.ndarray | None = None) -> None:
-        """Refuse an id that a quote which closes lines later has made of several lines, or of binary data."""
+    def check_on_one_line(
+        self, ids: Sequence[str] | np.ndarray, name: ColumnName, codes: np.ndarray | None = None
+    ) -> None:
+        """Refuse an id of several lines, made by a quote that is closed too late, or of binary data."""
         broken = next((place for place, one in enumerate(ids) if "\n" in one or "\0" in one), None)
         if broken is not None:
             row = broken if codes is None else int(np.argmax(codes == broken))
-            raise DataError(
-                f"An id must be on one line. Found {ids[broken][:80]!r} {self.place(row, name)}. Look for a quote that "
-                "is not closed."
-            )
+            must, remedy = "An id must be on one line.", "Look for a quote that is not closed."
+            raise DataError(must, found=repr(ids[broken][:80]), where=self.place(row, name), remedy=remedy)
 
-    def encode(self, name: Any, side: str, as_text: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Ids numbered in the order of their first appearance: (code of every row, label of every code).
+    def encode(self, name: ColumnName, side: str, as_text: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Number ids in the order of their first appearance: (code of every row, label of every code).
 
-        Ids of text files lose surrounding blanks, and become integers if all of them are written as integers are.
-        `as_text`: they stay text, as the labels of a fitted model are.
+        Ids of text files lose surrounding blanks, and become integers if all of them are written as integers are,
+        unless `as_text`.
         """
         column = self.column(name)
         if not self.is_text:
@@ -202,9 +223,13 @@ class Table:
         codes, labels, is_integer = encode_text(column)
         if is_integer:
             return codes, text_array(labels) if as_text else labels
-        missing = _missing_label(labels, self.markers)
-        if missing is not None:
-            raise missing_id(side, self.place(int(np.argmax(codes == missing)), name))
+        # missing is an empty id, and a marker where all others are integers
+        markers = [code for code, label in enumerate(labels) if is_missing(label, self.markers)]
+        others = [label for code, label in enumerate(labels) if code not in markers]
+        are_integers = bool(others) and all(map(is_plain_integer, others))
+        for code in markers:
+            if not labels[code] or are_integers:
+                raise missing_id(side, self.place(int(np.argmax(codes == code)), name))
         self.check_on_one_line(labels, name, codes)
         if not as_text and all(map(is_plain_integer, labels)):
             return codes, exact_integers([int(one) for one in labels], side)
@@ -212,14 +237,14 @@ class Table:
 
 
 def _chunked(column: Any) -> Any:
-    """A column as every function here takes it; object arrays stay."""
+    """An Arrow array as chunked array; object arrays stay."""
     if isinstance(column, np.ndarray):
         return column
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
-def _decoded(column: Any) -> Any:
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A dictionary- or run-end-encoded column as its values."""
     if pa.types.is_run_end_encoded(column.type):
         return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
@@ -228,11 +253,7 @@ def _decoded(column: Any) -> Any:
     return column
 
 
-def _as_list(column: Any) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
-
-
-def encode_text(column: Any) -> tuple[np.ndarray, np.ndarray, bool]:
+def encode_text(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Codes and labels of a string column, and whether the labels are integers already; texts lose outer blanks."""
     integers = encode_integers([chunk for chunk in column.chunks if len(chunk)])
     if integers is not None:
@@ -245,7 +266,7 @@ def encode_text(column: Any) -> tuple[np.ndarray, np.ndarray, bool]:
     return merged[codes], labels, False
 
 
-def _encoded(column: Any) -> tuple[np.ndarray, np.ndarray]:
+def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     """Codes and labels of an Arrow column, in the order of first appearance."""
     encoded = column.dictionary_encode()  # one dictionary for all chunks
     if not encoded.num_chunks:
@@ -254,22 +275,12 @@ def _encoded(column: Any) -> tuple[np.ndarray, np.ndarray]:
     return codes, encoded.chunks[-1].dictionary.to_numpy(zero_copy_only=False)
 
 
-def _missing_label(labels: np.ndarray, markers: frozenset[str]) -> int | None:
-    """The label that stands for no id: an empty one, or a missing-value marker where all others are integers."""
-    marks = [code for code, label in enumerate(labels) if is_missing(label, markers)]
-    others = [label for code, label in enumerate(labels) if code not in marks]
-    are_integers = bool(others) and all(map(is_plain_integer, others))
-    return next((code for code in marks if not labels[code] or are_integers), None)
-
-
-def encode_column(column: Any, side: str, place: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray]:
+def encode_column(column: Column, side: str, place: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray]:
     """Codes and labels of a typed column."""
     if isinstance(column, np.ndarray):
-        missing = [
-            row for row, one in enumerate(column) if one is None or (is_missing(one) and not isinstance(one, str))
-        ]
-        if missing:
-            raise missing_id(side, place(missing[0]))
+        for row, one in enumerate(column):
+            if is_missing(one) and not isinstance(one, str):
+                raise missing_id(side, place(row))
         return encode(column.tolist(), side)
     column = _decoded(_chunked(column))
     if column.null_count:
@@ -282,16 +293,13 @@ def encode_column(column: Any, side: str, place: Callable[[int], str]) -> tuple[
             if row >= 0 and column[row].as_py() != column[row].as_py():
                 raise missing_id(side, place(row))
             if row >= 0:
-                raise DataError(
-                    f"The ids of {side}s must be exact. Found {column[row]} {place(row)}, a float that several "
-                    "integers share. Convert the ids to text."
-                )
+                found = f"{column[row]} {place(row)}, a float that several integers share"
+                raise DataError(f"The ids of {side}s must be exact.", found=found, remedy="Convert the ids to text.")
     elif _is_string(kind) or pa.types.is_null(kind):
         column = column.cast(pa.large_string())
     elif not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind)):
-        raise DataError(
-            f"The ids of {side}s must be numbers, text or dates. Found a column of type {kind}. Convert it to text."
-        )
+        must = f"The ids of {side}s must be numbers, text or dates."
+        raise DataError(must, found=f"a column of type {kind}", remedy="Convert it to text.")
     codes, labels = _encoded(column)
     if _is_string(kind):
         return codes, text_array(labels)
@@ -309,7 +317,7 @@ def _is_numeric_type(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def holds_numbers(column: Any) -> bool:
+def holds_numbers(column: Column) -> bool:
     """Whether a column holds numbers, be it as Python objects."""
     if not isinstance(column, np.ndarray):
         return _is_numeric_type(column.type)
@@ -317,7 +325,7 @@ def holds_numbers(column: Any) -> bool:
     return bool(present) and all(isinstance(one, (int, float, np.number, np.bool_)) for one in present)
 
 
-def to_floats(column: Any, scale: Scale = NUMBERS) -> np.ndarray:
+def to_floats(column: Column, scale: Scale = NUMBERS) -> np.ndarray:
     """A typed column as floats, NaN where null; NotANumber names the first that is none."""
     if isinstance(column, np.ndarray):
         return scale.numbers(column.tolist())
@@ -333,8 +341,8 @@ def to_floats(column: Any, scale: Scale = NUMBERS) -> np.ndarray:
     return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
 
-def ordered_levels(column: Any) -> tuple[str, ...]:
-    """The texts of a column of ordered categories, from the lowest to the highest; none for other columns."""
+def ordered_levels(column: Column) -> tuple[str, ...]:
+    """Texts of a column of ordered categories, from the lowest to the highest; none for other columns."""
     if isinstance(column, np.ndarray) or not pa.types.is_dictionary(column.type) or not column.type.ordered:
         return ()
     chunks = column.unify_dictionaries().chunks

@@ -1,7 +1,7 @@
-"""Text files: recognising separator, encoding and comments by their first lines, and reading them with Arrow.
+"""Text files: inferring separator, encoding and comments from the first lines, and reading with Arrow.
 
 Arrow reads the fields as strings, on all processors. Only when it fails is the file read again, slowly, to name the
-line that is broken.
+broken line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import mmap
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 BLANKS = " "  # runs of blanks and tabs
 SEPARATORS = ("::", "\t", ";", "|", ",", BLANKS)  # of equally good ones the first wins
-UNIT = "\x1f"  # what stands for a separator of several characters on its way to Arrow
+UNIT = "\x1f"  # replaces a separator of several characters for Arrow
 SAMPLE_LINES, SAMPLE_CHARACTERS = 100, 1 << 20
 BLOCK = 1 << 20
 LARGEST_BLOCK = (1 << 31) - 1
@@ -43,35 +43,32 @@ csv.field_size_limit((1 << 31) - 1)  # a table of 20,000 columns is one field un
 
 @contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Turn what may go wrong with a file into sentences."""
+    """Turn errors of reading a file into `DataError`."""
     try:
         yield
     except FileNotFoundError:
-        raise DataError(
-            f"The file {path} must exist. Found nothing there. "
-            "Check the path, or pass an array, a sparse matrix or a frame."
-        ) from None
+        must, remedy = f"The file {path} must exist.", "Check the path, or pass an array, a sparse matrix or a frame."
+        raise DataError(must, found="nothing there", remedy=remedy, remedy_cli="Check the path.") from None
     except IsADirectoryError:
-        raise DataError(f'{path} must be a file. Found a directory. Name a file, or files: "{path}/*.csv".') from None
+        remedy = f'Name a file, or files: "{path}/*.csv".'
+        raise DataError(f"{path} must be a file.", found="a directory", remedy=remedy) from None
     except (EOFError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path.name} must be a whole file. Found it damaged: {error}. Download or copy it again."
-        ) from None
+        must = f"{path.name} must be a whole file."
+        raise DataError(must, found=f"it damaged: {error}", remedy="Download or copy it again.") from None
     except csv.Error as error:
-        raise DataError(
-            f"{path.name} must be a table of text. Found otherwise: {error}. Look for a quote that is not closed."
-        ) from None
+        must = f"{path.name} must be a table of text."
+        raise DataError(must, found=f"otherwise: {error}", remedy="Look for a quote that is not closed.") from None
     except OSError as error:
         if error.strerror is None:  # Arrow's own, of a damaged archive
-            raise DataError(
-                f"{path.name} must be a whole compressed file. Found it damaged: {error}. Download or copy it again."
-            ) from None
-        raise DataError(f"{path.name} must be readable. Found otherwise: {error.strerror}. Check the path.") from None
+            must = f"{path.name} must be a whole compressed file."
+            raise DataError(must, found=f"it damaged: {error}", remedy="Download or copy it again.") from None
+        found = f"otherwise: {error.strerror}"
+        raise DataError(f"{path.name} must be readable.", found=found, remedy="Check the path.") from None
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[Any]:
-    """The contents of a file, decompressed if its first bytes say so."""
+    """Open a file for reading, decompressed if its first bytes say so."""
     with path.open("rb") as raw:
         head = raw.read(4)
         raw.seek(0)
@@ -83,10 +80,8 @@ def open_bytes(path: Path) -> Iterator[Any]:
             with zipfile.ZipFile(raw) as archive:
                 inside = [one for one in archive.namelist() if not one.endswith("/") and not one.startswith("__MACOSX")]
                 if len(inside) != 1:
-                    raise DataError(
-                        f"A zip archive must hold one table. Found {len(inside)} files in {path.name}. Unpack it, and "
-                        "name the file."
-                    )
+                    must, remedy = "A zip archive must hold one table.", "Unpack it, and name the file."
+                    raise DataError(must, found=f"{len(inside)} files", where=f"in {path.name}", remedy=remedy)
                 with archive.open(inside[0]) as unpacked:
                     yield unpacked
         else:
@@ -95,18 +90,14 @@ def open_bytes(path: Path) -> Iterator[Any]:
 
 @dataclass
 class TextFile:
-    """A text file whose encoding and separator are known.
-
-    `sample` holds its first records, the header among them. `skip` physical lines stand above these: an Excel line
-    `sep=;`, comments.
-    """
+    """A text file whose encoding and separator are known."""
 
     path: Path
     encoding: str
     separator: str
-    sample: list[Record]
+    sample: list[Record]  # the first records, the header among them
     comment: str | None = None
-    skip: int = 0
+    skip: int = 0  # physical lines above the records: an Excel line `sep=;`, comments
     may_have_quotes: bool = True
     quotes_after_blanks: bool = False
     encoding_is_given: bool = False
@@ -123,35 +114,42 @@ class TextFile:
         return usual and self.comment is None and not self.quotes_after_blanks
 
     def records(self) -> Iterator[tuple[int, Record]]:
-        """All records with the numbers of their last lines, read by Python: slow, for messages."""
+        """All records with the numbers of their last lines, read by Python: slow, for error messages."""
         with open_bytes(self.path) as raw:
             lines = io.TextIOWrapper(cast(Any, _Readable(raw)), self.encoding, errors="replace", newline="")
             for _ in islice(lines, self.skip):
                 pass
-            kept = _Uncommented(lines, self.comment)
-            reader = split_lines(kept, self.separator)
-            for record in reader:
+            line_number = self.skip
+
+            def without_comments() -> Iterator[str]:
+                nonlocal line_number
+                for line in lines:
+                    line_number += 1
+                    if self.comment is None or not line.startswith(self.comment):
+                        yield line
+
+            for record in split_lines(without_comments(), self.separator):
                 if not is_blank(record):
-                    yield self.skip + kept.line_num, record
+                    yield line_number, record
 
     def line_of(self, record: int, has_header: bool) -> int:
-        """The line number of a data record, counted from 0."""
+        """Line number of a data record, records counted from 0."""
         kept = (one for one in self.records() if len(one[1]) == self.width)
         return next(islice(kept, record + has_header, None), (0, []))[0]
 
     def read(self, positions: Sequence[int], has_header: bool, progress: Progress | None = None) -> pa.Table:
-        """The columns at these positions as strings, named by their positions."""
+        """Read the columns at these positions as strings, named by their positions."""
         names = [str(position) for position in range(self.width)]
         above = next(self.records(), (1, []))[0] if has_header else self.skip
         options: dict[str, Any] = {
             "column_names": names,
-            "skip_rows": above if self.is_plain else 0,  # else they are left out on the way
+            "skip_rows": above if self.is_plain else 0,  # else `_Lines` skips them
             "block_size": max(BLOCK, 16 * max(sum(map(len, record)) for record in self.sample)),
         }
-        is_split_elsewhere = not has_quotes(self.separator)
+        quotable = has_quotes(self.separator)
         parse = pa_csv.ParseOptions(
-            delimiter=UNIT if is_split_elsewhere else self.separator,
-            quote_char=False if is_split_elsewhere else '"',
+            delimiter=self.separator if quotable else UNIT,
+            quote_char='"' if quotable else False,
             newlines_in_values=self.may_have_quotes,
             invalid_row_handler=lambda row: "skip" if self._is_no_record(row.text) else "error",
         )
@@ -165,7 +163,7 @@ class TextFile:
                 with self._arrow_input(above, progress) as source:
                     return pa_csv.read_csv(source, pa_csv.ReadOptions(**options), parse, convert)
             except pa.ArrowInvalid as error:
-                text = str(error)  # which quotes a broken line: that is looked for first
+                text = str(error)  # which may quote a broken line: that case comes first
                 if "Expected" in text:
                     raise self._broken_line(has_header, text) from None
                 if "straddl" in text and options["block_size"] < LARGEST_BLOCK:
@@ -186,15 +184,11 @@ class TextFile:
 
     @contextmanager
     def _arrow_input(self, above: int, progress: Progress | None) -> Iterator[Any]:
+        """The file as Arrow reads it."""
         if self.is_plain and progress is None:
             with open_bytes(self.path) as raw:
-                yield (
-                    raw
-                    if isinstance(raw, pa.NativeFile)
-                    else pa.PythonFile(raw)
-                    if isinstance(raw, zipfile.ZipExtFile)
-                    else str(self.path)
-                )
+                is_zip = isinstance(raw, zipfile.ZipExtFile)
+                yield raw if isinstance(raw, pa.NativeFile) else pa.PythonFile(raw) if is_zip else str(self.path)
             return
         with self.path.open("rb") as raw:
             size = raw.seek(0, 2)
@@ -202,18 +196,15 @@ class TextFile:
             yield pa.PythonFile(_Lines(raw, self, above, progress, size), mode="r")
 
     def _broken_line(self, has_header: bool, complaint: str) -> DataError:
+        """The error that names the first line with too many or too few fields."""
         standard = "header" if has_header else "first line"
         for line, record in self.records():
             text = self.separator.join(record)
             if len(record) != self.width and not self._is_no_record(text):
-                return DataError(
-                    f"Line {line} of {self.path.name} must have {self.width} fields, as its {standard} has. "
-                    f"Found {len(record)}: {text[:200]!r}. Fix or remove this line."
-                )
-        return DataError(
-            f"{self.path.name} must be a table of text. Found otherwise: {complaint}. "
-            "Look for a quote that is not closed."
-        )
+                must = f"Line {line} of {self.path.name} must have {self.width} fields, as its {standard} has."
+                return DataError(must, found=f"{len(record)}: {text[:200]!r}", remedy="Fix or remove this line.")
+        must = f"{self.path.name} must be a table of text."
+        return DataError(must, found=f"otherwise: {complaint}", remedy="Look for a quote that is not closed.")
 
 
 class _Readable(io.RawIOBase):
@@ -231,21 +222,8 @@ class _Readable(io.RawIOBase):
         return len(data)
 
 
-class _Uncommented:
-    """Lines without those that begin with a comment mark; `line_num` counts all of them."""
-
-    def __init__(self, lines: Iterator[str], comment: str | None) -> None:
-        self.lines, self.comment, self.line_num = lines, comment, 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self.lines:
-            self.line_num += 1
-            if self.comment is None or not line.startswith(self.comment):
-                yield line
-
-
 class _Lines(io.RawIOBase):
-    """The lines of a text file as Arrow takes them: in UTF-8, without comments, separated by one character."""
+    """Lines of a text file for Arrow: in UTF-8, without comments, fields separated by one character."""
 
     def __init__(self, raw: Any, file: TextFile, above: int, progress: Progress | None, size: int) -> None:
         self.raw, self.progress, self.size = raw, progress, size
@@ -300,19 +278,18 @@ class _Lines(io.RawIOBase):
 
 
 def has_quotes(separator: str) -> bool:
-    """Whether fields between such separators may be quoted: those that Arrow and Python's csv know."""
+    """Whether fields between such separators may be quoted, as Arrow and Python's csv allow."""
     return len(separator) == 1 and separator.isascii() and separator != BLANKS
 
 
 def _wrong_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> DataError:
-    return DataError(
-        f"{path.name} must be in the encoding {encoding}. Found otherwise: {error.reason} at byte {error.start}. Pass "
-        "another encoding, or leave it out."
-    )
+    must, found = f"{path.name} must be in the encoding {encoding}.", f"otherwise: {error.reason}"
+    where, remedy = f"at byte {error.start}", "Pass another `encoding`, or leave it out."
+    return DataError(must, found=found, where=where, remedy=remedy, parameter="encoding")
 
 
-def split_lines(lines: Any, separator: str) -> Iterator[Record]:
-    """Lines split at the separator; only those of a single ASCII character have quotes."""
+def split_lines(lines: Iterable[str], separator: str) -> Iterator[Record]:
+    """Split lines at the separator; only fields between single ASCII characters may be quoted."""
     if not has_quotes(separator):
         at = None if separator == BLANKS else separator
         return (line.strip("\r\n").split(at) if line.strip() else [] for line in lines)
@@ -325,8 +302,18 @@ def is_blank(record: Record) -> bool:
 
 
 def open_text(path: Path, separator: str | None, comment: str | None, encoding: str | None) -> TextFile:
-    """Look at the first lines of a text file; what the caller gives is not guessed."""
-    _check_options(separator, comment, encoding)
+    """Infer from the first lines of a text file what is not given."""
+    if separator is not None and (not isinstance(separator, str) or not separator or separator in ('"', "\n")):
+        must = 'must be text that stands between fields, such as ";".'
+        raise ParameterError(must, parameter="separator", found=repr(separator))
+    if comment is not None and (not isinstance(comment, str) or not comment.strip()):
+        must = 'must be the text that comment lines begin with, such as "#".'
+        raise ParameterError(must, parameter="comment", found=repr(comment))
+    try:
+        "".encode("utf-8" if encoding is None else encoding)  # which refuses what is no encoding of text
+    except (LookupError, TypeError):
+        must = "must be one that Python knows, such as utf-8, latin-1, cp1252."
+        raise ParameterError(must, parameter="encoding", found=repr(encoding)) from None
     is_given = encoding is not None
     if encoding is None:
         with open_bytes(path) as raw:
@@ -343,9 +330,9 @@ def open_text(path: Path, separator: str | None, comment: str | None, encoding: 
         encoding = find_encoding(path)
         lines = _first_lines(path, encoding)
     if any("\0" in line for line in lines):
-        raise DataError(f"{path.name} must be a text or Parquet file. Found binary data. Save it as CSV.")
+        raise DataError(f"{path.name} must be a text or Parquet file.", found="binary data", remedy="Save it as CSV.")
 
-    # what stands above the table: an Excel line that names the separator, comments
+    # above the table: an Excel line that names the separator, comments
     skip = 0
     if lines and (excel := re.fullmatch(r'"?sep=(.|\\t)"?\s*', lines[0])):
         separator = separator or excel[1].replace("\\t", "\t")
@@ -354,19 +341,18 @@ def open_text(path: Path, separator: str | None, comment: str | None, encoding: 
         table = [line for line in lines[skip:] if line.strip() and not line.startswith(comment)]
     else:
         below = [line for line in lines[skip:] if line.strip() and not line.startswith("#")]
-        found = separator or _sniffed(below)
-        width = len(next(split_lines(below[:1], found), [])) if below else 0
+        sniffed = separator or _sniff_separator(below)
+        width = len(next(split_lines(below[:1], sniffed), [])) if below else 0
         while skip < len(lines) and lines[skip].startswith("#"):
-            if len(next(split_lines([lines[skip]], found), [])) == width and width > 1:
+            if len(next(split_lines([lines[skip]], sniffed), [])) == width and width > 1:
                 break  # a header that begins with #
             skip += 1
         table = [line for line in lines[skip:] if line.strip()]
-    if not table:
-        raise DataError(f"A data file must have at least one line. Found none in {path.name}. Check the path.")
-    separator = separator or _sniffed(table)
+    separator = separator or _sniff_separator(table)
     sample = [record for record in split_lines(table, separator) if not is_blank(record)]
     if not sample:
-        raise DataError(f"A data file must have at least one field. Found none in {path.name}. Check the path.")
+        must = f"A data file must have at least one {'field' if table else 'line'}."
+        raise DataError(must, found="none", where=f"in {path.name}", remedy="Check the path.")
     may_have_quotes = has_quotes(separator) and _contains(path, '"', if_compressed=True)
     after_blank = f'{separator} "'
     in_sample = any(after_blank in line for line in table)
@@ -375,26 +361,12 @@ def open_text(path: Path, separator: str | None, comment: str | None, encoding: 
 
 
 def _contains(path: Path, text: str, if_compressed: bool) -> bool:
-    """Whether a text is in a file, which can't be known of a compressed one."""
+    """Whether a text is in a file; `if_compressed` where that is unknown."""
     if path.stat().st_size == 0:
         return False
     with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as contents:
         is_compressed = contents[:4] == ZIP or any(contents[:4].startswith(magic) for magic in COMPRESSED)
         return if_compressed if is_compressed else contents.find(text.encode()) >= 0
-
-
-def _check_options(separator: str | None, comment: str | None, encoding: str | None) -> None:
-    if separator is not None and (not isinstance(separator, str) or not separator or separator in ('"', "\n")):
-        raise ParameterError(f'separator must be text that stands between fields, such as ";". Found {separator!r}.')
-    if comment is not None and (not isinstance(comment, str) or not comment.strip()):
-        raise ParameterError(f'comment must be the text that comment lines begin with, such as "#". Found {comment!r}.')
-    if encoding is not None:
-        try:
-            "".encode(encoding)  # which refuses what is no encoding of text
-        except (LookupError, TypeError):
-            raise ParameterError(
-                f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252. Found {encoding!r}."
-            ) from None
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:
@@ -409,7 +381,7 @@ def _first_lines(path: Path, encoding: str) -> list[str]:
     return lines
 
 
-def _sniffed(lines: list[str]) -> str:
+def _sniff_separator(lines: list[str]) -> str:
     """The separator that splits most of the lines into as many fields as the first, and the first into several."""
 
     def agreeing(separator: str) -> int:
@@ -417,17 +389,17 @@ def _sniffed(lines: list[str]) -> str:
         return widths.count(widths[0]) if widths and widths[0] > 1 else 0
 
     counts = {separator: agreeing(separator) for separator in SEPARATORS}
-    found = max(SEPARATORS, key=counts.__getitem__) if any(counts.values()) else ","
-    if found == "," and counts[BLANKS] == counts[","] > 0:  # 1,5 2,5: blanks between numbers with decimal commas
+    best = max(SEPARATORS, key=counts.__getitem__) if any(counts.values()) else ","
+    if best == "," and counts[BLANKS] == counts[","] > 0:  # 1,5 2,5: blanks between numbers with decimal commas
         fields = (field for line in lines for field in line.split() if "," in field)
-        found = BLANKS if all(re.fullmatch(r"[+-]?[0-9]*,[0-9]+", field) for field in fields) else found
-    return found
+        best = BLANKS if all(re.fullmatch(r"[+-]?[0-9]*,[0-9]+", field) for field in fields) else best
+    return best
 
 
 def find_encoding(path: Path) -> str:
-    """The encoding of a file that is not UTF-8 to its end; one stray byte in a UTF-8 file is refused.
+    """Encoding of a file that is not UTF-8 to its end; a stray byte in a UTF-8 file is refused.
 
-    A file of some single-byte encoding has few byte sequences, if any, that are valid UTF-8 beyond ASCII.
+    A file in a single-byte encoding has few byte sequences, if any, that are valid UTF-8 beyond ASCII.
     """
     with open_bytes(path) as raw:
         contents = raw.read()
@@ -441,10 +413,9 @@ def find_encoding(path: Path) -> str:
             line = contents.count(b"\n", 0, error.start) + 1
             start = contents.rfind(b"\n", 0, error.start) + 1
             shown = contents[start : start + 200].split(b"\n")[0].decode("utf-8", errors="backslashreplace")
-            raise DataError(
-                f"{path.name} must be in one encoding. Found UTF-8, and on line {line} a byte that is not: {shown!r}. "
-                'Fix this line, or pass encoding="latin-1" if the whole file is not UTF-8.'
-            ) from None
+            must, where = f"{path.name} must be in one encoding.", f"on line {line} a byte that is not: {shown!r}"
+            remedy = 'Fix this line, or pass `encoding="latin-1"` if the whole file is not UTF-8.'
+            raise DataError(must, found="UTF-8, and", where=where, remedy=remedy, parameter="encoding") from None
     try:
         contents.decode("cp1252")
     except UnicodeDecodeError:

@@ -11,18 +11,19 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from halfseen.errors import DataError
 from halfseen.io.numbers import COMMA, DECIMAL_COMMA, POINT, NotANumber, is_amount, is_missing, numbers
+from halfseen.io.tables import FilePath
 from halfseen.labels import is_plain_integer
 
-#: What may stand between the fields of a text file, by its ending; the first where nothing else is asked for.
+#: Separators of text files by their endings; the first is the usual one.
 SEPARATORS = {
     ".csv": ",;|", ".txt": ",;|\t ", ".dat": "\t,;| ", ".data": ",;|\t ", ".tsv": "\t", ".tab": "\t",
 }  # fmt: skip
@@ -33,10 +34,10 @@ os.umask(UMASK)
 
 @contextmanager
 def atomic_writes(*paths: Path | str) -> Iterator[list[Path]]:
-    """Temporary files beside `paths` to write to; all are moved to their places at the end, or none on any error.
+    """Temporary files beside `paths` to write to; at the end all are moved to their places, or none after an error.
 
-    A link is followed, and a file that is replaced keeps its permissions. If a later move fails, earlier ones are taken
-    back; only a process that is killed between two moves leaves new files beside old ones.
+    Links are followed, and a file that is replaced keeps its permissions. If a later move fails, earlier ones are
+    undone; only a process killed between two moves leaves new files beside old ones.
     """
     targets = [Path(os.path.realpath(path)) for path in paths]
     for target, path in zip(targets, paths, strict=True):
@@ -59,7 +60,10 @@ def atomic_writes(*paths: Path | str) -> Iterator[list[Path]]:
                 old = draft.with_suffix(".old") if target.exists() and target != targets[-1] else None
                 if old is not None:
                     drafts.append(old)
-                    _copy(target, old)
+                    try:
+                        os.link(target, old)
+                    except OSError:  # a file system without links
+                        shutil.copy2(target, old)
                 os.replace(draft, target)
                 moved.append((target, old))
         except BaseException:
@@ -71,34 +75,26 @@ def atomic_writes(*paths: Path | str) -> Iterator[list[Path]]:
             draft.unlink(missing_ok=True)
 
 
-def _copy(path: Path, copy: Path) -> None:
-    try:
-        os.link(path, copy)
-    except OSError:  # a file system without links
-        shutil.copy2(path, copy)
-
-
 @contextmanager
 def atomic_write(path: Path | str) -> Iterator[Path]:
-    """A temporary file beside `path` to write to, moved to its place when it is whole."""
+    """Temporary file beside `path` to write to, moved to its place when it is complete."""
     with atomic_writes(path) as (draft,):
         yield draft
 
 
 @contextmanager
-def write_errors(path: Any) -> Iterator[None]:
-    """Turn what may go wrong with writing a table into a sentence."""
+def write_errors(path: FilePath) -> Iterator[None]:
+    """Turn errors of writing a table into `DataError`."""
     try:
         yield
     except OSError as error:
-        raise DataError(
-            f"A table must have a writable place with room enough. Could not write {str(path)!r}: "
-            f"{error.strerror or error}. Choose another place; nothing was left there."
-        ) from None
+        must = f"A table must have a writable place with room enough. Could not write {str(path)!r}: "
+        remedy = "Choose another place; nothing was left there."
+        raise DataError(f"{must}{error.strerror or error}.", remedy=remedy) from None
 
 
 def write_table(
-    path: Any,
+    path: FilePath,
     names: Sequence[str] | None,
     columns: Sequence[Any],
     *,
@@ -106,16 +102,16 @@ def write_table(
     decimal: str = POINT,
     thousands: str | None = None,
 ) -> None:
-    """Write columns to a file, which appears when it is whole.
+    """Write columns to a file, atomically.
 
-    Numbers are written as short as they can be read back; text as it is; NaN and None as empty fields.
+    Numbers are written with as few digits as reproduce them, text as it is, NaN and None as empty fields.
 
     Parameters
     ----------
     path : str or path-like
         A file ending in .csv, .tsv, .txt, .dat, also with .gz, or in .parquet.
     names : sequence of str or None
-        Names of the columns; None: without a header.
+        Names of the columns; None for a file without a header.
     columns : sequence of array-like
         The columns.
     delimiter : str, default=None
@@ -149,13 +145,19 @@ def write_draft(
         ]
         pq.write_table(pa.table(dict(zip(names, arrays, strict=True))), draft)
         return
-    with open_text_draft(draft, path) as file:
+    with open_draft(draft, path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
         separator = separator_for(path, delimiter, decimal)
         writer = csv.writer(file, delimiter=separator, lineterminator="\n")
         if names is not None:
             writer.writerow(names)
-        fields = ([_field(value, decimal) for value in _listed(column)] for column in columns)
-        writer.writerows(zip(*fields, strict=True))
+
+        def field(value: Any) -> str:
+            if isinstance(value, str) or not is_missing(value):
+                is_float = isinstance(value, (float, np.floating))
+                return str(value).replace(POINT, decimal) if is_float else str(value)
+            return ""
+
+        writer.writerows(zip(*(map(field, _to_list(column)) for column in columns), strict=True))
 
 
 def is_parquet(path: Path) -> bool:
@@ -163,57 +165,49 @@ def is_parquet(path: Path) -> bool:
     return path.suffix.lower() in PARQUET
 
 
-def check_ending(path: Any) -> None:
+def check_ending(path: FilePath) -> None:
     """Refuse a format that tables are not written in."""
     if not is_parquet(Path(path)):
         separator_for(Path(path))
 
 
 def separator_for(path: Path, asked: str | None = None, decimal: str = POINT) -> str:
-    """What stands between fields of a text file: what is asked for, as far as its ending allows it."""
+    """Separator of a text file: the one asked for, if its ending allows it, else the usual one."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     allowed = SEPARATORS.get(suffix.lower())
     if allowed is None:
-        raise DataError(
-            f"A table is written as .csv, .tsv, .txt, .dat, also with .gz, or .parquet. Found {path.name!r}. "
-            "Choose one of these."
-        )
+        must = "A table is written as .csv, .tsv, .txt, .dat, also with .gz, or .parquet."
+        raise DataError(must, found=repr(path.name), remedy="Choose one of these.")
     if asked is not None and len(asked) == 1 and asked in allowed:
         return asked
     return ";" if decimal == COMMA and ";" in allowed else allowed[0]
 
 
 @contextmanager
-def open_text_draft(draft: Path, path: Path) -> Iterator[TextIO]:
-    """A text file to write to, compressed if `path` ends in .gz; the same table gives the same bytes."""
-    with ExitStack() as stack:
-        raw: Any = stack.enter_context(draft.open("wb"))
-        if path.suffix == ".gz":  # no name and no time inside the archive
-            raw = stack.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
-        yield stack.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline=""))
+def open_draft(draft: Path, path: Path) -> Iterator[Any]:
+    """Open a draft for writing bytes, compressed if `path` ends in .gz: the same contents give the same file."""
+    with draft.open("wb") as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:  # without name and time
+                yield packed
+        else:
+            yield raw
 
 
-def _listed(column: Any) -> list[Any]:
+def _to_list(column: Any) -> list[Any]:
+    """A column as a list; floats of float64 arrays as Python's, which have the shortest spelling."""
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         return column.to_pylist()
     is_float64 = isinstance(column, np.ndarray) and column.dtype == np.float64
     return column.tolist() if is_float64 else list(column)
 
 
-def _field(value: Any, decimal: str) -> str:
-    if isinstance(value, str):
-        return value
-    if is_missing(value):
-        return ""
-    return str(value).replace(POINT, decimal) if isinstance(value, (float, np.floating)) else str(value)
-
-
 def _typed(column: Any, decimal: str, thousands: str | None) -> Any:
-    """A column of one type, as Parquet wants it: numbers written as text become numbers again.
+    """A column of one type for Parquet: numbers written as text become integers or floats.
 
-    Integers to the last digit, other numbers as floats; codes such as 007 stay text, as they do in labels.
+    Codes such as 007 stay text, as they do in labels.
     """
-    values = _listed(column)
+    values = _to_list(column)
     present = [value for value in values if not is_missing(value)]
     texts = [value for value in present if isinstance(value, str)]
     if not present:

@@ -1,4 +1,4 @@
-"""How well a model ranks the columns that a row has not seen in training, by those it has in test.
+"""Ranking metrics: how well a model ranks the columns that a row has not seen in training, by those it has in test.
 
 For every row the columns not seen in training are ranked by the model's scores. A column is relevant to the row if
 its test value reaches a threshold. Rows without a relevant column are left out. With hit_r = 1 if the column at rank r
@@ -10,102 +10,119 @@ is relevant, else 0, and R the number of relevant columns:
     AP@k         sum_r hit_r (hit_1 + ... + hit_r) / r,  divided by min(k, R);  MAP@k is its mean over rows
 
 A test cell counts only if the model can rank it. Those of rows or columns that the model does not know, and those that
-were seen in training, are left out, with a `DataWarning` that tells their number: so the metrics judge the ranking, and
-not which columns there were to rank. Most protocols do so, since they take all rows and columns from the training data;
-some count an unknown column as a miss, which makes the numbers smaller. After `split_cells` there are no such cells.
+were seen in training, are left out, with a `DataWarning`: so the metrics judge the ranking, and not which columns there
+were to rank. Most protocols do so, since they take all rows and columns from the training data; some count an unknown
+column as a miss, which makes the numbers smaller. After `split_cells` there are no such cells.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from halfseen import checks
 from halfseen.arrays import Array
+from halfseen.docstrings import insert_parameters
 from halfseen.engines.topk import best_columns
 from halfseen.errors import DataError, ParameterError
+from halfseen.metrics.scorers import cell_keys, find_keys, held_out, scorer_of
 from halfseen.model import Seen
-from halfseen.metrics.held_out import held_out
-from halfseen.metrics.hits import Held, metrics_of_rows
-from halfseen.metrics.scorers import scorer_of
 from halfseen.observed import Observed, match_cells
 
 
 class RankingScores(NamedTuple):
-    """The four metrics of every row of the model, NaN where a row has no relevant column.
+    """Metrics of every row, NaN where a row has no relevant column; take means by `np.nanmean`.
 
-    Arrays (n,), or (thresholds, n) where several thresholds were asked for. Take means by `np.nanmean`.
+    Attributes
+    ----------
+    ndcg : ndarray of shape (n_rows,) or (n_thresholds, n_rows)
+        Normalised discounted cumulative gain.
+    precision : ndarray
+        Share of relevant columns among the first k.
+    recall : ndarray
+        Share of the row's relevant columns that are among the first k.
+    average_precision : ndarray
+        Average precision.
     """
 
     ndcg: Array
-    """Normalised discounted cumulative gain."""
     precision: Array
-    """The share of relevant columns among the first k."""
     recall: Array
-    """The share of the row's relevant columns that are among the first k."""
     average_precision: Array
-    """Average precision."""
 
 
+@insert_parameters
 def ndcg_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean normalised discounted cumulative gain of the first k of each row's ranking.
+    """Mean normalised discounted cumulative gain of the first k of each row's ranking.
 
     Parameters
     ----------
-    model : a fitted model, which ranks by <W_u, H_i>; a pair (W, H); an array of scores, rows by columns; or a function
-        that takes an array of positions of rows and gives their scores, a row each. All but a fitted model have the
-        rows and columns of train, in their order. For instance, with `train = observe(...)`, popularity is
-        `(np.ones((n, 1)), train.seen_per_column()[:, None])`.
-    train : what was seen in training and is not ranked: data as for `fit`; None: what the model was fitted on.
-    test : the cells to rank by, data as for `fit`. Rows and columns are matched by label, where there are labels.
-        Weights are not used. Where a dense array is read for a model with `unseen="zero"`, and only there, its zeros
-        are unseen.
-    k : how much of the ranking counts.
-    relevant : a column is relevant if its test value is at least this. A list of thresholds gives an array of as many
-        means, from one ranking.
-    n_jobs : number of threads; None: as the model has it, else all processors. The result is the same for any number.
+    {ranking}
+
+    Returns
+    -------
+    float or ndarray
+        An array for a list of thresholds.
     """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).ndcg)
 
 
+@insert_parameters
 def precision_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean share of relevant columns among the first k of each row's ranking.
+    """Mean share of relevant columns among the first k of each row's ranking.
 
     Parameters
     ----------
-    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    {ranking}
+
+    Returns
+    -------
+    float or ndarray
+        An array for a list of thresholds.
     """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).precision)
 
 
+@insert_parameters
 def recall_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean share of each row's relevant columns that are among the first k.
+    """Mean share of each row's relevant columns that are among the first k.
 
     Parameters
     ----------
-    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    {ranking}
+
+    Returns
+    -------
+    float or ndarray
+        An array for a list of thresholds.
     """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).recall)
 
 
+@insert_parameters
 def map_at_k(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> float | Array:
-    """The mean average precision of the first k of each row's ranking.
+    """Mean average precision of the first k of each row's ranking.
 
     Parameters
     ----------
-    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    {ranking}
+
+    Returns
+    -------
+    float or ndarray
+        An array for a list of thresholds.
     """
     return _mean(_ranking_scores(model, train, test, k, relevant, n_jobs).average_precision)
 
 
+@insert_parameters
 def ranking_scores(
     model: Any, train: Any, test: Any, k: int = 100, relevant: Any = 1, *, n_jobs: int | None = None
 ) -> RankingScores:
@@ -113,7 +130,11 @@ def ranking_scores(
 
     Parameters
     ----------
-    model, train, test, k, relevant, n_jobs : as in `ndcg_at_k`.
+    {ranking}
+
+    Returns
+    -------
+    RankingScores
 
     Examples
     --------
@@ -133,53 +154,76 @@ def _mean(of_rows: Array) -> float | Array:
 
 
 def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_jobs: int | None) -> RankingScores:
+    # validate
     checks.check_parameters({"k": k, "n_jobs": n_jobs}, {"k": checks.whole(1), "n_jobs": checks.threads()})
-    thresholds = _thresholds(relevant)
+    thresholds = np.atleast_1d(np.asarray(relevant))
+    is_list = thresholds.ndim == 1 and thresholds.size > 0 and thresholds.dtype.kind in "fiu"
+    if not (is_list and np.all(np.isfinite(thresholds))):
+        raise ParameterError(
+            "must be a finite number, or a list of such.",
+            parameter="relevant",
+            found=repr(relevant),
+            remedy="Use the lowest test value that makes a column relevant, such as 1 or 4.",
+        )
+    # read
     scorer, seen = scorer_of(model, train)
     if isinstance(seen, Observed):
         cells = match_cells(seen, scorer.shape, scorer.labels, "train", duplicates="keep")
         seen = Seen(cells.indptr, cells.indices, cells.shape[1])
     read = scorer.read(test, "test")
     asked = held_out(match_cells(read, scorer.shape, scorer.labels, "test", duplicates="max"), seen)
+    # rank the rows that have a relevant column, some at a time
     scores = np.full((4, thresholds.size, scorer.shape[0]), np.nan)
-    for rows in _blocks(asked, thresholds.min(), scorer.rows_at_a_time):
-        threads = scorer.n_jobs if n_jobs is None else n_jobs
-        best = best_columns(scorer.scores_of(rows), k, seen.in_rows(rows), n_jobs=threads)
-        scores[:, :, rows] = metrics_of_rows(Held.in_(asked.select_rows(rows)), best.columns, k, thresholds)
-    _refuse_nothing_relevant(scores[0], thresholds, asked, read.level_names)
+    with_relevant = np.unique(asked.row_of_cell()[asked.values >= thresholds.min()])
+    for top in range(0, with_relevant.size, scorer.rows_at_a_time):
+        rows = with_relevant[top : top + scorer.rows_at_a_time]
+        n_threads = scorer.n_jobs if n_jobs is None else n_jobs
+        best = best_columns(scorer.scores_of(rows), k, seen.in_rows(rows), n_jobs=n_threads)
+        scores[:, :, rows] = _row_scores(asked.select_rows(rows), best.columns, k, thresholds)
+    is_empty = np.isnan(scores[0]).all(axis=1)
+    if is_empty.any():
+        names = read.level_names
+
+        def level(value: float) -> str:
+            """A value, or its name where levels are text, which stands for 1, 2, ..."""
+            is_named = names is not None and value in range(1, names.size + 1)
+            return repr(names[int(value) - 1]) if names is not None and is_named else f"{value:g}"
+
+        highest = f"the highest has {level(asked.values.max())}" if asked.nnz else "there are none"
+        lowest = level(thresholds[is_empty][0])
+        raise DataError(
+            "At least one row must have a test cell that is relevant and can be ranked.",
+            found=f"none of {lowest} or more among {asked.nnz} cells; {highest}",
+            remedy="Lower `relevant`, or check that test is of the rows and columns of the model.",
+            parameter="relevant",
+        )
     return RankingScores(*(scores if np.ndim(relevant) else scores[:, 0]))
 
 
-def _thresholds(relevant: Any) -> Array:
-    thresholds = np.atleast_1d(np.asarray(relevant))
-    good = thresholds.ndim == 1 and thresholds.size > 0 and thresholds.dtype.kind in "fiu"
-    if not (good and np.all(np.isfinite(thresholds))):
-        raise ParameterError(
-            f"relevant must be a finite number, or a list of such. Found {relevant!r}. "
-            "Use the lowest test value that makes a column relevant, such as 1 or 4."
-        )
-    return thresholds
+def _row_scores(test: Observed, columns: Array, k: int, thresholds: Array) -> Array:
+    """The four metrics (first axis) for each threshold (second) of each row (third) whose ranked columns are given."""
+    n, m = test.shape
+    keys = cell_keys(test.indptr, test.indices, m)
+    positions = find_keys(np.where(columns < 0, -1, np.arange(n)[:, None] * m + columns), keys)
+    values = np.where(positions < 0, -np.inf, np.append(test.values, np.nan)[positions])
+    scores = []
+    for threshold in thresholds:
+        n_relevant = np.bincount(keys[test.values >= threshold] // m, minlength=n)
+        scores.append(_metrics(values >= threshold, n_relevant, k))
+    return np.stack(scores, axis=1)
 
 
-def _blocks(test: Observed, lowest: float, height: int) -> Iterator[Array]:
-    """The positions of the rows that have a relevant column, some at a time."""
-    rows = np.unique(test.row_of_cell()[test.values >= lowest])
-    return (rows[top : top + height] for top in range(0, rows.size, height))
-
-
-def _refuse_nothing_relevant(ndcg: Array, thresholds: Array, test: Observed, names: Array | None) -> None:
-    empty = np.isnan(ndcg).all(axis=1)
-    if empty.any():
-        highest = f"the highest has {_said(test.values.max(), names)}" if test.nnz else "there are none"
-        raise DataError(
-            f"At least one row must have a test cell that is relevant and can be ranked. Found none of "
-            f"{_said(thresholds[empty][0], names)} or more among {test.nnz} cells; {highest}. "
-            "Lower `relevant`, or check that test is of the rows and columns of the model."
-        )
-
-
-def _said(value: float, names: Array | None) -> str:
-    """A value as users call it: by its name, where levels are words, which stand for 1, 2, ..."""
-    if names is None or value not in range(1, names.size + 1):
-        return f"{value:g}"
-    return repr(names[int(value) - 1])
+def _metrics(hits: Array, count: Array, k: int) -> Array:
+    """NDCG, precision, recall and average precision of each row with `count` relevant columns; NaN if it has none."""
+    ranks = np.arange(1, hits.shape[1] + 1)
+    gain = np.sum(hits / np.log2(ranks + 1), axis=1)
+    best_gains = np.append(np.nan, np.cumsum(1 / np.log2(np.arange(2, k + 2))))
+    relevant = np.where(count > 0, count, np.nan)
+    found = hits.sum(axis=1)
+    precisions = np.sum(hits * np.cumsum(hits, axis=1) / ranks, axis=1)
+    return np.stack([
+        gain / best_gains[np.minimum(count, k)],
+        np.where(count > 0, found / k, np.nan),
+        found / relevant,
+        precisions / np.minimum(relevant, k),
+    ])  # fmt: skip

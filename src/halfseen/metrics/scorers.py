@@ -1,5 +1,6 @@
-"""Whatever can score the columns for a row, seen alike: fitted models, pairs of factors, arrays, functions."""
+"""Scores of rows and columns from fitted models, pairs of factors, arrays or functions; cells held out of training."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen.arrays import Array
 from halfseen.engines.topk import DenseScores, Products, Scores
-from halfseen.errors import DataError, ParameterError
+from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.base import BaseFactorization
 from halfseen.labels import Places
 from halfseen.model import Seen, read_cells
@@ -58,8 +59,10 @@ def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
     scorer = _scorer(model, seen.shape, labels)
     if scorer.shape != seen.shape:
         raise DataError(
-            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of train. "
-            f"Found {scorer.shape[0]} rows and {scorer.shape[1]} columns. Fit it on train."
+            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of train.",
+            parameter="model",
+            found=f"{scorer.shape[0]} rows and {scorer.shape[1]} columns",
+            remedy="Fit it on train.",
         )
     return scorer, seen
 
@@ -72,8 +75,11 @@ def _scorer(model: Any, shape: tuple[int, int], labels: Places) -> Scorer:
     if callable(model):
         return _by_function(model, shape, labels)
     raise ParameterError(
-        "model must be a fitted model, a pair of arrays (W, H), an array of scores, or a function from positions of "
-        f"rows to their scores. Found a {type(model).__name__}. Pass one of these."
+        "must be a fitted model, a pair of arrays (W, H), an array of scores, or a function from positions of rows to "
+        "their scores.",
+        parameter="model",
+        found=f"a {type(model).__name__}",
+        remedy="Pass one of these.",
     )
 
 
@@ -81,14 +87,16 @@ def _by_factors(W: Array, H: Array, labels: Places, **further: Any) -> Scorer:
     for name, factor in (("W", W), ("H", H)):
         if factor.ndim != 2 or factor.dtype.kind not in "fiub" or not np.all(np.isfinite(factor)):
             raise DataError(
-                f"{name} must be an array of finite numbers, a row for each {'row' if name == 'W' else 'column'} of "
-                f"the data. Found shape {factor.shape}, dtype {factor.dtype}, or numbers that are not finite. "
-                "Fit the model again."
+                f"must be an array of finite numbers, a row for each {'row' if name == 'W' else 'column'} of the data.",
+                parameter=name,
+                found=f"shape {factor.shape}, dtype {factor.dtype}, or numbers that are not finite",
+                remedy="Fit the model again.",
             )
     if W.shape[1] != H.shape[1]:
         raise DataError(
-            f"W and H must have the same number of components. Found {W.shape[1]} and {H.shape[1]}. "
-            "Pass H with a row for each column of the data."
+            "W and H must have the same number of components.",
+            found=f"{W.shape[1]} and {H.shape[1]}",
+            remedy="Pass H with a row for each column of the data.",
         )
     W, H = _as_floats(W), _as_floats(H)
     return Scorer((len(W), len(H)), lambda rows: Products(W[rows], H), ROWS_OF_FACTORS, labels, **further)
@@ -106,14 +114,17 @@ def _by_function(score: Callable[[Array], Any], shape: tuple[int, int], labels: 
 def _given(x: Array, rows: Array, m: int) -> DenseScores:
     if x.shape != (rows.size, m) or x.dtype.kind not in "fiub":
         raise DataError(
-            f"Scores of {rows.size} rows must be a dense array of numbers of shape {(rows.size, m)}. "
-            f"Found shape {x.shape}, dtype {x.dtype}. Return a row of scores for each row asked for."
+            f"Scores of {rows.size} rows must be a dense array of numbers of shape {(rows.size, m)}.",
+            found=f"shape {x.shape}, dtype {x.dtype}",
+            remedy="Return a row of scores for each requested row.",
         )
     if np.isnan(x).any():
         row, column = np.argwhere(np.isnan(x))[0]
         raise DataError(
-            f"Scores must be numbers. Found NaN at row {rows[row]}, column {column} (positions). "
-            "Use -inf for a column that must not be ranked."
+            "Scores must be numbers.",
+            found="NaN",
+            where=f"at row {rows[row]}, column {column} (positions)",
+            remedy="Use -inf for a column that must not be ranked.",
         )
     return DenseScores(_as_floats(x))
 
@@ -125,3 +136,59 @@ def _as_floats(array: Array) -> Array:
 
 def _height(columns: int) -> int:
     return max(1, SCORES_AT_A_TIME // max(1, columns))
+
+
+#: Rows compared at a time: the cells seen in a dense table are listed row by row.
+ROWS_COMPARED = 1 << 12
+
+
+def held_out(test: Observed, *seen: Seen) -> Observed:
+    """The cells of test that none of `seen` has; the others are left out, with a warning.
+
+    Parameters
+    ----------
+    test : Observed
+        Cells in the rows and columns of the model.
+    *seen : Seen
+        Cells of training, in the same rows and columns.
+
+    Returns
+    -------
+    Observed
+    """
+    n, m = test.shape
+    again = np.zeros(test.nnz, bool)
+    for top in range(0, n, ROWS_COMPARED):
+        rows = np.arange(top, min(top + ROWS_COMPARED, n))
+        indptr = test.indptr[top : rows[-1] + 2]
+        cells = slice(indptr[0], indptr[-1])
+        if cells.start < cells.stop:
+            keys = cell_keys(indptr, test.indices[cells], m)
+            for one in seen:
+                again[cells] |= find_keys(keys, cell_keys(*one.in_rows(rows), m)) >= 0
+    if not again.any():
+        return test
+    if again.all():
+        raise DataError(
+            "Test must have cells that training has not seen.",
+            found=f"none among {test.nnz}",
+            remedy="Hold some out before the fit (`halfseen.data.split_cells`), or test on others.",
+        )
+    warning = DataWarning(
+        "Test cells should not be among those of training.",
+        found=f"{np.count_nonzero(again)} of {test.nnz} that are",
+        remedy="They were left out.",
+    )
+    warnings.warn(warning, stacklevel=4)  # where the user called a metric
+    return test.select_cells(~again)
+
+
+def cell_keys(indptr: Array, columns: Array, width: int) -> Array:
+    """Row * width + column of each cell of a CSR matrix, ascending."""
+    return np.repeat(np.arange(indptr.size - 1) * width, np.diff(indptr)) + columns
+
+
+def find_keys(keys: Array, known: Array) -> Array:
+    """Position of each key among ascending known ones; -1 where there is none."""
+    positions = np.searchsorted(known, keys)
+    return np.where(np.append(known, -2)[positions] == keys, positions, -1)

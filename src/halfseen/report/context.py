@@ -15,7 +15,7 @@ from halfseen.arrays import Array
 from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.inputs import unfold_rows
-from halfseen.metrics.held_out import held_out
+from halfseen.metrics.scorers import held_out
 from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed, match_cells
 from halfseen.plots.levels import level_names

@@ -10,8 +10,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.errors import DataError
-from halfseen.model import products_at
 from halfseen.metrics import log_score, ranked_probability_score, ranking_scores
+from halfseen.model import products_at
 from halfseen.observed import Observed
 from halfseen.report.blocks import Block, Note, Section, Table, counted
 from halfseen.report.context import ReportContext, units_differ

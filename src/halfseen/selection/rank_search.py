@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -14,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import checks
 from halfseen.arrays import Array
+from halfseen.docstrings import insert_parameters
 from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
 from halfseen.estimators.base import Factorization
 from halfseen.estimators.inputs import feature_attributes, observe_for_fit
+from halfseen.estimators.progress import ConvergenceWarning
 from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
 
 #: Ranks tried by default, as far as the data have rows and columns.
@@ -39,39 +40,52 @@ def check_estimator(estimator: Any) -> Factorization:
     if not isinstance(estimator, Factorization):
         name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         if isinstance(estimator, type) and issubclass(estimator, Factorization):
-            raise ParameterError(f"estimator must be a model, not its class. Found {name}. Pass {name}().")
+            raise ParameterError(
+                "must be a model, not its class.", parameter="estimator", found=name, remedy=f"Pass {name}()."
+            )
         why = {
             "RankOneNMF": ", which has one component",
             "UncoupledNMF": ", whose values have no cells that could be held out",
         }.get(name, "")
         remedy = "Use WeightedNMF()" if isinstance(estimator, RankOneNMF) else "Pass such a model"
         raise ParameterError(
-            f"estimator must be a model of halfseen with n_components, such as OrdNMF(). Found a {name}{why}. {remedy}."
+            "must be a model of halfseen with n_components, such as OrdNMF().",
+            parameter="estimator",
+            found=f"a {name}{why}",
+            remedy=f"{remedy}.",
         )
     if not isinstance(estimator.init, str):
         raise ParameterError(
-            "init must be the name of a start in a search, since the ranks differ. Found a pair of arrays. "
-            "Leave it out."
+            "must be the name of a start in a search, since the ranks differ.",
+            parameter="init",
+            found="a pair of arrays",
+            remedy="Leave it out.",
         )
     return estimator
 
 
 def check_ranks(ranks: Any) -> list[int]:
     """The ranks in ascending order."""
-    must = "ranks must be different whole numbers of at least 1, one or more of them."
     is_iterable = hasattr(ranks, "__iter__") and not isinstance(ranks, str)
     listed = list(ranks) if is_iterable else []
-    if not listed:
-        found = "none" if is_iterable else repr(ranks)
-        raise ParameterError(f"{must} Found {found}. List them, such as [5, 10, 20].")
-    for rank in listed:
-        if checks.whole(1)(rank) is not None:
-            raise ParameterError(f"{must} Found {rank!r}. Replace it.")
-    ascending = sorted(int(rank) for rank in listed)
+    bad = [rank for rank in listed if checks.whole(1)(rank) is not None]
+    ascending = [] if bad else sorted(int(rank) for rank in listed)
     repeated = np.flatnonzero(np.diff(ascending) == 0)
-    if repeated.size:
-        raise ParameterError(f"{must} Found {ascending[repeated[0]]} twice. Leave one out.")
-    return ascending
+    if listed and not bad and not repeated.size:
+        return ascending
+    if not listed:
+        found, remedy = "none" if is_iterable else repr(ranks), "List them, such as [5, 10, 20]."
+    elif bad:
+        found, remedy = repr(bad[0]), "Replace it."
+    else:
+        found, remedy = f"{ascending[repeated[0]]} twice", "Leave one out."
+    raise ParameterError(
+        "must be different whole numbers of at least 1, one or more of them.",
+        parameter="ranks",
+        found=found,
+        remedy=remedy,
+        remedy_cli=remedy if listed else "List them: -k auto:5,10,20.",
+    )
 
 
 def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, Any]]:
@@ -82,16 +96,22 @@ def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, A
         isinstance(values, list | tuple | np.ndarray) and len(values) > 0 for values in parameters.values()
     ):
         raise ParameterError(
-            "parameters must be None or a dict from names to lists of values, none of them empty. "
-            f'Found {parameters!r}. Write {{"l2": [0.1, 1.0]}}.'
+            "must be None or a dict from names to lists of values, none of them empty.",
+            parameter="parameters",
+            found=repr(parameters),
+            remedy='Write {"l2": [0.1, 1.0]}.',
         )
     for name, instead in NOT_VARIED.items():
         if name in parameters:
-            raise ParameterError(f"parameters must be ones that a search can vary. Found {name!r}. {instead}")
+            raise ParameterError(
+                "must be ones that a search can vary.", parameter="parameters", found=repr(name), remedy=instead
+            )
     if metric == "divergence" and "loss" in parameters:
         raise ParameterError(
-            "Models must be judged by one measure. Found several losses and the metric 'divergence', each one's own. "
-            'Set metric="rmse" or "mae", or search once for each loss.'
+            "Models must be compared by one measure.",
+            parameter="metric",
+            found="several losses and the metric 'divergence', each one's own",
+            remedy='Set `metric="rmse"` or "mae", or search once for each loss.',
         )
     checks.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
     return list(ParameterGrid(dict(parameters)))
@@ -139,7 +159,7 @@ def _delegate(name: str) -> Any:
         if not search.refit:
             raise AttributeError(
                 f"{name} needs the model fitted on all cells, so refit must be True. Found {search.refit!r}. "
-                "Fit the estimator with best_params_ yourself, or set refit=True."
+                "Fit the estimator with best_params_, or set refit=True."
             )
         return hasattr(search.estimator, name)
 
@@ -162,39 +182,62 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    estimator : a model with n_components, such as OrdNMF() or WeightedNMF(loss="frobenius").
-    ranks : the numbers of components to try; None: 1, 2, 3, 5, 8, 12, 20, 30, 50, as far as X has rows and columns.
-    metric : the score on held-out cells. Ranking: "ndcg@K", "precision@K", "recall@K", "map@K", with any K; values:
-        "rmse", "mae"; "log-likelihood", its mean over cells (where unseen cells are zeros: given that there is
-        something); "divergence", the mean of the model's own loss; or a function of (model, train, test), larger is
-        better. None: "ndcg@100" where unseen cells are zeros, because the held-out ones were zeros in training; else
+    estimator : estimator
+        Model with n_components, such as OrdNMF() or WeightedNMF(loss="frobenius").
+    ranks : array-like of int or None, default=None
+        Numbers of components to try; None: 1, 2, 3, 5, 8, 12, 20, 30, 50, as far as X has rows and columns.
+    metric : str, callable or None, default=None
+        Score on held-out cells. Ranking: "ndcg@K", "precision@K", "recall@K", "map@K", with any K; values: "rmse",
+        "mae"; "log-likelihood", its mean over cells (where unseen cells are zeros: given that there is something);
+        "divergence", the mean of the model's own loss; or a function of (model, train, test), larger is better. None:
+        "ndcg@100" where unseen cells are zeros, because the held-out ones were zeros in training; else
         "log-likelihood", or "divergence" for models that have none.
-    relevant : for ranking: from which value on a held-out cell is relevant.
-    parameters : further parameters to try with each rank, a dict such as {"l2": [0.1, 1, 10]}. Each rank is scored with
-        its best values.
-    rule : "one-standard-error", or "best" for the highest mean score. The standard error is that of the distance to the
-        best, fold by fold.
-    n_folds : the number of folds.
-    warm : whether fits start from the factors of the previous rank: WeightedNMF and the models with gamma posteriors
-        do; others always start from scratch, because they gain nothing.
-    refit : whether to fit the estimator on all cells with the chosen parameters.
-    random_state : seed of the folds and of the fits in them; the last fit has the estimator's own.
-    n_jobs : how many folds at a time, each fit then on one thread; None takes all processors. With 1, fits have the
+    relevant : float, default=1
+        For ranking: from which value on a held-out cell is relevant.
+    parameters : dict or None, default=None
+        Further parameters to try with each rank, such as {"l2": [0.1, 1, 10]}. Each rank is scored with its best
+        values.
+    rule : {"one-standard-error", "best"}, default="one-standard-error"
+        Which rank to choose: the smallest within one standard error of the best, or the one with the highest mean
+        score. The standard error is that of the distance to the best, fold by fold.
+    n_folds : int, default=5
+        Number of folds.
+    warm : bool, default=True
+        Whether fits start from the factors of the previous rank: WeightedNMF and the models with gamma posteriors do;
+        others always start from scratch, because they gain nothing.
+    refit : bool, default=True
+        Whether to fit the estimator on all cells with the chosen parameters.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds and of the fits in them; the last fit has the estimator's own.
+    n_jobs : int or None, default=None
+        Number of folds at a time, each fit then on one thread; None uses all processors. With 1, fits have the
         estimator's own n_jobs. The numbers are the same.
-    verbose : 1 shows a progress bar on a terminal.
+    verbose : int, default=0
+        1 shows a progress bar on a terminal.
 
     Attributes
     ----------
-    best_n_components_ : the chosen number.
-    best_params_ : it and the further parameters, for the estimator's `set_params`; best_score_ : its mean score.
-    best_estimator_ : the model fitted on all cells; `predict`, `recommend`, `transform` and so on are its own.
-    results_ : a dict of arrays with an entry for each rank, ascending: "n_components", "mean", "standard_error" (of the
-        distance to the best mean), "scores" (ranks by folds), "seconds" (of all fits at this rank), with further
-        parameters also "parameters" (the best at each rank); prints as a table.
-    grid_ : with further parameters: a dict of "parameters", the list of all combinations, and "scores", an array of
-        combinations by ranks by folds; else None.
-    metric_ : the metric used.
-    n_features_in_, feature_names_in_ : as in scikit-learn.
+    best_n_components_ : int
+        Chosen number of components.
+    best_params_ : dict
+        It and the further parameters, for the estimator's `set_params`.
+    best_score_ : float
+        Mean score of the chosen rank.
+    best_estimator_ : estimator
+        Model fitted on all cells; `predict`, `recommend`, `transform` and so on are its own.
+    results_ : dict of ndarray
+        An entry for each rank, ascending: "n_components", "mean", "standard_error" (of the distance to the best mean),
+        "scores" (ranks by folds), "seconds" (of all fits at this rank), with further parameters also "parameters" (the
+        best at each rank); prints as a table.
+    grid_ : dict or None
+        With further parameters: "parameters", the list of all combinations, and "scores", an array of combinations by
+        ranks by folds.
+    metric_ : str or callable
+        Metric used.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns, if X is a wide table whose columns are all named by text.
 
     Examples
     --------
@@ -230,20 +273,31 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, `params`, those of the estimator as estimator__name; unknown ones get a hint."""
+        """Set parameters by name, those of the estimator as estimator__name; unknown ones get a hint.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters of the search or of its estimator.
+        """
         own = [name for name in params if "__" not in name]
         checks.check_names(own, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
+    @insert_parameters
     def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
         """Find the number of components, and fit the estimator with it.
 
         Parameters
         ----------
-        X : whatever the estimator's `fit` takes.
-        y : ignored, for scikit-learn's pipelines.
-        cell_weight : how much each seen cell counts, as in the estimator's `fit`.
+        {X}
+        {y}
+        {cell_weight}
+
+        Returns
+        -------
+        self
         """
         # validate
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
@@ -260,14 +314,15 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         every, seconds, not_converged = score_paths(self, models, ranks, folds, scorer)
         if not_converged.any():
             first = ranks[int(np.argmax(not_converged.any(axis=(0, 1))))]
-            warnings.warn(
-                "Fits should settle, else their scores say little of the rank. Found "
-                f"{not_converged.sum()} of {not_converged.size} that stopped at max_iter, or by tol while the loss "
-                f"still fell by more than {NOT_CONVERGED_TOL:.0%} in an iteration, the first with "
-                f"n_components={first}. Raise max_iter, lower tol, or set accelerate=True.",
-                ConvergenceWarning,
-                stacklevel=2,
+            count = f"{not_converged.sum()} of {not_converged.size}"
+            warning = ConvergenceWarning(
+                "Fits should settle, else their scores say little about the rank.",
+                found=f"{count} that stopped at max_iter, or by tol while the loss still fell by more than "
+                f"{NOT_CONVERGED_TOL:.0%} in an iteration, the first with n_components={first}",
+                remedy="Raise `max_iter`, lower `tol`, or set `accelerate=True`.",
+                remedy_cli="Raise `max_iter`, or lower `tol`.",
             )
+            warnings.warn(warning, stacklevel=2)
         # choose: the best further parameters at each rank, then the rank
         every = every.swapaxes(1, 2)
         best = every.mean(axis=2).argmax(axis=0)

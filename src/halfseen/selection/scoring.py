@@ -21,8 +21,8 @@ from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.progress import progress_bar
 from halfseen.io.splits import fold_indices
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, recall_at_k
-from halfseen.observed import Observed
 from halfseen.model import Status
+from halfseen.observed import Observed
 from halfseen.selection.warm_start import warm_start
 
 #: The score of a model fitted on `train` by the cells of `test`, from (model, train, test); larger is better.
@@ -50,8 +50,10 @@ def get_scorer(metric: Any, relevant: Any, estimator: Any) -> Scorer:
             score = metric(model, train, test)
             if not isinstance(score, Real):
                 raise ParameterError(
-                    f"metric must give a number, larger for a better model. Found a {type(score).__name__}. "
-                    "Return a float."
+                    "must give a number, larger for a better model.",
+                    parameter="metric",
+                    found=f"a {type(score).__name__}",
+                    remedy="Return a float.",
                 )
             return float(score)
 
@@ -63,14 +65,18 @@ def get_scorer(metric: Any, relevant: Any, estimator: Any) -> Scorer:
     if not isinstance(metric, str) or metric not in VALUES:
         near = did_you_mean(str(metric), [f"{name}@100" for name in RANKING] + list(VALUES))
         raise ParameterError(
-            "metric must be 'ndcg@K', 'precision@K', 'recall@K' or 'map@K' with a whole number K, "
-            f"{', '.join(map(repr, VALUES))}, or a function of (model, train, test). Found {metric!r}. "
-            f"{f'Did you mean {near!r}?' if near else 'Choose one of these.'}"
+            "must be 'ndcg@K', 'precision@K', 'recall@K' or 'map@K' with a whole number K, "
+            f"{', '.join(map(repr, VALUES))}, or a function of (model, train, test).",
+            parameter="metric",
+            found=repr(metric),
+            remedy=f"Did you mean {near!r}?" if near else "Choose one of these.",
         )
     if metric == "log-likelihood" and not hasattr(estimator, "log_likelihood"):
         raise ParameterError(
-            f'metric must be one that the model has. Found "log-likelihood" for {type(estimator).__name__}, which is '
-            'fitted by a mere loss. Use "divergence", that loss on held-out cells, or "rmse".'
+            "must be one that the model has.",
+            parameter="metric",
+            found=f'"log-likelihood" for {type(estimator).__name__}, which is fitted by a mere loss',
+            remedy='Use "divergence", that loss on held-out cells, or "rmse".',
         )
     return VALUES[metric]
 
@@ -98,8 +104,10 @@ def _mae(model: Any, train: Observed, test: Observed) -> float:
 def _errors(model: Any, test: Observed) -> Array:
     if model.model_.encoder.is_text:
         raise DataError(
-            f"The metrics rmse and mae need levels that are numbers. Found {model.levels_[-1]!r}. "
-            'Use "log-likelihood" or "divergence".'
+            "The metrics rmse and mae need levels that are numbers.",
+            found=repr(model.levels_[-1]),
+            remedy='Use "log-likelihood" or "divergence".',
+            parameter="metric",
         )
     likelihood, x = _likelihood_and_x(model, test)
     return likelihood.mean(x) - test.values
@@ -122,8 +130,11 @@ def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.rand
             is_test &= np.isin(observed.values, observed.values[~is_test])
         if not is_test.any():
             raise DataError(
-                f"Every fold must have a cell to judge by. Found none whose level is in other folds as well, among "
-                f"{observed.nnz} cells. Make fewer folds, or get more cells."
+                "Every fold must have a cell to score.",
+                found=f"none whose level is in other folds as well, among {observed.nnz} cells",
+                remedy="Make fewer folds, or get more cells.",
+                remedy_cli="Get more cells, or give a number, such as -k 5.",
+                parameter="n_folds",
             )
         yield observed.select_cells(~is_test), observed.select_cells(is_test), int(random.randint(2**31))
 
@@ -182,8 +193,11 @@ def _score_path(
         score = scorer(model, train, test)
         if not np.isfinite(score):
             raise DataError(
-                f"Scores must be finite to be compared. Found {score} with n_components={rank}. Choose another metric, "
-                "or see how that fit ends."
+                "Scores must be finite to be compared.",
+                found=f"{score} with n_components={rank}",
+                remedy="Choose another metric, or see how that fit ends.",
+                remedy_cli="See how that fit ends.",
+                parameter="metric",
             )
         scores[place] = score
         callback(scores[place])

@@ -18,8 +18,8 @@ from halfseen.estimators.uncoupled.found import Found
 from halfseen.fitting import run
 from halfseen.labels import quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
-from halfseen.observed import Observed
 from halfseen.model import Fit
+from halfseen.observed import Observed
 from halfseen.solvers import Gamma, GammaPrior, Multiplicative, Penalty, Problem, Solver
 
 

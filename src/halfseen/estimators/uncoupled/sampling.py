@@ -19,8 +19,8 @@ from halfseen.estimators.uncoupled.found import Found
 from halfseen.fitting import run
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
-from halfseen.observed import Observed
 from halfseen.model import Fit, Status
+from halfseen.observed import Observed
 from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem
 
 #: The largest posterior mean that is factorized whole; of larger ones, the asked cells are.

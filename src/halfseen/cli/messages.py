@@ -1,0 +1,67 @@
+"""Messages of the library on the command line: Python settings as options of the command that runs."""
+
+import ast
+import re
+import shlex
+from typing import Any
+
+import click
+
+from halfseen.errors import CODE, Described
+
+#: Options whose names differ from those of the parameters.
+RENAMED = {
+    "n_components": "-k",
+    "random_state": "--seed",
+    "n_sweeps": "--sweeps",
+    "n_burn": "--burn",
+    "na_values": "--na",
+    "test_size": "--share",
+}
+#: Commands in the place of functions.
+COMMANDS = {"halfseen.datasets.fetch": "halfseen datasets {} --fetch", "halfseen.data.split_cells": "halfseen split"}
+#: None in Python is an option that is left out.
+_NONE = re.compile(r"\bNone(?:,| or) | or None\b")
+
+
+def render(message: Any) -> str:
+    """An error, a warning or a text of the library in one line, with options in the place of Python settings."""
+    if isinstance(message, Described):
+        text = message.render(as_option, cli=True)
+    else:
+        text = CODE.sub(lambda match: as_option(match[1]), str(message))
+    return " ".join(_NONE.sub("", text).split())
+
+
+def as_option(code: str) -> str:
+    """Python code as the command line has it: tol as --tol, noise="gamma" as --noise gamma, OrdNMF as a method."""
+    from halfseen.cli.fit import METHODS
+
+    ctx = click.get_current_context(silent=True)
+    command = None if ctx is None else ctx.command
+    if isinstance(command, click.Group):  # a command that has just failed
+        command = command.get_command(ctx, ctx.invoked_subcommand) if ctx and ctx.invoked_subcommand else None
+    name, equals, value = code.partition("=")
+    options = [] if command is None else [text for param in command.params for text in param.opts]
+    option = RENAMED.get(name, f"--{name.replace('_', '-')}")
+    if equals and name.isidentifier():
+        return f"{option} {_value(value)}".rstrip()
+    if name in METHODS.values():
+        method = next(method for method, estimator in METHODS.items() if estimator == name)
+        return f"{'' if '--method' in options else 'halfseen fit '}--method {method}"
+    function, _, arguments = code.partition("(")
+    if function in COMMANDS:
+        return COMMANDS[function].format(arguments.strip("()\"'"))
+    return option if option in options else code
+
+
+def _value(code: str) -> str:
+    """A Python literal as an argument: lists by commas, True as nothing."""
+    try:
+        value = ast.literal_eval(code)
+    except (SyntaxError, ValueError):
+        return code
+    if value is True:
+        return ""
+    values = value if isinstance(value, tuple | list) else [value]
+    return shlex.quote(",".join(str(one) for one in values))

@@ -1,0 +1,100 @@
+"""Lower bounds on the round-rank: Forster's bound on the sign-rank, and shattered rows and columns."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from halfseen.arrays import Array
+from halfseen.roundrank.exact_rounding import RoundingProblem, check_levels
+
+#: Relative error allowed for a computed spectral norm: far more than singular values are ever off.
+_NORM_MARGIN = 1e-9
+#: Cells examined in the search for shattered columns.
+_MAX_CELLS = 10_000_000
+
+
+class LowerBound(NamedTuple):
+    """A lower bound on a rank, and why it holds."""
+
+    rank: int
+    reason: str
+
+
+def forster_bound(Y: ArrayLike) -> int:
+    """sign-rank [Y >= d] >= sqrt(n m) / ||M||,  M = 1 where Y >= d and -1 elsewhere: the largest bound of all d.
+
+    The norm is the largest singular value. The sign-rank is the smallest rank of a matrix without zeros that has the
+    signs of M. If X rounds to Y with threshold tau_d, then X - tau_d - e has these signs for some small e > 0, and a
+    rank larger by at most 1 (Lemma 2.1.1): so round-ranks are at least this bound less 1.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, m)
+        Levels 0..N, or a binary matrix.
+
+    Returns
+    -------
+    int
+        The bound; 1 for a constant matrix.
+
+    References
+    ----------
+    .. [1] J. Forster, "A linear lower bound on the unbounded error probabilistic communication complexity", Journal of
+       Computer and System Sciences 65, 2002.
+    """
+    levels = check_levels(Y)
+    return max((_forster(levels >= level) for level in np.unique(levels)[1:]), default=1)
+
+
+def _forster(binary: Array) -> int:
+    """sqrt(n m) / ||M||, rounded up."""
+    norm = float(np.linalg.norm(np.where(binary, 1.0, -1.0), 2)) * (1 + _NORM_MARGIN)
+    return int(np.ceil(np.sqrt(binary.size) / norm))
+
+
+def lower_bounds(problem: RoundingProblem) -> Iterator[LowerBound]:
+    """Bounds from the binary matrices [Y >= d]: GRR(Y) is at least that of each with its threshold (Lemma A.3)."""
+    for level in np.unique(problem.levels)[1:].tolist():
+        binary = problem.levels >= level
+        at_zero = problem.thresholds is not None and problem.thresholds[level - 1] == 0
+        forster = _forster(binary)
+        yield LowerBound(forster - 1, f"By Forster's bound the sign-rank of [Y >= {level}] is at least {forster}.")
+        for side, matrix in (("columns", binary), ("rows", binary.T)):
+            count = shattered_columns(matrix, at_zero)
+            yield LowerBound(count, f"{count} {side} of [Y >= {level}] are shattered.")
+
+
+def shattered_columns(binary: Array, at_zero: bool = False) -> int:
+    """The number of columns that show every pattern of 0 and 1 in some row: no smaller rank rounds to them.
+
+    Let d columns be shattered, and their factors v_j be of length k < d. Then sum c_j v_j = 0 for some c other than 0,
+    with sum c_j >= 0, else take -c. For tau >= 0 there is a row u with x_j = u' v_j > tau exactly where c_j > 0: then
+    0 = sum c_j x_j > tau sum c_j >= 0.  For tau < 0 there is one with x_j > tau exactly where c_j < 0: then
+    0 = sum c_j x_j < 0.  Both are contradictions.
+
+    At the threshold 0 it is enough to see one of each two opposite patterns, and 1 everywhere: a row with x_j > 0
+    exactly where c_j < 0 serves as well, if there are any, because -c will do as well as c.
+
+    The search is cut short after `_MAX_CELLS` cells; then there may be more.
+    """
+    binary, budget = binary.astype(np.intp), _MAX_CELLS
+
+    def extended(pattern_of_row: Array, size: int, first: int) -> int:
+        """The largest shattered set that extends one of `size` columns by columns from `first` on."""
+        nonlocal budget
+        n_patterns = 2 ** (size + 1)
+        if n_patterns > len(binary) * (2 if at_zero else 1) or first == binary.shape[1] or budget <= 0:
+            return size
+        patterns = 2 * pattern_of_row[:, None] + binary[:, first:]
+        budget -= patterns.size
+        seen = np.zeros((n_patterns, patterns.shape[1]), dtype=bool)
+        seen[patterns, np.arange(patterns.shape[1])] = True
+        if at_zero:
+            seen[1:-1] |= seen[-2:0:-1].copy()
+            seen[0] = True
+        columns = np.flatnonzero(seen.all(axis=0)).tolist()
+        return max([size, *(extended(patterns[:, column], size + 1, first + column + 1) for column in columns)])
+
+    return extended(np.zeros(len(binary), dtype=np.intp), 0, 0)

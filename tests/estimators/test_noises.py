@@ -267,7 +267,9 @@ def test_single_precision_follows_double(noise):
     Y, _ = planted(noise)
     X = held_out(Y)[0]
     single, double = (fitted(X.astype(dtype), noise, max_iter=10) for dtype in (np.float32, np.float64))
-    assert {array.dtype for factor in (single.model_.rows, single.model_.columns) for array in factor} == {np.dtype(np.float32)}
+    assert {array.dtype for factor in (single.model_.rows, single.model_.columns) for array in factor} == {
+        np.dtype(np.float32)
+    }
     assert_allclose(single.inverse_transform(single.W_), double.inverse_transform(double.W_), rtol=1e-2, atol=1e-2)
     settled = fitted(X.astype(np.float32), noise, max_iter=1000, tol=1e-4)
     assert settled.status_ is Status.CONVERGED

@@ -190,7 +190,9 @@ def test_draws_have_the_frequencies_of_their_probabilities(kind, unseen):
     """With posteriors as narrow as numbers, every cell of a draw is a draw at the model's x."""
     model = copy(fitted(kind, unseen))
     if model.model_.has_posterior:
-        narrow = (f._replace(shape=f.mean * 0 + 1e10, rate=1e10 / f.mean) for f in (model.model_.rows, model.model_.columns))
+        narrow = (
+            f._replace(shape=f.mean * 0 + 1e10, rate=1e10 / f.mean) for f in (model.model_.rows, model.model_.columns)
+        )
         model.model_ = replace(model.model_, **dict(zip(("rows", "columns"), narrow, strict=True)))
     draws = 150
     drawn = np.stack([one.toarray() for one in model.sample(draws, random_state=3)]).astype(int)

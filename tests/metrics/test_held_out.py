@@ -7,10 +7,9 @@ import pytest
 
 from halfseen import RankOneNMF, WeightedNMF, observe
 from halfseen.errors import DataError, DataWarning
-from halfseen.model import Seen
-from halfseen.metrics import held_out as module
-from halfseen.metrics import ranking_scores
+from halfseen.metrics import ranking_scores, scorers
 from halfseen.metrics.scorers import held_out
+from halfseen.model import Seen
 from halfseen.observed import Observed
 
 
@@ -35,7 +34,7 @@ def told(test, *seen):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("height", [1, 4, 100])
 def test_what_is_left_is_in_none_of_the_sets(seed, height, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS_AT_A_TIME", height)
+    monkeypatch.setattr(scorers, "ROWS_COMPARED", height)
     test, *trains = (draw(seed + part) for part in (0, 100, 200))
     left, sentences = told(test, *(Seen.from_observed(one) for one in trains))
     known = {(row, column) for one in trains for row, column, _ in pairs(one)}

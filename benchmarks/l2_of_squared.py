@@ -13,10 +13,10 @@ import numpy as np
 import halfseen
 from benchmarks.measuring import table
 from halfseen.datasets import k_core, load_ratings
-from halfseen.estimators.squared_factorization import L2_SHARE
+from halfseen.estimators.ordnmf import L2_SHARE
 from halfseen.io import split_cells
 from halfseen.observed import Observed
-from halfseen.studies.ordnmf.sets import quantized
+from halfseen.studies.ordnmf_methods import quantize
 
 #: No other study draws its test cells with this seed.
 SEED = 7
@@ -50,7 +50,7 @@ CASES: Mapping[str, Case] = {
     "movielens-100k": Case(lambda: load_ratings("movielens-100k"), 5),
     "movielens-latest-small": Case(lambda: load_ratings("movielens-latest-small"), 5),
     "movietweetings-100k": Case(lambda: k_core(load_ratings("movietweetings-100k"), 5), 10),
-    "lastfm-hetrec2011": Case(lambda: quantized(k_core(load_ratings("lastfm-hetrec2011"), 5)), 7),
+    "lastfm-hetrec2011": Case(lambda: quantize(k_core(load_ratings("lastfm-hetrec2011"), 5)), 7),
     "planted": Case(planted_levels, 4),
 }
 

@@ -11,8 +11,8 @@ import numpy as np
 
 import halfseen
 from benchmarks.measuring import table
-from halfseen.studies.a1gm.kl_wnmf import kl_wnmf, with_weights
-from halfseen.studies.timing import median_seconds
+from halfseen.studies.framework import median_seconds
+from halfseen.studies.kl_wnmf import kl_wnmf, with_weights
 
 #: Rows, columns; in how many columns there are holes, and their share there; the goals against KL-WNMF and X.sum().
 TABLES = (

@@ -13,7 +13,7 @@ from sklearn.decomposition import NMF
 import halfseen
 from benchmarks.contenders import SEED, THREADS, Contender, Setting, coo, grid, lenskit_dataset, lenskit_trained, ones
 from halfseen import Observed
-from halfseen.studies.ordnmf import neighbours
+from halfseen.studies import ordnmf_methods
 
 #: Sizes of those whose factors are held down by a ridge, and of those that are not.
 LARGE, SMALL = (64, 128), (50, 20, 10)
@@ -37,7 +37,7 @@ def _poisson(cells: Observed, setting: Setting) -> Any:
 
 
 def _implicit(cells: Observed, setting: Setting) -> Any:
-    return neighbours.als(cells, **setting, seed=SEED)
+    return ordnmf_methods.als(cells, **setting, seed=SEED)
 
 
 def _cmfrec(cells: Any, setting: Setting) -> Any:
@@ -67,7 +67,7 @@ def _factors_of_lenskit(fitted: Any) -> Any:
 
 
 def _hpfrec(cells: Observed, setting: Setting) -> Any:
-    return neighbours.hpf(_as_seen(cells, setting), setting["k"], SEED)
+    return ordnmf_methods.hpf(_as_seen(cells, setting), setting["k"], SEED)
 
 
 def _scikit_learn(cells: Observed, setting: Setting) -> Any:
@@ -109,5 +109,5 @@ RANKERS = (
         "scikit-learn NMF", "sklearn", _scikit_learn, _itself,
         grid(seen=SEEN, beta_loss=("frobenius", "kullback-leibler"), n_components=SMALL), takes_minutes=True,
     ),
-    Contender("popularity", "halfseen", lambda cells, _: neighbours.popularity(cells), _itself, [{}]),
+    Contender("popularity", "halfseen", lambda cells, _: ordnmf_methods.popularity(cells), _itself, [{}]),
 )  # fmt: skip

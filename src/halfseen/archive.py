@@ -33,6 +33,8 @@ HEADER = "header.json"
 #: Bytes of a header at most.
 MAX_HEADER = 1 << 20
 
+#: Arrays of a trace.
+TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
 #: Classes that may occur in a model file, by name.
 TYPES: dict[str, Any] = {**LIKELIHOODS, **FACTORS, **SOLVERS, **ENCODERS, **RECORDS}
 
@@ -72,6 +74,8 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
             raise ValueError(f"{path} must be a list{'' if count is None else f' of {count} entries'}")
         items = zip(packed, expected if isinstance(expected, tuple) else expected * len(packed), strict=True)
         return tuple(unpack(*item, f"{path}/{place}", arrays, sizes) for place, item in enumerate(items))
+    if expected is dict:  # arrays by name, which their owner checks
+        return _with_arrays(packed, arrays)
     if expected in (bool, int, float, str):
         is_number = expected is float and type(packed) is int
         if (type(packed) is not expected and not is_number) or (expected is float and not np.isfinite(packed)):
@@ -193,7 +197,7 @@ def _restore(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> Any
     model = unpack(header["model"], kind.record, "model", arrays, sizes)
     trace = {}
     for name, packed in header["trace"].items():
-        if name not in ("objective", "seconds", "held_out"):
+        if name not in TRACES:
             raise ValueError(f"trace/{name} is not known")
         trace[name] = unpack(packed, ArraySpec("f", ("iterations",), finite=False), f"trace/{name}", arrays, sizes)
     names = unpack(header["feature_names"], ArraySpec("O", ("columns",), optional=True), "feature_names", arrays, sizes)

@@ -164,7 +164,7 @@ def insert_parameters(documented: Documented) -> Documented:
     """Insert shared entries into the docstring of a class or function, and return it."""
     if documented.__doc__ is None:  # python -OO
         return documented
-    parameters = inspect.signature(documented.__init__ if isinstance(documented, type) else documented).parameters
+    parameters = inspect.signature(documented).parameters
 
     def entry(line: re.Match[str]) -> str:
         name = line[2].partition(":")[0]

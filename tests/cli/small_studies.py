@@ -14,8 +14,8 @@ class Small(Study):
     def __init__(self, name, failure=None):
         self.name, self.failure, self.runs = name, failure, []
 
-    def run(self, *, quick=False, seed=0, tell=None):
-        tell("at work")
+    def run(self, *, quick=False, seed=0, progress=None):
+        progress("at work")
         self.runs.append((quick, seed))
         if self.failure is not None:
             raise self.failure
@@ -34,6 +34,6 @@ class Judged(Small):
         super().__init__(name)
         self.reached = reached
 
-    def run(self, **how):
+    def run(self, **options):
         goals = [Goal(f"goal {number}", is_reached) for number, is_reached in enumerate(self.reached)]
-        return replace(super().run(**how), goals=goals)
+        return replace(super().run(**options), goals=goals)

@@ -15,7 +15,7 @@ from halfseen import studies
 from halfseen.cli import results
 from halfseen.errors import DataError
 from halfseen.studies import NAMES, Result, Table
-from halfseen.studies.a1gm.printed import PRINTED
+from halfseen.studies.a1gm_tables import TABLE1
 from tests.cli.program import done, misused, names_in, program, refused
 from tests.cli.program import halfseen as run
 from tests.cli.small_studies import Small
@@ -106,10 +106,10 @@ def test_table_1_small():
     lines = done("reproduce", "a1gm/table1", "--quick")
     for name in ("auto_mpg", "lung_cancer", "sleep_mammals"):
         (line,) = (line for line in lines if line.startswith(name.replace("_", " ")))
-        n, m = PRINTED[name].size
+        n, m = TABLE1[name].size
         assert line.count(f"{n} x {m}") == 2
         assert line.endswith("yes")
-        assert PRINTED[name].time in line
+        assert TABLE1[name].time in line
 
 
 def test_figure_5_small():

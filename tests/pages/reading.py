@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from halfseen.cli.app import COMMANDS
 from halfseen.datasets import listing
-from halfseen.studies import chosen
+from halfseen.studies import select
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
@@ -82,7 +82,7 @@ def faults_of_command(words: list[str]) -> list[str]:
     faults = [word for word in rest if re.match(r"--?[a-z]", word) and word.split("=")[0] not in options]
     if name == "reproduce":
         for word in _arguments(rest):
-            chosen(word)  # which raises if it is none
+            select(word)  # which raises if it is none
     if name == "datasets":
         faults += [
             word for word in _arguments(rest) if word not in {entry.name for entry in listing()} and word.islower()

@@ -1,8 +1,5 @@
-"""Pictures of data: which cells are seen, and which values; and a table beside itself with its holes filled."""
+"""Plots of data: which cells are seen, which values they have, and a table before and after completion."""
 
-from itertools import pairwise
-
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,13 +10,6 @@ from scipy import sparse
 from halfseen import OrdinalMF, OrdNMF, RankOneNMF, Uncoupled, UncoupledNMF, WeightedNMF, observe, plots
 from halfseen.errors import ParameterError
 from tests.laws.cases import levels
-
-mpl.use("Agg")
-
-
-@pytest.fixture
-def ax():
-    return Figure().add_subplot()
 
 
 def picture(ax):
@@ -35,7 +25,7 @@ def half_seen(n=7, m=5, seed=0):
     return X
 
 
-def test_a_small_matrix_is_shown_cell_by_cell(ax):
+def test_a_small_matrix_is_drawn_cell_by_cell(ax):
     X = half_seen()
     assert plots.holes(X, ax=ax) is ax
     assert_array_equal(picture(ax), ~np.isnan(X))
@@ -43,18 +33,15 @@ def test_a_small_matrix_is_shown_cell_by_cell(ax):
     assert len(ax.figure.axes) == 1  # seen or not: no bar of colours
 
 
-def test_neighbours_of_a_large_matrix_share_a_place(ax):
-    """Three rows and two columns a place, counted one by one."""
+def test_a_large_matrix_is_binned(ax):
+    """Three rows and two columns per bin, counted one by one."""
     seen = np.random.default_rng(0).random((12, 8)) < 0.3
     plots.holes(sparse.csr_array(seen.astype(float)), bins=4, ax=ax)
     assert_allclose(picture(ax), seen.reshape(4, 3, 4, 2).mean(axis=(1, 3)))
     assert ax.figure.axes[1].get_ylabel() == "share of cells seen"
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 8), (12, 0))
-
-
-def test_places_of_unequal_sizes_have_shares_all_the_same(ax):
-    plots.holes(np.ones((10, 7)), bins=3, ax=ax)
-    assert_array_equal(picture(ax), np.ones((3, 3)))
+    unequal = plots.holes(np.ones((10, 7)), bins=3, ax=Figure().add_subplot())
+    assert_array_equal(picture(unequal), np.ones((3, 3)))
 
 
 def test_many_rows_and_few_cells(ax):
@@ -67,14 +54,14 @@ def test_many_rows_and_few_cells(ax):
     assert share[0, 0] == share.max()
 
 
-def test_the_fullest_come_first(ax):
+def test_sorted_by_number_of_cells(ax):
     seen = np.array([[1, 0, 0], [1, 1, 1], [1, 0, 1]], float)
     plots.holes(sparse.csr_array(seen), sort=True, ax=ax)
     assert_array_equal(picture(ax), [[1, 1, 1], [1, 1, 0], [1, 0, 0]])
     assert ax.get_xlabel() == "column, most seen first"
 
 
-def test_places_seen_twice_are_seen_once(ax):
+def test_duplicates_are_one_cell(ax):
     seen = observe(pd.DataFrame({"user": [0, 0, 1], "item": [0, 0, 1], "rating": [1.0, 2, 3]}), duplicates="keep")
     plots.holes(seen, bins=1, ax=ax)
     assert_allclose(picture(ax), [[2 / 4]])
@@ -110,7 +97,7 @@ def test_levels_have_their_names(ax):
     assert [bar.get_height() for bar in ax.patches] == [1, 2]
 
 
-def test_many_values_are_put_together(ax):
+def test_many_values_are_binned(ax):
     X = np.random.default_rng(0).normal(10, 2, (40, 30))
     plots.values(X, log=True, ax=ax)
     counts, edges = np.histogram(X, 30)
@@ -119,8 +106,8 @@ def test_many_values_are_put_together(ax):
     assert ax.get_yscale() == "log"
 
 
-def fitted(X, **how):
-    return WeightedNMF(2, loss="frobenius", random_state=0, max_iter=50, tol=0, **how).fit(X)
+def fitted(X, **parameters):
+    return WeightedNMF(2, loss="frobenius", random_state=0, max_iter=50, tol=0, **parameters).fit(X)
 
 
 def halves(ax, width):
@@ -140,10 +127,13 @@ def test_seen_beside_filled_and_a_dot_at_every_hole(ax):
     rows, columns = np.nonzero(np.isnan(X))
     assert_array_equal(sorted(dots.get_offsets().tolist()), sorted(zip(columns + 6, rows, strict=True)))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["seen", "filled"]
+    new = np.array([[1.0, np.nan, 2.0, np.nan, 0.5]])
+    folded_in = plots.completion(model, new, ax=Figure().add_subplot())
+    assert_allclose(halves(folded_in, 5)[1], model.complete(new))
 
 
-def test_marks_and_holes_do_not_take_the_colours_of_the_page(ax):
-    """What is #000000 becomes the ink of a page, white in the dark; holes lie on a light ground, not on the page."""
+def test_colours_do_not_depend_on_the_page(ax):
+    """A dark page replaces #000000 by white; holes lie on a light ground of their own."""
     X = half_seen()
     plots.completion(fitted(X), X, ax=ax)
     (dots,) = ax.collections
@@ -155,15 +145,7 @@ def test_marks_and_holes_do_not_take_the_colours_of_the_page(ax):
     assert ground.get_zorder() < ax.images[0].get_zorder()
 
 
-def test_new_rows_are_folded_in(ax):
-    X = half_seen()
-    model = fitted(X)
-    new = np.array([[1.0, np.nan, 2.0, np.nan, 0.5]])
-    plots.completion(model, new, ax=ax)
-    assert_allclose(halves(ax, 5)[1], model.complete(new))
-
-
-def test_a_large_table_is_drawn_in_part(ax):
+def test_a_sample_of_a_large_table_is_drawn(ax):
     X = half_seen(60, 50)
     X[10:] = np.where(np.random.default_rng(1).random(X[10:].shape) < 0.8, np.nan, X[10:])
     X[:, 0] = 1.0
@@ -173,7 +155,7 @@ def test_a_large_table_is_drawn_in_part(ax):
     rows = [int(label.get_text()) for label in ax.get_yticklabels()]
     assert rows == sorted(rows)
     assert len(set(rows)) == 20
-    assert sum(row < 10 for row in rows) >= 7  # of these rows most is seen, and a lot by their number would be 3
+    assert sum(row < 10 for row in rows) >= 7  # most cells are in these rows; a uniform sample would have 3
     whole = model.complete(X)
     for row, values in zip(rows, filled, strict=True):
         assert np.isin(values, whole[row]).all()
@@ -190,7 +172,7 @@ def test_columns_of_different_units(ax):
 
 
 @pytest.mark.parametrize("owner", ["rows", "columns"])
-def test_thresholds_of_ones_own_are_minded(ax, owner):
+def test_own_thresholds_of_rows_and_columns(ax, owner):
     Y = levels(blanks=False)
     model = OrdinalMF(2, own_thresholds=owner, random_state=0).fit(Y)
     plots.completion(model, Y, ax=ax)
@@ -207,32 +189,16 @@ def test_a_tensor_is_drawn_unfolded(ax):
     assert_array_equal(picture(other), ~np.isnan(X.reshape(4, 6)))
 
 
-def test_what_cannot_be_filled():
+def test_what_cannot_be_drawn():
     survey = Uncoupled.from_coupled(np.array([[1.0, 2, 3], [3, 1, 2]]), 3, random_state=0)
     decoded = UncoupledNMF(1, method="decode", random_state=0).fit(survey)
-    with pytest.raises(ParameterError, match=r"model must be one that fills holes of a table\. Found a UncoupledNMF"):
-        plots.completion(decoded, survey)
     words = pd.DataFrame({"user": [0, 0, 1], "item": [0, 1, 0], "rating": ["lo", "hi", "hi"]})
-    model = OrdNMF(1, levels=["lo", "hi"], random_state=0).fit(words)
-    with pytest.raises(ParameterError, match="Levels must be numbers"):
-        plots.completion(model, words)
-    with pytest.raises(ParameterError, match="bins must be"):
-        plots.holes(np.ones((2, 2)), bins=0)
-
-
-@pytest.mark.parametrize("count", [3, 20, 40, 400])
-def test_names_up_the_side_do_not_touch(count):
-    """Each is there with room enough; else they become smaller, and at last fewer."""
-    from matplotlib.figure import Figure
-
-    from halfseen.plots.axes import name_ticks
-
-    figure = Figure(figsize=(4.3, 3.0))
-    ax = figure.add_subplot(ylim=(-0.5, count - 0.5))
-    name_ticks(ax.yaxis, np.arange(count), [f"name {number}" for number in range(count)])
-    figure.canvas.draw()
-    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
-    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(boxes))
-    assert (len(boxes) == count) == (count < 40)
-    texts = {round(place): label.get_text() for place, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}
-    assert all(text == f"name {place}" for place, text in texts.items())
+    of_words = OrdNMF(1, levels=["lo", "hi"], random_state=0).fit(words)
+    calls = [
+        ("model", lambda: plots.completion(decoded, survey)),
+        ("model", lambda: plots.completion(of_words, words)),
+        ("bins", lambda: plots.holes(np.ones((2, 2)), bins=0)),
+    ]
+    for parameter, draw in calls:
+        with pytest.raises(ParameterError, match=f"^({parameter}|Levels) must be"):
+            draw()

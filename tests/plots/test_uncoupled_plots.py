@@ -1,10 +1,8 @@
-"""Pictures of uncoupled data: what is drawn is what was drawn."""
+"""Plots of uncoupled data against the draws of the sampler."""
 
-import sys
 import warnings
 from itertools import product
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -12,9 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import Uncoupled, UncoupledNMF, WeightedNMF, plots
-from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
-
-mpl.use("Agg")
+from halfseen.errors import DataError, DataWarning, ParameterError
 
 PEOPLE = ["ann", "bob", "cid", "dora", "eve"]
 ANSWERS = {"age": [20, 30, 30, 40, 50], "rent": [1, 2, 3, 4, 4.5], "pets": [0, 0, 1, 2]}
@@ -44,11 +40,6 @@ def model():
     return fitted(collected())
 
 
-@pytest.fixture
-def ax():
-    return Figure().add_subplot()
-
-
 def heat(ax):
     """The numbers of a heat map by respondent and answer."""
     (image,) = ax.images
@@ -75,9 +66,9 @@ def test_a_question_of_which_all_is_known(model, ax):
     """bob and cid are tied, and there are two equal answers for them."""
     assert plots.coupling(model, "age", ax=ax) is ax
     owned = {("ann", "20"), ("bob", "30"), ("cid", "30"), ("dora", "40"), ("eve", "50")}
-    found = heat(ax)
-    assert len(found) == 5 * 4
-    for pair, share in found.items():
+    drawn = heat(ax)
+    assert len(drawn) == 5 * 4
+    for pair, share in drawn.items():
         assert share == (pair in owned), pair
     order = [label.get_text() for label in ax.yaxis.get_ticklabels()]
     assert (order[0], order[-2:]) == ("ann", ["dora", "eve"])
@@ -86,28 +77,22 @@ def test_a_question_of_which_all_is_known(model, ax):
 
 def test_probabilities_are_those_of_the_draws(model, ax):
     plots.coupling(model, "rent", ax=ax)
-    found = heat(ax)
-    assert found[("cid", "4.5")] == 1
+    drawn = heat(ax)
+    assert drawn[("cid", "4.5")] == 1
     for person in PEOPLE:
-        assert_allclose(sum(found[(person, f"{answer:g}")] for answer in ANSWERS["rent"]), 1)
-        mean = sum(found[(person, f"{answer:g}")] * answer for answer in ANSWERS["rent"])
+        assert_allclose(sum(drawn[(person, f"{answer:g}")] for answer in ANSWERS["rent"]), 1)
+        mean = sum(drawn[(person, f"{answer:g}")] * answer for answer in ANSWERS["rent"])
         assert_allclose(model.predict("rent", person), mean)
     for answer in ANSWERS["rent"]:
-        assert_allclose(sum(found[(person, f"{answer:g}")] for person in PEOPLE), 1)
+        assert_allclose(sum(drawn[(person, f"{answer:g}")] for person in PEOPLE), 1)
 
 
 def test_a_lost_answer_has_a_column(model, ax):
     plots.coupling(model, "pets", ax=ax)
-    found = heat(ax)
-    assert {answer for _, answer in found} == {"0", "1", "2", "lost"}
-    totals = [sum(found[(person, answer)] for person in PEOPLE) for answer in ("0", "1", "2", "lost")]
+    drawn = heat(ax)
+    assert {answer for _, answer in drawn} == {"0", "1", "2", "lost"}
+    totals = [sum(drawn[(person, answer)] for person in PEOPLE) for answer in ("0", "1", "2", "lost")]
     assert_allclose(totals, [2, 1, 1, 1])
-
-
-def test_answers_that_differ_have_different_names(ax):
-    X = np.array([[1234567.0, 1234569.5, 1234570.0]])
-    plots.coupling(fitted(Uncoupled.from_coupled(X, 3, random_state=0)), 0, ax=ax)
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["1234567", "1234569.5", "1234570"]
 
 
 def test_questions_may_be_columns(ax):
@@ -120,9 +105,9 @@ def test_questions_may_be_columns(ax):
 def test_without_comparisons_all_respondents_are_alike(ax):
     model = fitted(collected(None))
     plots.coupling(model, "pets", ax=ax)
-    found = heat(ax)
+    drawn = heat(ax)
     for person in PEOPLE:
-        assert_allclose([found[(person, answer)] for answer in ("0", "1", "2", "lost")], [0.4, 0.2, 0.2, 0.2])
+        assert_allclose([drawn[(person, answer)] for answer in ("0", "1", "2", "lost")], [0.4, 0.2, 0.2, 0.2])
     axes = plots.disclosure(model, ax=Figure().add_subplot())
     first, second = (text.get_text().partition("mean ")[2] for text in axes.get_legend().get_texts())
     assert first == second
@@ -132,8 +117,8 @@ def test_without_labels_there_are_positions(ax):
     X = np.array([[1.0, 2, 3], [3, 1, 2]])
     model = fitted(Uncoupled.from_coupled(X, 3, random_state=0))
     plots.coupling(model, 1, ax=ax)
-    found = heat(ax)
-    assert [pair for pair, share in found.items() if share == 1] == [("1", "1"), ("2", "2"), ("0", "3")]
+    drawn = heat(ax)
+    assert [pair for pair, share in drawn.items() if share == 1] == [("1", "1"), ("2", "2"), ("0", "3")]
 
 
 def test_many_names_are_left_out(ax):
@@ -145,27 +130,13 @@ def test_many_names_are_left_out(ax):
     assert len(ax.yaxis.get_ticklabels()) < 60
 
 
-def test_a_figure_is_made_where_none_is_given(model):
-    import matplotlib.pyplot as plt
-
-    for drawn in (plots.disclosure(model), plots.coupling(model, "rent")):
-        drawn.figure.canvas.draw()
-        assert drawn.get_xlabel()
-        plt.close(drawn.figure)
-
-
-def test_what_cannot_be_drawn(model, monkeypatch):
+def test_what_cannot_be_drawn(model):
     decoded = fitted(collected(), method="decode", max_iter=3)
     for draw in (plots.disclosure, lambda one: plots.coupling(one, "age")):
-        with pytest.raises(ParameterError, match=r"must come from sampled couplings, method=\"gibbs\""):
+        with pytest.raises(ParameterError, match="sampled couplings"):
             draw(decoded)
-    for draw in (plots.disclosure, lambda one: plots.coupling(one, "age")):
-        with pytest.raises(ParameterError, match=r"model must be an UncoupledNMF.* Found a WeightedNMF\."):
+        with pytest.raises(ParameterError) as caught:
             draw(WeightedNMF(1))
+        assert (caught.value.parameter, caught.value.found) == ("model", "a WeightedNMF")
     with pytest.raises(DataError, match=r"Found 'rant'.*Did you mean 'rent'"):
         plots.coupling(model, "rant")
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(HalfseenError, match=r"the numbers alone are UncoupledNMF\.disclosure_risk's\."):
-        plots.disclosure(model)
-    with pytest.raises(HalfseenError, match=r"the numbers alone are UncoupledNMF\.coupling's\."):
-        plots.coupling(model, "age")

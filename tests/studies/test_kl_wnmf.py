@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import non_negative_factorization
 
-from halfseen.studies.a1gm.kl_wnmf import divergence, kl_wnmf, with_weights
+from halfseen.studies.kl_wnmf import divergence, kl_wnmf, with_weights
 
 
 @pytest.fixture
@@ -32,11 +32,9 @@ def start_of(X, seed):
 
 def test_the_start_is_uniform():
     w, _ = start_of(np.ones((20_000, 1)), seed=0)
-    _, h = start_of(np.ones((1, 20_000)), seed=1)
-    for factor in (w, h):
-        assert 0 < factor.min() < 0.001
-        assert 0.999 < factor.max() <= 1
-        np.testing.assert_allclose(np.quantile(factor, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.02)
+    assert 0 < w.min() < 0.001
+    assert 0.999 < w.max() <= 1
+    np.testing.assert_allclose(np.quantile(w, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.02)
 
 
 @pytest.mark.parametrize("n_iter", [1, 2, 3])
@@ -77,16 +75,9 @@ def test_zeros_are_values(full):
     np.testing.assert_allclose(np.outer(w, h), np.outer(full.sum(axis=1), full.sum(axis=0)) / full.sum(), rtol=1e-6)
 
 
-def test_the_data_stay_as_they_are(holed):
-    given = with_weights(holed)
-    before = [array.copy() for array in given]
-    kl_wnmf(given, 0)
-    for array, kept in zip(given, before, strict=True):
-        np.testing.assert_array_equal(array, kept)
-
-
-def test_weights_say_what_is_seen(holed):
+def test_the_data_and_weights_are_not_changed(holed):
     X, Phi = with_weights(holed)
+    kl_wnmf((X, Phi), 0)
     np.testing.assert_array_equal(Phi, np.where(np.isnan(holed), 0.0, 1.0))
     np.testing.assert_array_equal(X, np.where(np.isnan(holed), 0.0, holed))
 

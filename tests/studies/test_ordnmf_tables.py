@@ -1,18 +1,20 @@
 """Tables 2 and 3 of the OrdNMF paper."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from halfseen.datasets import as_in_ordnmf, load_ratings
 from halfseen.errors import DataError
+from halfseen.io import observe
+from halfseen.studies import ordnmf_methods as ordnmf
 from halfseen.studies import study
-from halfseen.studies.ordnmf import sets, tables
-from halfseen.studies.ordnmf.methods import FULL, of_table2, of_table3
-from halfseen.studies.ordnmf.protocol import Measured
-from halfseen.studies.ordnmf.tables import TABLE2, TABLE2_THRESHOLDS, TABLE3, TABLE3_THRESHOLDS, Printed, Table2
+from halfseen.studies.ordnmf_tables import TABLE2, TABLE3, PaperRow, reversed_at
 from tests.studies.ordinal_data import write_movielens_20m, write_taste_profile
 
-NEIGHBOURS = ["SquaredOrdNMF", "EASE", "ALS (implicit)", "HPF (hpfrec)", "popularity"]
+OTHERS = ["SquaredOrdNMF", "EASE", "ALS (implicit)", "HPF (hpfrec)", "popularity"]
+STUDIES = [study("ordnmf/table2"), study("ordnmf/table3")]
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +29,23 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["table2", "table3"])
 def made(request, folder):
-    """The study, and what a quick run of it made of the paper's set, as made here."""
-    chosen = study(f"ordnmf/{request.param}")
-    return chosen, chosen.run(quick=True)
+    """The study, and a quick run of it on generated data in the format of the paper's dataset."""
+    chosen, messages = study(f"ordnmf/{request.param}"), []
+    result = chosen.run(quick=True, progress=messages.append)
+    assert messages[0].startswith(f"{chosen.dataset.title} (a part): OrdNMF ")
+    assert messages[0].endswith(", choosing: K 5")
+    assert any("start 2" in message for message in messages)
+    return chosen, result
 
 
 # The paper's numbers.
 
 
-@pytest.mark.parametrize(("table", "thresholds"), [(TABLE2, TABLE2_THRESHOLDS), (TABLE3, TABLE3_THRESHOLDS)])
-def test_what_the_paper_says_of_its_tables_holds_in_what_is_printed(table, thresholds):
-    ndcg = {key: np.array(row.ndcg, float) for key, row in table.items()}
-    assert all(one.size == len(thresholds) for one in ndcg.values())
-    for model, data in table:  # "BePoF is slightly better than PF", "OrdNMF outperforms BePoF and PF"
+@pytest.mark.parametrize("one", STUDIES, ids=lambda one: one.name)
+def test_what_the_paper_says_of_its_tables_holds_in_what_is_printed(one):
+    ndcg = {key: np.array(row.ndcg, float) for key, row in one.printed.items()}
+    assert all(row.size == len(one.thresholds) for row in ndcg.values())
+    for model, data in one.printed:  # "BePoF is slightly better than PF", "OrdNMF outperforms BePoF and PF"
         if model == "PF":
             assert np.all(ndcg["BePoF", data] >= ndcg["PF", data])
     ordnmf, bepof = next(iter(ndcg)), ("BePoF", "B (>= 1)")
@@ -53,11 +59,11 @@ def test_sections_5_2_s_other_words():
     assert float(TABLE3["OrdNMF", "Q"].log_likelihood) > float(TABLE3["dcPF", "R"].log_likelihood)
 
 
-@pytest.mark.parametrize(("methods", "printed"), [(of_table2, TABLE2), (of_table3, TABLE3)])
-def test_every_printed_row_has_a_method_with_the_paper_s_grid(methods, printed):
-    ours = {method.key: method for method in methods(FULL)}
-    assert set(printed) <= set(ours)
-    for key, row in printed.items():
+@pytest.mark.parametrize("one", STUDIES, ids=lambda one: one.name)
+def test_every_printed_row_has_a_method_with_the_paper_s_grid(one):
+    ours = {ranker.key: ranker for ranker in one.rankers(ordnmf.FULL)}
+    assert set(one.printed) <= set(ours)
+    for key, row in one.printed.items():
         assert {"K": int(row.K)} in ours[key].grid
 
 
@@ -66,31 +72,29 @@ def test_every_printed_row_has_a_method_with_the_paper_s_grid(methods, printed):
 
 def test_classes_are_the_paper_s():
     """ "the class labeled 6 corresponds to a listening counts between 21 and 50"; thresholds s begin classes."""
-    from halfseen.io import observe
-
     counts = np.array([[1.0, 2, 3, 5, 6, 10, 11, 20, 21, 50, 51, 100, 101, 200, 201, 500, 501, 352698]])
-    classes = sets.quantized(observe(counts)).values.tolist()
+    classes = ordnmf.quantize(observe(counts)).values.tolist()
     assert classes == [1, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10]
-    assert set(TABLE3_THRESHOLDS) <= set(sets.EDGES)
+    assert set(STUDIES[1].thresholds) <= set(ordnmf.EDGES)
 
 
 def test_stars_are_doubled_and_the_paper_s_preparation_is_done(folder):
     raw = load_ratings("movielens-20m")
-    ours = sets.MOVIELENS_20M.load(seed=4)
+    ours = ordnmf.MOVIELENS_20M.load(seed=4)
     assert set(np.unique(ours.values)) <= set(range(1, 11))
     assert ours.nnz == as_in_ordnmf(raw, random_state=4).nnz
-    assert sets.TASTE_PROFILE.load(seed=4).values.max() > 500
+    assert ordnmf.TASTE_PROFILE.load(seed=4).values.max() > 500
 
 
 def test_the_paper_s_set_if_it_is_there_else_the_others():
-    others = sets.FILMS
-    assert sets.at_hand(sets.MOVIELENS_20M, others, []) == (sets.MOVIELENS_20M,)
+    others = ordnmf.FILMS
+    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, []) == (ordnmf.MOVIELENS_20M,)
     absent = ["movielens-20m", "movielens-1m"]
-    assert [one.name for one in sets.at_hand(sets.MOVIELENS_20M, others, absent)] == [one.name for one in others[1:]]
-    assert sets.at_hand(sets.MOVIELENS_20M, others, [*absent, *(one.name for one in others)]) == others[:1]
+    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, absent) == others[1:]
+    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, [*absent, *(one.name for one in others)]) == others[:1]
 
 
-def test_without_any_data_the_loader_s_words_go_up(tmp_path, monkeypatch):
+def test_without_any_data_the_loader_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     with pytest.raises(DataError, match=r"MovieLens 1M.* need the file"):
         study("ordnmf/table2").run(quick=True)
@@ -101,17 +105,12 @@ def test_without_any_data_the_loader_s_words_go_up(tmp_path, monkeypatch):
 # The tables.
 
 
-def test_a_row_for_every_model_of_the_paper_and_every_neighbour(made):
+def test_the_paper_s_numbers_stand_beside_ours(made):
     chosen, result = made
     (table,) = result.tables
     keys = list(zip(table.column("model"), table.column("data"), strict=True))
     assert keys[: len(chosen.printed)] == list(chosen.printed)
-    assert [model for model, _ in keys][-5:] == NEIGHBOURS
-
-
-def test_the_paper_s_numbers_stand_beside_ours(made):
-    chosen, result = made
-    (table,) = result.tables
+    assert [model for model, _ in keys][-5:] == OTHERS
     for place, s in enumerate(chosen.thresholds):
         theirs, ours = table.column(f"s = {s} paper"), table.column(f"s = {s} ours")
         assert theirs[: len(chosen.printed)] == [row.ndcg[place] for row in chosen.printed.values()]
@@ -123,7 +122,7 @@ def test_the_paper_s_numbers_stand_beside_ours(made):
         )
 
 
-def test_who_knows_the_groups_is_ahead_of_popularity(made):
+def test_models_of_groups_are_ahead_of_popularity(made):
     """Each user's films are those of the own group, which popularity can't know."""
     _, result = made
     (table,) = result.tables
@@ -133,7 +132,7 @@ def test_who_knows_the_groups_is_ahead_of_popularity(made):
     assert ours["EASE"] > ours["popularity"] + 0.02
 
 
-def test_only_what_starts_at_random_has_a_spread(made):
+def test_only_random_starts_have_a_standard_deviation(made):
     _, result = made
     (table,) = result.tables
     without = {
@@ -147,81 +146,57 @@ def test_only_what_starts_at_random_has_a_spread(made):
     assert without - absent == {"EASE", "popularity"}
 
 
-def test_the_log_likelihood_is_that_of_levels_in_table_3_alone(folder):
-    assert not any("log-likelihood" in column.full_name for column in study("ordnmf/table2")._columns())
-    table = study("ordnmf/table3").run(quick=True).tables[0]
+def test_the_log_likelihood_is_that_of_levels_in_table_3_alone(made):
+    chosen, result = made
+    (table,) = result.tables
+    if chosen is STUDIES[0]:
+        assert not any("log-likelihood" in column.full_name for column in table.columns)
+        return
     ours = dict(zip(table.column("model"), table.column("log-likelihood ours"), strict=True))
     assert {model for model, value in ours.items() if value is not None} == {"OrdNMF", "dcPF"}
-    cells = round(0.2 * sets.TASTE_PROFILE.part().load(0).nnz)
+    cells = round(0.2 * ordnmf.TASTE_PROFILE.sample().load(0).nnz)
     for model in ("OrdNMF", "dcPF"):  # a guess among ten classes would have log 10 a cell; sure knowledge 0
         assert -2 * cells * np.log(10) < ours[model] < 0
     assert table.column("log-likelihood paper")[:2] == ["-2.8e5", "-3.0e5"]
 
 
-def test_the_same_seed_gives_the_same_numbers(made):
-    chosen, result = made
-    again = chosen.run(quick=True)
-    assert again.tables[0].column("s = 1 ours")[:-2] == result.tables[0].column("s = 1 ours")[:-2]
+def test_one_dataset_alone(folder):
+    for name in ("movielens-20m", "movielens-latest-small"):
+        assert [one.name for one in replace(STUDIES[0], only=[name]).datasets()] == [name]
 
 
-def test_it_tells_what_it_does(folder):
-    told = []
-    study("ordnmf/table3").run(quick=True, tell=told.append)
-    assert told[0] == "Taste Profile (Echo Nest) (a part): OrdNMF Q, choosing: K 5"
-    assert any("start 2" in one for one in told)
+# Titles, footnotes and summary.
 
 
-def test_one_set_alone(folder):
-    assert [one.name for one in Table2(["movielens-20m"])._sets()] == ["movielens-20m"]
-    assert [one.name for one in Table2(["movielens-latest-small"])._sets()] == ["movielens-latest-small"]
-
-
-# What is said of them.
-
-
-def test_a_quick_run_says_of_what_it_is(made):
-    """The numbers of a part are not told as those of the whole set, nor a part of the grid as all of it."""
+def test_a_quick_run_is_called_a_part(made):
     chosen, result = made
     (table,) = result.tables
-    of = chosen.set_of_the_paper
-    assert f"{of.title} (a part), " in table.title
-    assert f"{of.title} (a part): ranked best by " in result.summary
+    dataset = chosen.dataset
+    assert f"{dataset.title} (a part), " in table.title
+    assert f"{dataset.title} (a part): ranked best by " in result.summary
     _, data, _, choices = table.footnotes[:4]
-    assert f"{of.words}; of this a part, 250 rows and 200 columns" in data
-    assert data.endswith(f"The paper's numbers are of {of.title}.")
+    assert f"{dataset.words}; of this a part, 250 rows and 200 columns" in data
+    assert data.endswith(f"The paper's numbers are of {dataset.title}.")
     assert "K of the paper's models is one of 5, 10." in choices
     assert choices.endswith("one setting in 6 of what is there.")
 
 
-def printed(*ndcg):
-    return Printed("50", ndcg)
-
-
-def test_models_turned_round_are_told():
-    a, b = printed("0.4", "0.3", "0.2"), printed("0.3", "0.3", "0.3")
-    assert tables.turned_round([a, b], [np.array([0.5, 0.1, 0.1]), np.array([0.4, 0.2, 0.2])]) == []
-    assert tables.turned_round([a, b], [np.array([0.3, 0.1, 0.3]), np.array([0.4, 0.2, 0.2])]) == [0, 2]
-
-
-def test_footnotes_and_summary_say_who_stands_where():
-    chosen = Table2()
-    ndcg = {key: np.tile(np.array(row.ndcg, float), (2, 1)) for key, row in TABLE2.items()}
-    found = {key: Measured({"K": 5}, one, None) for key, one in ndcg.items()}
-    assert chosen._ordering(found) == "The paper's models stand in the paper's order at every s."
-    found["PF", "B (>= 1)"] = Measured({"K": 5}, ndcg["PF", "B (>= 1)"] + [0, 0, 0.005, 0, 0], None)
-    assert chosen._ordering(found) == (
+def test_models_in_another_order_than_in_the_paper():
+    a, b = (PaperRow("50", ndcg) for ndcg in (("0.4", "0.3", "0.2"), ("0.3", "0.3", "0.3")))
+    assert reversed_at([a, b], [np.array([0.5, 0.1, 0.1]), np.array([0.4, 0.2, 0.2])]) == []
+    assert reversed_at([a, b], [np.array([0.3, 0.1, 0.3]), np.array([0.4, 0.2, 0.2])]) == [0, 2]
+    means = {key: np.array(row.ndcg, float) for key, row in TABLE2.items()}
+    assert STUDIES[0].order_in_words(means) == "The paper's models stand in the paper's order at every s."
+    means["PF", "B (>= 1)"] += [0, 0, 0.005, 0, 0]
+    assert STUDIES[0].order_in_words(means) == (
         "In another order than in the paper stand BePoF B (>= 1) and PF B (>= 1) at s = 6."
     )
-    assert chosen._best(sets.FILMS[0], found | {("EASE", "R"): None}) == (
-        "MovieLens 1M: ranked best by OrdNMF at s = 1, 4, 6, 8, BePoF at s = 10."
-    )
+    assert STUDIES[0].best_in_words(means) == "OrdNMF at s = 1, 4, 6, 8, BePoF at s = 10"
 
 
 def test_a_method_that_is_not_installed_has_a_row_that_says_so(folder, monkeypatch):
-    from halfseen.studies.ordnmf import protocol
-
-    monkeypatch.setattr(protocol, "is_installed", lambda package: False)
+    monkeypatch.setattr(ordnmf, "find_spec", lambda package: None)
     table = study("ordnmf/table2").run(quick=True).tables[0]
     words = dict(zip(table.column("model"), table.column("setting ours"), strict=True))
-    assert {model for model, said in words.items() if said == "not installed"} == {"ALS (implicit)", "HPF (hpfrec)"}
+    assert {model for model, word in words.items() if word == "not installed"} == {"ALS (implicit)", "HPF (hpfrec)"}
     assert table.texts()[table.column("model").index("ALS (implicit)")][4:] == ["-"] * 15

@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 
 from halfseen.datasets import unmf_synthetic
-from halfseen.studies import chosen, study
-from halfseen.studies.unmf.figures import CURVES, LINES
-from halfseen.studies.unmf.methods import GIBBS, HALF, METHODS, NAMES, ORACLE, RANDOM, ROW_MEAN, ZERO
-from halfseen.studies.unmf.protocol import QUICK, SYNTHETIC, folds
+from halfseen.studies import study, unmf_methods
+from halfseen.studies.unmf_figures import CURVES, LINES
+from halfseen.studies.unmf_methods import GIBBS, HALF, METHODS, NAMES, ORACLE, QUICK, RANDOM, ROW_MEAN, ZERO
 from tests.studies.data import needs_data_of
 
 LAST = QUICK.grid[-1]
-
-
-def test_the_paper_has_two_figures():
-    assert chosen("unmf") == ("unmf/figure1", "unmf/figure2")
-    assert study("unmf/figure1").needs == ("movielens-genres", "sushi-groups")
-    assert study("unmf/figure2").needs == ()
 
 
 def panels_of(picture):
@@ -27,11 +20,11 @@ def panels_of(picture):
 
 @pytest.fixture(scope="module")
 def without_data(tmp_path_factory):
-    """A quick run with nothing in the data folder, and what was told."""
-    told = []
+    """A quick run with nothing in the data folder, and its messages."""
+    messages = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HALFSEEN_DATA", str(tmp_path_factory.mktemp("empty")))
-        return study("unmf/figure1").run(quick=True, tell=told.append), told
+        return study("unmf/figure1").run(quick=True, progress=messages.append), messages
 
 
 def table_of(result, name):
@@ -42,24 +35,20 @@ def table_of(result, name):
 # Figure 1.
 
 
-def test_a_row_a_method_and_a_mean_and_a_spread_for_every_number(without_data):
+def test_a_row_for_each_method_and_two_columns_for_each_number(without_data):
     table = table_of(without_data[0], "a")
     assert table.column("method") == list(NAMES)
     assert len(NAMES) == len(set(NAMES)) == 12
     names = [column.full_name for column in table.columns[1:]]
     assert names == [f"{n_per} a row {part}" for n_per in QUICK.grid for part in ("mean", "S.D.")]
-    assert all(spread > 0 for spread in table.column(f"{LAST} a row S.D."))
-
-
-def test_what_needs_no_comparisons_is_the_same_for_every_number(without_data):
-    table = table_of(without_data[0], "a")
+    assert all(std > 0 for std in table.column(f"{LAST} a row S.D."))
     for row in table.rows[len(METHODS) :]:
         assert row[1:3] == row[3:5]
     assert all(row[1] != row[3] for row in table.rows[: len(METHODS)])
 
 
 def test_the_numbers_are_test_errors_of_the_folds(without_data):
-    """The row mean and the random guesses anew, by hand."""
+    """The row mean and the random guesses by hand."""
     X = unmf_synthetic(0)
     order = np.random.default_rng(0).permutation(100)
     errors, guessed = [], []
@@ -92,14 +81,14 @@ def test_calibrations_are_shares(without_data):
     assert table.column("hits mean")[1] > table.column("hits mean")[0]  # more comparisons give more away
 
 
-def test_what_is_absent_is_said_with_where_to_get_it(without_data):
-    result, told = without_data
+def test_absent_data_are_named_with_where_to_get_them(without_data):
+    result, messages = without_data
     assert [table.name for table in result.tables] == ["a", "said", "calibration"]
     assert result.summary.endswith(" Left out, for want of data: MovieLens genres, SUSHI groups.")
     notes = " ".join(table_of(result, "said").footnotes)
     assert "MovieLens 100K" in notes
     assert "https://www.kamishima.net/sushi/" in notes
-    assert told == [
+    assert messages == [
         f"SYNTH, draw 0, fold {fold}: {what}"
         for fold in (1, 2)
         for what in ("baselines", *(f"{n_per} comparisons a row" for n_per in QUICK.grid))
@@ -120,7 +109,7 @@ def test_with_all_data_there_are_three_panels():
     assert errors[GIBBS.name] < errors[HALF.name] < errors[ZERO.name]
 
 
-def test_the_footnotes_say_what_a_quick_run_does(without_data):
+def test_the_footnotes_describe_a_quick_run(without_data):
     """Folds, draws and iterations are those of the run, not those of a whole one."""
     first, second, _ = table_of(without_data[0], "a").footnotes
     assert first.startswith("Mean and standard deviation of 2 folds, those of one draw of the matrix; ")
@@ -159,18 +148,11 @@ def test_baselines_are_level_lines(panel, without_data):
         np.testing.assert_allclose(heights, rows[name])
 
 
-def test_axes_are_named_and_curves_differ_without_colour(panel):
+def test_the_near_picture_shows_the_best_and_the_row_mean(panel, without_data):
     figure, axes, near = panel
-    assert axes.get_xlabel() == "comparisons in each row"
-    assert axes.get_ylabel() == "mean absolute error at test cells"
     assert axes.get_yscale() == ("linear" if near else "log")
     assert len({style["marker"] for style in CURVES.values()}) == len(CURVES)
-    assert len({style["color"] for style in CURVES.values()}) == len(CURVES)
     assert {text.get_text() for text in figure.legends[0].get_texts()} == set(NAMES)
-
-
-def test_the_near_picture_shows_the_best_and_the_row_mean(panel, without_data):
-    _, axes, near = panel
     rows = {row[0]: row[1:] for row in table_of(without_data[0], "a").rows}
     low, high = axes.get_ylim()
     assert low < min(min(values[::2]) for values in rows.values())
@@ -197,23 +179,19 @@ def test_heat_maps_are_the_true_matrix_and_the_estimates(figure2):
     np.testing.assert_array_equal(drawn[0], unmf_synthetic(0))
     assert len({one.images[0].get_clim() for one in maps}) == 1  # one scale for all
     (table,) = figure2.tables
-    for estimate, row in zip(drawn[1:], table.rows, strict=True):
-        assert row[-1] == pytest.approx(np.abs(estimate - drawn[0]).mean())
+    assert table.column("estimate") == [HALF.name, GIBBS.name]
+    for estimate, (_, train, test, everywhere) in zip(drawn[1:], table.rows, strict=True):
+        assert everywhere == pytest.approx(np.abs(estimate - drawn[0]).mean())
+        assert everywhere == pytest.approx(0.8 * train + 0.2 * test)
     assert len(figure.legends) == 1
 
 
-def test_dots_mark_the_cells_nobody_was_asked(figure2):
+def test_dots_mark_the_test_cells(figure2):
     _, axes = panels_of(figure2.pictures[0])
-    fold = folds(SYNTHETIC.load(0), 0)[0]
+    fold = unmf_methods.make_folds(unmf_methods.SYNTHETIC.load(0), 0)[0]
     for one in axes[1:3]:
         (dots,) = one.lines
-        assert sorted(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == sorted(zip(*fold.places, strict=True))
+        assert sorted(zip(dots.get_ydata(), dots.get_xdata(), strict=True)) == sorted(
+            zip(*fold.test_cells, strict=True)
+        )
     assert not axes[0].lines
-
-
-def test_errors_of_training_and_test_cells_make_those_of_all(figure2):
-    (table,) = figure2.tables
-    assert table.column("estimate") == [HALF.name, GIBBS.name]
-    for _, train, test, everywhere in table.rows:
-        assert everywhere == pytest.approx(0.8 * train + 0.2 * test)
-    assert all(name in figure2.summary for name in (HALF.name, GIBBS.name))

@@ -8,11 +8,11 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.checks import did_you_mean
 from halfseen.cli.streams import display_name
-from halfseen.data.uncoupled.lists import places_of
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import Table, read_table
 from halfseen.io.schema import check_present, names_listed, spelled_long
 from halfseen.labels import is_plain_integer
+from halfseen.uncoupled.lists import column_positions
 
 
 def load_recommender(path: str) -> Any:
@@ -116,9 +116,9 @@ def read_pairs(path: str, model: Any, columns: Sequence[str | int] | None, readi
     elif not table.has_header and len(table.names) > 1:
         row, column = table.names[:2]
     elif type(model).__name__ == "UncoupledNMF":
-        places = places_of("asked", table.names, {})
+        places = column_positions("asked", table.names, {})
         row, column = (table.names[places[role]] for role in ("question", "respondent"))
-        row, column = (column, row) if model._turned else (row, column)
+        row, column = (column, row) if model.questions_are_ == "columns" else (row, column)
     else:
         header = _usual_header(table.names)  # a column of values is allowed, and not used
         row, column = header[:2] if header is not None else (*table.names, None)[:2]

@@ -22,7 +22,7 @@ from halfseen.errors import DataError
 
 if TYPE_CHECKING:
     from halfseen.studies import Study
-    from halfseen.studies.base import Tell
+    from halfseen.studies.framework import Progress
 
 FOLDER = "halfseen-studies"
 
@@ -62,10 +62,10 @@ def command(studies: tuple[str, ...], listed: bool, output: str | None, quick: b
     halfseen reproduce all --quick
     halfseen reproduce all --keep
     """
-    from halfseen.studies import NAMES, chosen, study
+    from halfseen.studies import NAMES, select, study
 
     asked = [word.lower() for word in studies]
-    names = list(dict.fromkeys(name for word in asked for name in chosen(word)))
+    names = list(dict.fromkeys(name for word in asked for name in select(word)))
     if listed:
         _show_list([study(name) for name in names or NAMES], as_json)
         return
@@ -138,8 +138,8 @@ class Run:
             return earlier
         started = perf_counter()
         try:
-            with _progress(study.name, self.quiet) as tell:
-                result = results.advising(study.run(**self.terms._asdict(), tell=tell))
+            with _progress(study.name, self.quiet) as progress:
+                result = results.advising(study.run(**self.terms._asdict(), progress=progress))
         except DataError as error:
             if study.name in self.asked:
                 raise
@@ -164,14 +164,14 @@ class Run:
 
 
 @contextmanager
-def _progress(name: str, quiet: bool) -> Iterator[Tell]:
+def _progress(name: str, quiet: bool) -> Iterator[Progress]:
     """Shows on a terminal what a study is doing."""
-    from halfseen.studies.base import tell_nobody
+    from halfseen.studies.framework import no_progress
 
     if quiet or not sys.stderr.isatty():
-        yield tell_nobody
+        yield no_progress
         return
     from rich.console import Console
 
     with Console(stderr=True).status(name) as status:
-        yield lambda what: status.update(f"{name}: {what}")
+        yield lambda message: status.update(f"{name}: {message}")

@@ -81,7 +81,7 @@ def describe_file(path: str) -> str:
 
 def uncoupled_facts(model: Any, collected: Any) -> dict[str, Any]:
     """The lists, the fit, how well the chain mixed, and the disclosure risk."""
-    facts = {"data": asdict(collected.account), "method": model.method, **fit_facts(model)}
+    facts = {"data": asdict(collected.summary), "method": model.method, **fit_facts(model)}
     if model.method not in ("unmf", "decode"):
         del facts["loss"]  # which plays no part
     if model.method == "gibbs":

@@ -10,8 +10,8 @@ from halfseen.arrays import Array
 from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON, In, Out
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import DataError
+from halfseen.uncoupled import Uncoupled
 
 #: The methods that have an option; what is not here is for all.
 OWNERS = {"loss": ["unmf", "decode"], "balance": ["unmf", "bayes"]}
@@ -123,10 +123,10 @@ def command(asked: str, answers: str, comparisons: str | None, output: str, mode
         sys.exit(130)
     lines = []
     for name, path in (("asked", asked), ("answers", answers), ("comparisons", comparisons)):
-        if path is not None and name in collected.account.columns:
-            named = (f"{role} from {column}" for role, column in collected.account.columns[name].items())
+        if path is not None and name in collected.summary.columns:
+            named = (f"{role} from {column}" for role, column in collected.summary.columns[name].items())
             lines.append(f"Read {streams.display_name(path)}: {', '.join(named)}.")
-    lines += [str(collected.account), *summaries.describe_uncoupled(fitted)]
+    lines += [str(collected.summary), *summaries.describe_uncoupled(fitted)]
     saved = (summaries.describe_file(path) for path in (output, model) if path is not None)
     streams.print_lines(*lines, *saved, quiet=quiet, err=True)
     if as_json:

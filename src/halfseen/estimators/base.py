@@ -339,7 +339,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             return frame.with_columns(*columns).to_native()
         rows = np.arange(n) if given.row_labels is None else given.row_labels
         names = np.arange(m) if given.column_labels is None else given.column_labels
-        lines = {
+        lines: dict[Any, Any] = {
             header.row: np.repeat(rows, m).tolist(),
             header.column: np.tile(names, n).tolist(),
             header.value or "value": filled.reshape(-1),

@@ -14,6 +14,8 @@ FACTORS = {
     ("geometric", "mean", "rate", "shape"): "GammaFactor",
     ("harmonic", "inverse_rate", "mean", "rate", "shape"): "InverseGaussianFactor",
 }
+#: Parameters of a factorization by the loop that do not matter for its likelihood.
+LOOP = {"l1": 0.0, "l2": 0.0, "max_iter": 1, "tol": 0.0}
 LOSSES = {"kullback-leibler": "Poisson", "frobenius": "Gaussian"}
 
 
@@ -211,6 +213,14 @@ def _rank_one(parameters: dict[str, Any], arrays: dict[str, Array], named: Any) 
     return {"likelihood": {"type": "Poisson"}, "encoder": {"type": "Encoder"}, "folding": None}, more
 
 
+def _uncoupled(parameters: dict[str, Any], arrays: dict[str, Array], named: Any) -> Any:
+    more = {name.partition("/")[2]: named[name] for name in arrays if name.startswith("further/")}
+    is_bayes = parameters["method"] == "bayes"
+    gibbs = {"gibbs": "frobenius"}.get(parameters["method"], parameters["loss"])
+    likelihood = {"type": "Poisson"} if is_bayes else _weighted_nmf({**LOOP, "loss": gibbs}, {}, {})[0]["likelihood"]
+    return {"likelihood": likelihood, "encoder": {"type": "Encoder"}, "folding": None, "unseen": "missing"}, more
+
+
 UPGRADES = {
     "WeightedNMF": _weighted_nmf,
     "PoissonFactorization": _poisson,
@@ -222,4 +232,5 @@ UPGRADES = {
     "OrdinalMF": _thresholds,
     "RoundMF": _thresholds,
     "RankOneNMF": _rank_one,
+    "UncoupledNMF": _uncoupled,
 }

@@ -114,7 +114,11 @@ def split_indices(
     times: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the training and test cells of `split_cells`."""
-    rows = observed.row_of_cell() if observed.is_first_at_cell is None else observed.row_of_cell()[observed.is_first_at_cell > 0]
+    rows = (
+        observed.row_of_cell()
+        if observed.is_first_at_cell is None
+        else observed.row_of_cell()[observed.is_first_at_cell > 0]
+    )
     is_test = _choose(rows, _pair_of_cell(observed), test_size, random_state, by, last, times)
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 

@@ -1,13 +1,9 @@
-"""Pictures of data and of fitted models: functions that draw on an Axes and return it."""
+"""Plots of data and fitted models: functions that draw on a matplotlib Axes and return it."""
 
-from halfseen.plots.cuts import thresholds
-from halfseen.plots.filling import completion
-from halfseen.plots.fits import trace
-from halfseen.plots.levels import level_histograms, posterior_predictive
-from halfseen.plots.parts import factors
-from halfseen.plots.ranks import rank_curve
-from halfseen.plots.seeing import holes, values
-from halfseen.plots.uncoupled import coupling, disclosure
+from halfseen.plots.data_plots import completion, holes, values
+from halfseen.plots.model_plots import factors, rank_curve, trace
+from halfseen.plots.ordinal_plots import level_histograms, posterior_predictive, thresholds
+from halfseen.plots.uncoupled_plots import coupling, disclosure
 
 __all__ = [
     "completion",

@@ -1,4 +1,4 @@
-"""The Axes that a picture is drawn on, if none was given; its colours; and names as they can be drawn."""
+"""Shared by all plots: new Axes, colours, scales, labels and ticks."""
 
 import math
 from collections.abc import Sequence
@@ -6,84 +6,102 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.errors import HalfseenError
+from halfseen.arrays import Array
+from halfseen.errors import HalfseenError, ParameterError
 
-#: Colours that people with any kind of colour vision can tell apart (Okabe and Ito, 2008).
+#: Colours of Okabe and Ito (2008), distinguishable with any kind of colour vision.
 BLUE, ORANGE, GREY = "#0072b2", "#d55e00", "#cccccc"
-#: Black and light grey that stay so on a dark page, which turns the black of text and lines into its own ink.
+#: Near-black and light grey that a dark page leaves alone; it replaces pure black by its own text colour.
 BLACK, PALE = "#010101", "#ececec"
-#: Letters of a name that have room beside a picture.
-LETTERS = 32
-#: Points in an inch; the height of a line of text by that of its letters; the smallest letters, in points.
-_POINTS, _LINE, _SMALLEST = 72, 1.15, 6.0
-#: Numbers that agree in so many digits differ by rounding alone; below this, all digits of whole numbers are known.
-_DIGITS, _WHOLE = 12, 1e15
+#: Characters of a label beside a plot.
+MAX_LABEL_LENGTH = 32
+#: Tick labels beside a heat map; where there would be more, the axis keeps its numbers.
+MAX_TICK_LABELS = 40
+#: Points per inch; line height by font size; the smallest font size, in points.
+_POINTS_PER_INCH, _LINE_HEIGHT, _MIN_FONT_SIZE = 72, 1.15, 6.0
+#: Numbers that agree in this many digits differ by rounding alone; below `_MAX_INTEGER` integers are exact.
+_MAX_DIGITS, _MAX_INTEGER = 12, 1e15
+#: Total characters of tick labels that fit side by side below an Axes.
+_MAX_ROW_LENGTH = 40
+#: Counts whose ratio exceeds this are drawn on a logarithmic scale: the largest would hide the smallest.
+_LOG_SCALE_RATIO = 50.0
 
 
-def blues() -> Any:
-    """Colours from nothing at all, whatever the page behind it, to blue."""
+def new_axes(numbers: str, **figure: Any) -> Any:
+    """Return the Axes of a new figure; without matplotlib, name where the `numbers` alone can be had."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise HalfseenError(
+            "Pictures need matplotlib. It is not installed.",
+            remedy=f"Install it: pip install matplotlib; the numbers alone are {numbers}'s.",
+        ) from None
+    return plt.subplots(layout="constrained", **figure)[1]
+
+
+def wrong_type(parameter: str, value: Any, must: str, remedy: str) -> ParameterError:
+    """Error about a model of a type that cannot be drawn."""
+    return ParameterError(must, found=f"a {type(value).__name__}", remedy=remedy, parameter=parameter)
+
+
+def blue_colormap() -> Any:
+    """Colour map from transparent to blue."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     return LinearSegmentedColormap.from_list("from nothing to blue", [(*to_rgba(BLUE)[:3], 0.0), to_rgba(BLUE)])
 
 
-def new_axes(numbers: str, **figure: Any) -> Any:
-    """The Axes of a new figure; without matplotlib, who has the numbers is told instead."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise HalfseenError(
-            "Pictures need matplotlib. It is not installed. Install it: pip install matplotlib; the numbers "
-            f"alone are {numbers}'s."
-        ) from None
-    return plt.subplots(layout="constrained", **figure)[1]
+def needs_log_scale(counts: Array) -> bool:
+    """Whether the largest count would hide the smallest on a linear scale."""
+    positive = counts[counts > 0]
+    return bool(positive.size and positive.max() > _LOG_SCALE_RATIO * positive.min())
 
 
-def shown(label: Any, letters: int = LETTERS) -> str:
-    """A label as text that any picture or page can hold: of one line, not too long, nothing that can't be printed."""
-    is_number = isinstance(label, float | np.floating)
-    text = numeral(label, np.finfo(type(label)).precision) if is_number else str(label)
+def display_label(label: Any, max_length: int = MAX_LABEL_LENGTH) -> str:
+    """A label as one printable line of at most `max_length` characters."""
+    is_float = isinstance(label, float | np.floating)
+    text = format_number(label, np.finfo(type(label)).precision) if is_float else str(label)
     text = text.encode("utf-8", "replace").decode("utf-8")
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
-    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"
+    text = "".join(character if character.isprintable() else " " for character in text)
+    return text if len(text) <= max_length else f"{text[: max_length - 1].rstrip()}…"
 
 
-def numeral(number: Any, digits: int) -> str:
-    """A number as text: a whole one to its last digit, such as an id; others with so many, or all before the point."""
-    if not abs(number) < _WHOLE:
+def format_number(number: Any, digits: int) -> str:
+    """Format an integer, such as an id, with all digits; another number with `digits`, or all before the point."""
+    if not abs(number) < _MAX_INTEGER:
         return f"{number:.{digits}g}"
     if float(number).is_integer():
         return str(int(number))
     return f"{number:.{max(digits, len(str(int(abs(number)))))}g}"
 
 
-def told_apart(numbers: Sequence[float], digits: int = 6) -> list[str]:
-    """Numbers as texts with so many digits, or with as many as different ones need to look different, up to 12."""
-    different = len({numeral(number, _DIGITS) for number in numbers})
+def format_distinct(numbers: Sequence[float], digits: int = 6) -> list[str]:
+    """Format numbers with `digits`, or as many more (up to 12) as keep different numbers different."""
+    n_distinct = len({format_number(number, _MAX_DIGITS) for number in numbers})
     texts: list[str] = []
-    for count in range(digits, _DIGITS + 1):
-        texts = [numeral(number, count) for number in numbers]
-        if len(set(texts)) == different:
+    for count in range(digits, _MAX_DIGITS + 1):
+        texts = [format_number(number, count) for number in numbers]
+        if len(set(texts)) == n_distinct:
             break
     return texts
 
 
-def name_ticks(axis: Any, places: Any, names: Any, **how: Any) -> None:
-    """Names along an axis as they are: a dollar in them begins no formula.
+def label_ticks(axis: Any, positions: Any, labels: Any, **text: Any) -> None:
+    """Set tick labels literally: a dollar sign starts no formula.
 
-    Up the side of a picture they are as small as they must be not to touch; if they can't be read then, some are left
-    out.
+    On a y axis the font shrinks until labels do not touch; below the smallest size, only every second, third, ...
+    label is shown.
     """
     step = 1
-    if axis.axis_name == "y" and len(names):
-        step, size = _fitting(axis, len(names))
-        how = {"size": size, **how}
-    axis.set_ticks(places[::step], [shown(name) for name in names[::step]], parse_math=False, **how)
+    if axis.axis_name == "y" and len(labels):
+        height = axis.axes.get_window_extent().height / axis.figure.dpi * _POINTS_PER_INCH
+        room = height / (len(labels) * _LINE_HEIGHT)
+        step = max(math.ceil(_MIN_FONT_SIZE / room), 1)
+        usual: float = axis.get_major_ticks(1)[0].label1.get_size()
+        text = {"size": min(usual, room * step), **text}
+    axis.set_ticks(positions[::step], [display_label(label) for label in labels[::step]], parse_math=False, **text)
 
 
-def _fitting(axis: Any, count: int) -> tuple[int, float]:
-    """Which of so many names have room (1: each, 2: every second, ...), and the size of their letters in points."""
-    room = axis.axes.get_window_extent().height / axis.figure.dpi * _POINTS / (count * _LINE)
-    step = max(math.ceil(_SMALLEST / room), 1)
-    usual: float = axis.get_major_ticks(1)[0].label1.get_size()
-    return step, min(usual, room * step)
+def slant_if_long(labels: list[str]) -> dict[str, Any]:
+    """Text options of tick labels on an x axis: slanted where they don't fit side by side."""
+    return {"rotation": 30, "ha": "right"} if sum(map(len, labels)) > _MAX_ROW_LENGTH else {}

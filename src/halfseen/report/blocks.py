@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from halfseen.plots.axes import shown
+from halfseen.plots.axes import display_label
 
 #: The most letters of a name in a table.
 MAX_LETTERS = 80
@@ -119,7 +119,7 @@ class Section:
 
 def label_text(label: Any) -> str:
     """A label as tables show it."""
-    return shown(label, MAX_LETTERS)
+    return display_label(label, MAX_LETTERS)
 
 
 def placed(texts: Sequence[str]) -> list[Placed]:

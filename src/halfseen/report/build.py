@@ -13,8 +13,8 @@ from typing import Any
 from halfseen import checks
 from halfseen.errors import DataError, HalfseenError
 from halfseen.io.write import atomic_write
-from halfseen.plots.axes import shown
-from halfseen.plots.parts import n_components
+from halfseen.plots.axes import display_label
+from halfseen.plots.model_plots import n_components
 from halfseen.report import sections
 from halfseen.report.blocks import Table, counted
 from halfseen.report.context import ReportContext
@@ -117,7 +117,7 @@ def make_report(
     ]
     shown_sections = [section for section in made if section is not None]
 
-    title = shown(title, 120).strip() if title else ""
+    title = display_label(title, 120).strip() if title else ""
     if not title:
         n, m = context.shape
         title = f"{type(context.model).__name__} of {counted(n, 'row')} and {counted(m, 'column')}"

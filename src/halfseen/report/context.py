@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.inputs import unfold_rows
 from halfseen.metrics.scorers import held_out
 from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed, match_cells
-from halfseen.plots.levels import level_names
-from halfseen.plots.models import best_of, found, has_factors
+from halfseen.plots.model_plots import best_model, describe_unfit, has_factors
+from halfseen.plots.ordinal_plots import level_names
 from halfseen.report.blocks import MAX_LETTERS, Placed, label_text, placed
+from halfseen.uncoupled import Uncoupled
 
 #: Columns whose mean sizes differ by more than this factor are taken to have different units.
 _UNITS_FACTOR = 20.0
@@ -50,10 +50,10 @@ class ReportContext:
     @classmethod
     def from_data(cls, model: Any, train: Any, test: Any) -> ReportContext:
         """Read the data as the model reads them, or raise an error where they don't belong to it."""
-        model = best_of(model)
+        model = best_model(model)
         collected = train if isinstance(train, Uncoupled) else None
         if not has_factors(model):
-            raise ParameterError(f"A report must be of a fitted model with factors. {found(model)}")
+            raise ParameterError("A report must be of a fitted model with factors.", **describe_unfit(model))
         if train is not None and (collected is None) != hasattr(model, "unseen"):
             what = "a halfseen.Uncoupled" if collected is None else "data as for its fit"
             raise DataError(
@@ -110,7 +110,7 @@ class ReportContext:
     def answers(self) -> tuple[Array, Array] | None:
         """The answers of uncoupled data, and where those of each question begin and end, if they are known."""
         collected = self.collected if self.is_of_fit else None
-        known = getattr(self.model, "_posterior", None) if collected is None else collected
+        known = getattr(self.model, "posterior_", None) if collected is None else collected
         return None if known is None or known.answers.size == 0 else (known.answers, known.answer_indptr)
 
     @property
@@ -128,7 +128,7 @@ class ReportContext:
         """The units of columns, or of questions, where they differ and training is known."""
         if self.answers is not None:
             answers, ends = self.answers
-            whose, are_rows, size = "question", not self.model._turned, ends.size - 1
+            whose, are_rows, size = "question", self.model.questions_are_ == "rows", ends.size - 1
             places, values = np.repeat(np.arange(size), np.diff(ends)), answers.astype(np.float64)
         elif self.train is None or "levels" in self.model.offers:  # levels are the same everywhere
             return None

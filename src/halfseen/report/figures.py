@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.plots.axes import BLUE, GREY, ORANGE, told_apart
+from halfseen.plots.axes import BLUE, GREY, ORANGE, format_distinct
 
 _SVG = "http://www.w3.org/2000/svg"
 #: Inches; narrow, so that letters are large enough on a phone.
@@ -178,7 +178,7 @@ def _interval_texts(axis: Any, ends: Array, limits: tuple[float, float] = (-np.i
 
 
 def _number_texts(values: Sequence[float], digits: int = 6) -> list[str]:
-    texts = told_apart(values, digits)
+    texts = format_distinct(values, digits)
     return [f"{int(text):,}" if text.removeprefix("-").isdigit() else text for text in texts]
 
 

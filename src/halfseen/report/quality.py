@@ -121,7 +121,7 @@ def _mean_rules(context: ReportContext, rows: Array, columns: Array) -> dict[str
     answers, ends = context.answers
     size = ends.size - 1
     means = _weighted_means(np.repeat(np.arange(size), np.diff(ends)), answers, None, size, float(answers.mean()))
-    return {"Mean of the question's answers": means[columns if context.model._turned else rows]}
+    return {"Mean of the question's answers": means[columns if context.model.questions_are_ == "columns" else rows]}
 
 
 def _weighted_means(places: Array, values: Array, weights: Array | None, size: int, default: float) -> Array:

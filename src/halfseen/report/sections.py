@@ -10,11 +10,10 @@ import numpy as np
 from halfseen import plots
 from halfseen.arrays import Array
 from halfseen.metrics import predictive_check
-from halfseen.plots.axes import told_apart
-from halfseen.plots.fits import discarded
-from halfseen.plots.levels import level_names
-from halfseen.plots.parts import is_signed, strengths, strongest
-from halfseen.plots.seeing import histogram_of_values
+from halfseen.plots.axes import format_distinct
+from halfseen.plots.data_plots import value_histogram
+from halfseen.plots.model_plots import component_strengths, discarded_sweeps, is_signed, strongest
+from halfseen.plots.ordinal_plots import level_names
 from halfseen.report.blocks import (
     MAX_LETTERS,
     Block,
@@ -82,7 +81,7 @@ def observed_data(context: ReportContext) -> Section:
     if not context.is_of_fit:
         blocks.append(Note("These are not exactly the cells that the model was fitted on; the model remembers others."))
     if context.collected is not None:
-        blocks.append(Note(str(context.collected.account)))
+        blocks.append(Note(str(context.collected.summary)))
 
     share = seen.nnz / (n * m)
     is_sparse = share < _SPARSE
@@ -105,9 +104,9 @@ def _range(values: Array) -> str:
 
 
 def _histogram(X: Any, is_uncoupled: bool) -> Picture:
-    counts, names, edges = histogram_of_values(X)
+    counts, names, edges = value_histogram(X)
     what, verb = ("answer", "given") if is_uncoupled else ("cell", "seen")
-    bars = names or [f"{low} to {high}" for low, high in pairwise(told_apart(edges.tolist(), 4))]
+    bars = names or [f"{low} to {high}" for low, high in pairwise(format_distinct(edges.tolist(), 4))]
     total, most = counted(int(counts.sum()), what), bars[int(np.argmax(counts))]
     alt = f"Histogram of {total} by value, from {bars[0]} to {bars[-1]}; most have {most}."
     rows = [[bar, int(count)] for bar, count in zip(placed(bars), counts, strict=True)]
@@ -146,7 +145,7 @@ def fit(context: ReportContext) -> Section:
 
 def _trace(model: Any) -> Picture:
     objective = model.trace_["objective"]
-    burned = discarded(model)
+    burned = discarded_sweeps(model)
     step = "sweep" if burned else "iteration"
     alt = (
         f"Line of the {model.objective_name.lower()} after each {step}: {objective[0]:,.6g} at first, "
@@ -161,7 +160,7 @@ def _trace(model: Any) -> Picture:
 def components(context: ReportContext, top: int) -> Section:
     """All components with their strongest columns and rows; biases, where there are any."""
     model = context.model
-    strength = {"column": strengths(model, "columns"), "row": strengths(model, "rows")}
+    strength = {"column": component_strengths(model, "columns"), "row": component_strengths(model, "rows")}
 
     # share of each component: of the sums over all cells; of any sign, of the roots of the sums of squares
     columns = strength["column"]
@@ -225,7 +224,7 @@ def thresholds(context: ReportContext) -> Section | None:
     model = context.model
     if "levels" not in model.offers:
         return None
-    cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()  # type: ignore[attr-defined]
+    cuts = np.asarray(model.thresholds_, dtype=np.float64).tolist()
     names = level_names(model.levels_, MAX_LETTERS)
     heads, rows = ["Level", "Begins at"], [[name, cut] for name, cut in zip(placed(names)[1:], cuts, strict=True)]
     if "levels" in model.offers and model.likelihood_.x_is_positive:  # whose scale is free
@@ -270,7 +269,7 @@ def coupling(context: ReportContext) -> Section | None:
     if not context.is_uncoupled:
         return None
     model, title = context.model, "Whose answers"
-    if model._posterior is None:
+    if model.posterior_ is None:
         sentence = f'Method {model.method!r} does not tell whose an answer may be; fit with "gibbs" for that.'
         return Section("coupling", title, [Note(sentence)])
     risk, alone = model.disclosure_risk(), model.disclosure_risk(comparisons=False)
@@ -295,11 +294,11 @@ def coupling(context: ReportContext) -> Section | None:
     blocks.append(Table(caption, heads, list(zip(*names, *numbers, strict=True)), bar=3))
 
     # the questions with the highest mean risk, of those with few enough respondents to be read
-    asked = np.diff(model._asked.indptr)
-    sums = np.bincount(model._asked.rows(), risk, asked.size)
+    asked = np.diff(model.asked_.indptr)
+    sums = np.bincount(model.asked_.rows(), risk, asked.size)
     drawable = np.flatnonzero((asked > 1) & (asked <= _MAX_RESPONDENTS))
     questions = drawable[np.argsort(-(sums[drawable] / asked[drawable]), kind="stable")[:_QUESTIONS]]
-    side = "column" if model._turned else "row"
+    side = "column" if model.questions_are_ == "columns" else "row"
     for label, name in zip(model.model_.labels_at(questions, side), context.names(questions, side), strict=True):
 
         def draw(ax: Any, label: Any = label) -> None:
@@ -379,7 +378,7 @@ def completions(context: ReportContext) -> Section | None:
         if hasattr(model, "predict_level"):
             cells.append(context.levels(model.predict_level(*at)))
             heads.append("Level")
-        if hasattr(model, "predict_interval") and getattr(model, "_posterior", True) is not None:
+        if hasattr(model, "predict_interval") and getattr(model, "posterior_", True) is not None:
             ends = model.predict_interval(*at, _LEVEL)
             cells += [context.levels(end) if hasattr(model, "levels_") else end.tolist() for end in ends]
             heads += [f"{_LEVEL:.0%} from", "to"]

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from halfseen.arrays import Array
 from halfseen.checks import check_parameters, flag, number, seed, whole
-from halfseen.engines import blas
+from halfseen.engines.threads import one_blas_thread
 from halfseen.errors import DataError
 from halfseen.io.reader import as_numbers, well_formed
 from halfseen.labels import Places
@@ -102,8 +102,7 @@ def round_rank(
     tau = None if thresholds is None else check_thresholds(thresholds)
     problem, row_of, column_of = RoundingProblem(check_levels(Y, tau), tau).distinct()
     n, m = problem.levels.shape
-    blas.hold()  # the search ends elsewhere with other sums, and small ones do not gain by threads
-    try:
+    with one_blas_thread():  # the search ends elsewhere with other sums, and small ones do not gain by threads
         if certificate := problem.certify(np.zeros((n, 0)), np.zeros((m, 0)), "0 rounds to Y."):
             lower = LowerBound(0, "No rank is smaller.")
         else:
@@ -115,8 +114,6 @@ def round_rank(
             random = check_random_state(random_state)
             attempt = partial(search_factors, problem, n_init=n_init if search else 0, random=random)
             certificate = bisect_rank(lower.rank, best.rank, attempt) or best
-    finally:
-        blas.release()
     return RoundRank(
         lower.rank, certificate.rank, certificate.W[row_of], certificate.H[column_of], certificate.thresholds,
         lower.reason, certificate.reason,

@@ -1,3 +1,0 @@
-"""Kohjima, Uncoupled Nonnegative Matrix Factorization with Pairwise Comparison Data, ICTIR 2022."""
-
-PAPER = "Kohjima, Uncoupled Nonnegative Matrix Factorization with Pairwise Comparison Data, ICTIR 2022"

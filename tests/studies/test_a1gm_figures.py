@@ -1,0 +1,124 @@
+"""Figure 5 of the A1GM paper."""
+
+import numpy as np
+import pytest
+
+from halfseen.studies import study
+from halfseen.studies.a1gm_figures import METHODS, PATTERNS, QUICK_SIZES, SHARE, with_holes
+
+STUDY = study("a1gm/figure5")
+
+
+MESSAGES = []
+
+
+@pytest.fixture(scope="module")
+def result():
+    return STUDY.run(quick=True, progress=MESSAGES.append)
+
+
+# The matrices.
+
+
+def block_of(X):
+    """The rows and columns of the holes, which must fill the grid where they meet."""
+    holes = np.isnan(X)
+    rows, columns = np.flatnonzero(holes.any(axis=1)), np.flatnonzero(holes.any(axis=0))
+    assert holes[np.ix_(rows, columns)].all()
+    return rows, columns
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+@pytest.mark.parametrize("size", [100, 333, 1000])
+def test_holes_are_a_twentieth_of_the_cells_on_a_grid(name, size):
+    X = with_holes(PATTERNS[name][1], size, np.random.default_rng(0))
+    rows, columns = block_of(X)
+    assert X.shape == (size, size)
+    assert rows.size == columns.size
+    assert np.isnan(X).mean() == pytest.approx(SHARE, abs=0.003)
+    assert SHARE == 0.05  # what the paper says
+
+
+def test_holes_are_at_the_lower_right_in_a_and_anywhere_in_b():
+    for places in block_of(with_holes(PATTERNS["a"][1], 100, np.random.default_rng(0))):
+        np.testing.assert_array_equal(places, np.arange(78, 100))
+    drawn = [block_of(with_holes(PATTERNS["b"][1], 100, np.random.default_rng(seed))) for seed in range(20)]
+    assert len({tuple(rows) for rows, _ in drawn}) == 20
+    assert all(tuple(rows) != tuple(columns) for rows, columns in drawn)
+    for side in zip(*drawn, strict=True):
+        assert np.concatenate(side).mean() == pytest.approx(49.5, abs=5)
+
+
+def test_the_seen_cells_are_uniform_and_positive():
+    X = with_holes(PATTERNS["b"][1], 400, np.random.default_rng(3))
+    seen = X[~np.isnan(X)]
+    assert seen.min() > 0
+    assert seen.max() <= 1
+    np.testing.assert_allclose(np.quantile(seen, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.01)
+
+
+# The numbers.
+
+
+def test_a_table_for_each_pattern_with_a_row_for_each_size(result):
+    assert [f"{words}, N = {size}" for words, _ in PATTERNS.values() for size in QUICK_SIZES] == MESSAGES
+    assert [table.name for table in result.tables] == ["a", "b"]
+    for table, words in zip(result.tables, ("lower right corner", "grid-like"), strict=True):
+        assert words in table.title
+        assert "5 % of the cells" in table.title
+        assert table.column("N") == list(QUICK_SIZES)
+
+
+def test_times_and_what_they_say(result):
+    for table in result.tables:
+        means = {method: table.column(f"{method} ms mean") for method in METHODS}
+        assert all(0 < mean < 10_000 for method in METHODS for mean in means[method])
+        assert all(spread >= 0 for method in METHODS for spread in table.column(f"{method} ms S.D."))
+        for method in ("A1GM", "exact"):
+            ratios = np.divide(means["KL-WNMF"], means[method])
+            np.testing.assert_allclose(table.column(f"times as fast as KL-WNMF {method}"), ratios, rtol=1e-12)
+
+
+def test_kl_wnmf_takes_two_to_four_iterations_as_in_the_paper(result):
+    for table in result.tables:
+        iterations = {int(number) for span in table.column("KL-WNMF iterations") for number in span.split(" to ")}
+        assert iterations <= {2, 3, 4}
+    assert result.summary.endswith("iterations (paper: 2 to 4).")
+
+
+# The pictures.
+
+
+@pytest.fixture(scope="module", params=["a", "b"])
+def drawn(request, result):
+    """The axes of a picture, and the table of the same numbers."""
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    (picture,) = (picture for picture in result.pictures if picture.name == request.param)
+    picture.draw(figure)
+    (axes,) = figure.axes
+    (table,) = (table for table in result.tables if table.name == request.param)
+    return axes, table
+
+
+def test_each_method_has_its_means_and_deviations_on_logarithmic_axes(drawn):
+    axes, table = drawn
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", table.title)
+    assert [label.get_text() for label in axes.get_xticklabels()] == [f"{size:,}" for size in QUICK_SIZES]
+    assert [bars.get_label() for bars in axes.containers] == list(METHODS)
+    for bars in axes.containers:
+        line, _, (spread,) = bars
+        means = np.array(table.column(f"{bars.get_label()} ms mean")) / 1000
+        deviations = np.array(table.column(f"{bars.get_label()} ms S.D.")) / 1000
+        np.testing.assert_array_equal(line.get_xdata(), QUICK_SIZES)
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), means, rtol=1e-12)
+        ends = np.array([segment[:, 1] for segment in spread.get_segments()])
+        np.testing.assert_allclose(ends, np.stack([means - deviations, means + deviations], axis=1), rtol=1e-9)
+
+
+def test_markers_and_lines_are_those_of_the_paper_and_differ_without_colour(drawn):
+    axes, _ = drawn
+    looks = {bars.get_label(): (bars[0].get_marker(), bars[0].get_linestyle()) for bars in axes.containers}
+    assert looks["A1GM"] == ("^", ":")
+    assert looks["KL-WNMF"] == ("o", "--")
+    assert len({marker for marker, _ in looks.values()}) == len({line for _, line in looks.values()}) == 3
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(METHODS)

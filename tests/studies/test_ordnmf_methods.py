@@ -1,0 +1,187 @@
+"""Datasets, selection of settings, dcPF's likelihood of levels and other recommenders, each by its definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import nbinom, poisson
+
+from halfseen.data import planted
+from halfseen.io import observe
+from halfseen.observed import Observed
+from halfseen.studies import ordnmf_methods as ordnmf
+from halfseen.studies.framework import no_progress
+from halfseen.studies.ordnmf_methods import Ranker, level_log_likelihood, score_ranker, select_setting, survival
+
+# Selection of settings and scores.
+
+
+@pytest.fixture(scope="module")
+def cells():
+    observed, *_ = planted(40, 30, 2, seen=0.4, noise=None, random_state=0)
+    values = np.ceil(observed.values)
+    raw = Observed.from_cells(observed.row_of_cell(), observed.indices, values, observed.shape)
+    return ordnmf.split(raw, lambda cells: cells, seed=3)
+
+
+def places(cells):
+    return set(zip(cells.raw.row_of_cell().tolist(), cells.raw.indices.tolist(), strict=True))
+
+
+class Oracle:
+    """A method whose ranking of some cells is known: it scores by noise times a setting, plus the cells themselves."""
+
+    def __init__(self, hidden):
+        self.hidden, self.fits = hidden, []
+
+    def fit(self, cells, setting, seed):
+        self.fits.append((cells, setting["noise"], seed))
+        truth = np.zeros(cells.raw.shape)
+        for row, column in self.hidden:
+            truth[row, column] = 1.0
+        return truth + setting["noise"] * np.random.default_rng(seed).random(truth.shape)
+
+
+def test_a_fifth_is_for_test_and_a_fifth_of_the_rest_for_validation(cells):
+    train, test, inner_train, validation = map(places, cells)
+    total = len(train) + len(test)
+    assert len(test) == round(0.2 * total)
+    assert len(validation) == round(0.2 * len(train))
+    assert not train & test
+    assert inner_train | validation == train
+    assert not inner_train & validation
+
+
+def test_the_setting_that_ranks_validation_cells_best_is_selected_without_test_cells(cells):
+    oracle = Oracle(places(cells.validation))
+    ranker = Ranker("oracle", "", [{"noise": 9.0}, {"noise": 0.0}, {"noise": 3.0}], oracle.fit)
+    blind = cells._replace(test=None, train=None)
+    assert select_setting(ranker, blind, 1, seed=5, progress=no_progress) == {"noise": 0.0}
+    assert [(noise, seed) for _, noise, seed in oracle.fits] == [(9.0, 5), (0.0, 5), (3.0, 5)]
+    assert all(fitted is cells.inner_train for fitted, *_ in oracle.fits)
+
+
+def test_then_all_training_cells_are_fitted_from_several_starts(cells):
+    oracle, messages = Oracle(places(cells.test)), []
+    ranker = Ranker(
+        "oracle", "R", [{"noise": 0.0}], oracle.fit, log_likelihood=lambda model, test: -float(test.raw.nnz)
+    )
+    ours = score_ranker(ranker, cells, (1, 3), 1, starts=3, seed=5, progress=messages.append)
+    assert [(fitted is cells.train, seed) for fitted, _, seed in oracle.fits] == [(True, 5), (True, 6), (True, 7)]
+    np.testing.assert_allclose(ours.ndcg[:, 0], 1.0)  # it knows the test cells
+    assert ours.ndcg.shape == (3, 2)
+    assert np.all(ours.ndcg[:, 1] < 1)  # of which some are below 3
+    np.testing.assert_array_equal(ours.log_likelihood, [-cells.test.raw.nnz] * 3)
+    assert messages == [f"oracle R, noise 0, start {start}" for start in (1, 2, 3)]
+
+
+def test_a_deterministic_method_runs_once_and_an_absent_package_not_at_all(cells):
+    oracle = Oracle(set())
+    once = Ranker("oracle", "", [{"noise": 0.0}], oracle.fit, is_random=False)
+    assert score_ranker(once, cells, (1,), 1, 5, 0, no_progress).ndcg.shape == (1, 1)
+    absent = Ranker("oracle", "", [{"noise": 0.0}], oracle.fit, package="a_package_that_is_not_there")
+    assert score_ranker(absent, cells, (1,), 1, 5, 0, no_progress) is None
+    assert len(oracle.fits) == 1
+
+
+def test_all_training_cells_are_left_out_of_the_ranking(cells):
+    """Scores that put training cells first, then test cells, are as good as can be."""
+    scores = np.zeros(cells.train.raw.shape)
+    for one, score in ((cells.train, 2.0), (cells.test, 1.0)):
+        for row, column in places(one):
+            scores[row, column] = score
+    np.testing.assert_allclose(ordnmf.ndcg(scores, cells.train, cells.test, [1]), [1.0])
+
+
+def test_binarize_keeps_the_cells_of_at_least_a_value():
+    observed = Observed.from_cells([0, 0, 1, 2], [0, 2, 1, 2], [8.0, 2.0, 10.0, 7.0], (3, 3))
+    ones = ordnmf.binarize(observed, 8)
+    assert (ones.row_of_cell().tolist(), ones.indices.tolist(), ones.values.tolist()) == ([0, 1], [0, 1], [1.0, 1.0])
+    assert ones.shape == (3, 3)
+
+
+# dcPF's likelihood of levels, against compounded counts.
+
+
+def compounded(x, p, most=400):
+    """P(0), ..., P(most - 1) of a Poisson(x) number of logarithmic draws, by convolution."""
+    k = np.arange(most)
+    element = np.where(k > 0, p**k / (np.maximum(k, 1) * -np.log1p(-p)), 0.0)
+    total, power = np.zeros(most), np.eye(1, most)[0]
+    for number in range(60):
+        total += poisson.pmf(number, x) * power
+        power = np.convolve(power, element)[:most]
+    return total
+
+
+@pytest.mark.parametrize(("x", "p"), [(0.3, 0.9), (4.0, 0.5), (1.0, 0.95)])
+def test_survival_is_the_tail_of_compounded_counts(x, p):
+    counts = np.array([1.0, 2, 3, 6, 21])
+    tails = 1 - np.cumsum(compounded(x, p))[counts.astype(int) - 1]
+    np.testing.assert_allclose(survival(np.full(5, x), p, counts), tails, atol=1e-9)
+
+
+def test_the_log_likelihood_of_levels_is_that_of_the_counts_in_them():
+    random = np.random.default_rng(0)
+    model = SimpleNamespace(W_=random.gamma(1.0, 1.0, (4, 2)), H_=random.gamma(1.0, 1.0, (3, 2)), p_=0.8)
+    levels = Observed.from_cells([0, 1, 1, 3], [2, 0, 1, 2], [1.0, 3.0, 2.0, 4.0], (4, 3))
+    classes = {1: [1], 2: [2, 3], 3: range(4, 9), 4: range(9, 5000)}
+    expected = 0.0
+    for row, column, level in zip([0, 1, 1, 3], [2, 0, 1, 2], [1, 3, 2, 4], strict=True):
+        r = model.W_[row] @ model.H_[column] / -np.log(0.2)
+        chances = nbinom.pmf(np.array(classes[level]), r, 0.2)
+        expected += np.log(chances.sum() / (1 - nbinom.pmf(0, r, 0.2)))
+    assert level_log_likelihood(model, levels, (1, 2, 4, 9)) == pytest.approx(expected, rel=1e-10)
+
+
+# Other recommenders.
+
+
+def random_levels(n, m, seed=0):
+    random = np.random.default_rng(seed)
+    return random.integers(1, 6, (n, m)) * (random.random((n, m)) < 0.3)
+
+
+def seen(X):
+    return observe(np.where(X > 0, X, np.nan).astype(float))
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30), (15, 15)])
+@pytest.mark.parametrize("l2", [0.5, 50.0])
+def test_ease_is_a_ridge_regression_of_each_column_on_the_others(shape, l2):
+    X = random_levels(*shape).astype(float)
+    B = np.zeros((X.shape[1], X.shape[1]))
+    for j in range(X.shape[1]):
+        others = np.delete(np.arange(X.shape[1]), j)
+        A = X[:, others]
+        B[others, j] = np.linalg.solve(A.T @ A + l2 * np.eye(others.size), A.T @ X[:, j])
+    rows = np.array([3, 0, 7])
+    np.testing.assert_allclose(ordnmf.ease(seen(X), l2)(rows), (X @ B)[rows], rtol=1e-9, atol=1e-9)
+
+
+def test_ease_gives_seen_zeros_no_weight():
+    zero = Observed.from_cells([0, 0, 1], [0, 1, 0], [3.0, 0.0, 2.0], (2, 2))
+    none = Observed.from_cells([0, 1], [0, 0], [3.0, 2.0], (2, 2))
+    np.testing.assert_array_equal(*(ordnmf.ease(one, 1.0)(np.arange(2)) for one in (zero, none)))
+
+
+def test_popularity_is_the_same_for_all():
+    X = random_levels(20, 9)
+    W, H = ordnmf.popularity(seen(X))
+    np.testing.assert_array_equal(W @ H.T, np.tile((X > 0).sum(axis=0), (20, 1)))
+
+
+@pytest.mark.parametrize("package", ["implicit", "hpfrec"])
+def test_other_packages_rank_a_row_s_group_first(package):
+    """Rows have seen two thirds of the columns of their group, and almost nothing else."""
+    pytest.importorskip(package)
+    random = np.random.default_rng(1)
+    own = np.add.outer(np.arange(40), np.arange(30)) % 2 == 0
+    X = np.where(random.random((40, 30)) < np.where(own, 0.67, 0.03), 4.0, 0.0)
+    W, H = ordnmf.als(seen(X), 3, 1.0, 1.0, 0) if package == "implicit" else ordnmf.hpf(seen(X), 3, 0)
+    assert (W.shape, H.shape) == ((40, 3), (30, 3))
+    unseen = [
+        np.greater.outer(scores[mine & (row == 0)], scores[~mine & (row == 0)]).reshape(-1)
+        for scores, mine, row in zip(W @ H.T, own, X, strict=True)
+    ]
+    assert np.concatenate(unseen).mean() > 0.95

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -30,9 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from narwhals.typing import IntoFrame
+    from numpy.typing import ArrayLike
+    from scipy import sparse
 
-    #: What a list may be given as.
-    ListSource = IntoFrame | str | os.PathLike[str] | Sequence[Sequence[Any]] | Array
+    #: What a list, or a matrix to be split, may be given as.
+    ListSource: TypeAlias = IntoFrame | str | os.PathLike[str] | Sequence[Sequence[Any]] | Array
+    MatrixSource: TypeAlias = (
+        IntoFrame | str | os.PathLike[str] | ArrayLike | sparse.sparray | sparse.spmatrix | Observed
+    )
 
 _RULES = {"questions_are": one_of("rows", "columns"), "faults": one_of("report", "refuse")}
 _FEW = 2  # times as many pairs as wanted: few enough to look at all of them
@@ -129,7 +134,12 @@ class Uncoupled:
 
     @classmethod
     def from_coupled(
-        cls, X: Any, n_comparisons: int = 12, *, random_state: Any = None, questions_are: str = "rows"
+        cls,
+        X: MatrixSource,
+        n_comparisons: int = 12,
+        *,
+        random_state: int | Sequence[int] | np.random.Generator | None = None,
+        questions_are: str = "rows",
     ) -> Uncoupled:
         """Split a matrix into the three lists, to simulate a collection.
 

@@ -8,9 +8,8 @@ from scipy import sparse, stats
 from sklearn.base import clone
 
 import halfseen
-from halfseen import Observed, OrdNMF, Status, observe
+from halfseen import Observed, OrdNMF, Status, encoders, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen import encoders
 from tests.ordinal import gig, noises
 
 EXPONENTIAL = {"noise": "exponential"}

@@ -18,8 +18,8 @@ from halfseen import (
     SquaredPoisson,
     WeightedNMF,
 )
-from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen import model as records
+from halfseen.errors import DataError, DataWarning, ParameterError
 from tests.estimators.models import with_factors
 from tests.estimators.test_ordnmf import levels_matrix
 from tests.estimators.test_relatives import counts

@@ -31,8 +31,7 @@ from halfseen.estimators.inputs import (
     observe_rows,
     with_row_labels,
 )
-from halfseen.estimators.progress import callbacks, warn_if_empty, warn_if_not_converged
-from halfseen.fitting import Callback, run
+from halfseen.fitting import Callback, callbacks, run, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
 from halfseen.io.schema import spelled_long
 from halfseen.io.sources import as_frame

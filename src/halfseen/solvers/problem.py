@@ -304,3 +304,16 @@ def _sum_vector(array: Any) -> Array:
     """The sum in double precision, as a vector of one entry."""
     xp = namespace(array)
     return np.array([float(xp.sum(array, dtype=xp.float64))])
+
+
+def has_data(seen: Array, unseen: str) -> Array:
+    """Mask of rows (or columns) with a cell that counts: all where zeros count, else those with an observed cell."""
+    return (seen > 0) | (unseen == "zero")
+
+
+def where(mask: Array, yes: Any, no: Any) -> Any:
+    """The rows of one factor where the mask holds, of the other elsewhere."""
+    if not mask.any():
+        return no
+    xp = namespace(yes.mean)
+    return yes._make(xp.where(xp.asarray(mask[:, None]), a, b) for a, b in zip(yes, no, strict=True))

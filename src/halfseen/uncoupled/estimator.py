@@ -18,7 +18,7 @@ from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
 from halfseen.estimators.inputs import keep
-from halfseen.estimators.progress import warn_if_not_converged
+from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import FittedModel, Interval, Seen

@@ -14,8 +14,7 @@ from halfseen.arrays import Array
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
-from halfseen.estimators.progress import progress_bar
-from halfseen.fitting import Callback, iterate, run
+from halfseen.fitting import Callback, iterate, progress_bar, run
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, Status

@@ -1,4 +1,4 @@
-"""Folding in: the factor of new rows, with the columns' factor fixed."""
+"""Folding in: the factor of new rows, with the factor of the columns fixed."""
 
 from typing import Any
 
@@ -11,10 +11,29 @@ from halfseen.solvers.problem import has_data, where
 
 
 def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:
-    """New rows' factor; each row depends on nothing but its own cells.
+    """Factor of new rows; each row depends on its own cells alone.
 
     Every row starts at the average row and stops by itself, when no entry moves by more than `tol` of its largest.
-    A row without a seen cell keeps what is known of any row: the average.
+    A row without an observed cell keeps the average.
+
+    Parameters
+    ----------
+    problem : Problem
+        Cells of the new rows, likelihood and engine.
+    solver : Solver
+        How the factor moves.
+    far : Factor
+        Factor of the columns.
+    average : ndarray of shape (k,)
+        Mean of the rows of the fit.
+    max_iter : int
+        Maximum number of iterations.
+    tol : float
+        Largest relative change of a row that has settled.
+
+    Returns
+    -------
+    Factor
     """
     observed = problem.cells.observed
     average = average.astype(observed.dtype)
@@ -35,15 +54,12 @@ def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, 
         if settled.size / 2 < settled.sum() < settled.size:  # most are done: go on with the others alone
             _put(problem, near, folded, moving)
             left = np.flatnonzero(~settled)
-            moving, near, problem = moving[left], _taken(near, left), _of_rows(problem, left)
+            xp = namespace(near.mean)
+            near = near._make(xp.take(array, xp.asarray(left), axis=0) for array in near)
+            moving, problem = moving[left], _of_rows(problem, left)
             settled = np.zeros(left.size, dtype=bool)
     _put(problem, near, folded, moving)
     return folded
-
-
-def _taken(factor: Any, rows: Array) -> Any:
-    xp = namespace(factor.mean)
-    return factor._make(xp.take(array, xp.asarray(rows), axis=0) for array in factor)
 
 
 def _of_rows(problem: Problem, rows: Array) -> Problem:
@@ -60,7 +76,7 @@ def _put(problem: Problem, near: Any, folded: Any, rows: Array) -> None:
 
 
 def _largest_change(problem: Problem, old: Any, new: Any) -> Array:
-    """By how much each row's entries moved at most, as a part of its largest entry."""
+    """Largest change of each row's entries, relative to its largest entry."""
 
     def rule(old: Any, new: Any) -> Any:
         xp = namespace(new)

@@ -1,6 +1,7 @@
 """Who may import whom."""
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +68,11 @@ def test_every_package_has_a_layer():
 @every_file
 def test_imports_point_downwards(path):
     here = package_of(path)
-    wrong = {there for there in imported_packages(path) if TOGETHER[there] != TOGETHER[here] and NUMBER[there] >= NUMBER[here]}
+    wrong = {
+        there
+        for there in imported_packages(path)
+        if TOGETHER[there] != TOGETHER[here] and NUMBER[there] >= NUMBER[here]
+    }
     assert not wrong, f"{here} ({NUMBER[here]}) imports {', '.join(f'{name} ({NUMBER[name]})' for name in wrong)}"
 
 
@@ -124,3 +129,29 @@ def test_every_public_name_is_there():
     assert set(halfseen.__all__) < set(dir(halfseen))
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         halfseen.Nonsense  # noqa: B018
+
+
+def code_size():
+    """The script that counts, docs/building/code_size.py."""
+    path = Path(__file__).parents[2] / "docs" / "building" / "code_size.py"
+    spec = importlib.util.spec_from_file_location("code_size", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["code_size"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_code_is_divided_into_few_pieces():
+    tool = code_size()
+    files = tool.read_all(SOURCE)
+    sizes = tool.sizes(files)
+    assert sizes["files"] <= 190
+    assert sizes["files_per_1000_lines"] <= 6
+    assert sizes["private_module_functions"] <= 350
+    assert sizes["type_ignores"] <= 15
+    assert sizes["base_names_twice"] == ["base"]
+
+
+def test_a_fit_passes_through_few_files():
+    walked = code_size().walk_of_a_fit()
+    assert len(walked) <= 26, walked

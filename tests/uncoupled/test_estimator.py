@@ -396,7 +396,9 @@ def test_bayes_is_poisson_factorization_of_the_pseudo_observations(seen, priors)
     priors = {"prior_shape": 1.0, "prior_rate": 1.0} | priors
     other = PoissonFactorization(2, unseen="missing", accelerate=False, **priors, **how).fit(pseudo(seen).observed)
     assert_same_fit(one, other)
-    for mine, theirs in zip(one.factors_, other.factors_, strict=True):
+    for mine, theirs in zip(
+        (one.model_.rows, one.model_.columns), (other.model_.rows, other.model_.columns), strict=True
+    ):
         for name in mine._fields:
             assert_array_equal(getattr(mine, name), getattr(theirs, name))
 

@@ -317,7 +317,7 @@ def recommendations(context: ReportContext) -> Section | None:
         return None
 
     # rows with some but not all columns seen, from few to many
-    counts = np.diff(model.seen_.of(np.arange(n))[0])
+    counts = np.diff(model.seen_.in_rows(np.arange(n))[0])
     rows = np.argsort(counts, kind="stable")
     rows = rows[(counts[rows] > 0) & (counts[rows] < m)]
     if rows.size == 0:
@@ -349,7 +349,7 @@ def completions(context: ReportContext) -> Section | None:
     random = np.random.default_rng(0)
     holes: list[tuple[int, int]] = []
     for row in random.permutation(n)[: 20 * _HOLES]:
-        unseen = np.setdiff1d(np.arange(m), model.seen_.of(np.array([row]))[1])
+        unseen = np.setdiff1d(np.arange(m), model.seen_.in_rows(np.array([row]))[1])
         if unseen.size and len(holes) < _HOLES:
             holes.append((row, random.choice(unseen)))
     if not holes:

@@ -18,8 +18,7 @@ from halfseen.checks import check_parameters, one_of, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe
 from halfseen.observed import Observed
-from halfseen.uncoupled.lists import read_lists
-from halfseen.uncoupled.validation import (
+from halfseen.uncoupled.list_checks import (
     Answers,
     AskedCells,
     CheckedLists,
@@ -28,6 +27,7 @@ from halfseen.uncoupled.validation import (
     check_lists,
     summarize,
 )
+from halfseen.uncoupled.lists import read_lists
 
 
 class Frame(Protocol):

@@ -31,7 +31,7 @@ ROOMS = {
     ("io",): 3,
     ("observed", "labels"): 2,
     ("kernels",): 1,
-    ("arrays", "checks", "errors"): 0,
+    ("arrays", "errors", "validation"): 0,
 }
 NUMBER = {name: number for names, number in ROOMS.items() for name in names}
 ROOM = {name: names for names in ROOMS for name in names}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, one_of, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe
 from halfseen.observed import Observed
@@ -24,6 +23,7 @@ from halfseen.uncoupled.validation import (
     check_lists,
     summarize,
 )
+from halfseen.validation import check_parameters, one_of, whole
 
 if TYPE_CHECKING:
     import os

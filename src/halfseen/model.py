@@ -340,7 +340,7 @@ class FittedModel:
     # predictions
 
     def products(self, u: Array, i: Array) -> Array:
-        """x = <w_u, h_i> at pairs of positions."""
+        """x = w_u @ h_i at pairs of positions."""
         return products_at(self.W, self.H, u, i)
 
     def likelihood_at(self, rows: Array | None = None, columns: Array | None = None) -> Any:
@@ -533,7 +533,7 @@ def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -
 
 
 def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:
-    """<w_u, h_i> at pairs of positions; one row may be paired with many columns, and one column with many rows."""
+    """w_u @ h_i at pairs of positions; one row may be paired with many columns, and one column with many rows."""
     x = np.empty(np.broadcast_shapes(u.shape, i.shape), W.dtype)
     u, i = (np.broadcast_to(positions, x.shape).reshape(-1) for positions in (u, i))
     for start in range(0, x.size, PRODUCTS_AT_A_TIME):

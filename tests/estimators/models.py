@@ -1,10 +1,13 @@
 """Small fitted models with known factors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
 from halfseen import WeightedNMF
+from halfseen.solvers import PointFactor
 
 USERS = ["ann", "bob", "cid", "dan"]
 ITEMS = ["ale", "bun", "cod", "dip", "egg"]
@@ -47,5 +50,11 @@ def with_scores(scores, model=None):
     """A model whose score of row u and column i is scores[u, i]."""
     scores = np.asarray(scores, dtype=float)
     model = fitted(np.ones(scores.shape), n_components=1) if model is None else model
-    model.W_, model.H_ = scores, np.eye(scores.shape[1])
+    return with_factors(model, scores, np.eye(scores.shape[1]))
+
+
+def with_factors(model, W, H):
+    """The model at other factors, which are points."""
+    factors = (PointFactor(np.asarray(factor, float)) for factor in (W, H))
+    model.model_ = replace(model.model_, **dict(zip(("rows", "columns"), factors, strict=True)))
     return model

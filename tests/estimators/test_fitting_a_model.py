@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import PoissonFactorization, Status, WeightedNMF, observe
 from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 from halfseen.solvers import Multiplicative
 from tests.estimators.models import fitted, long_frame, seen_matrix
@@ -124,7 +125,7 @@ def test_a_random_start_has_the_mean_of_the_data():
         observed = observe(half, unseen=unseen)
 
         class Problem:  # only what a start looks at
-            likelihood = model._make_likelihood()
+            likelihood = likelihood_for(model.loss)
             cells = type("Cells", (), {"observed": observed})
 
         random = np.random.RandomState(0)

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import OrdinalMF, RoundMF, Status, observe
 from halfseen.errors import DataError
-from halfseen.estimators.holding_out import Patience, held_out
+from halfseen.fitting import EarlyStopping, split_validation
 from halfseen.observed import Observed
 from halfseen.solvers import Newton
 from tests.estimators.test_watching import Recorder
@@ -29,7 +29,7 @@ def seen(cells):
 def test_cells_are_held_out_but_never_the_only_one_of_a_row_or_column(share, holes):
     observed = observe(ratings(holes=holes)[0])
     for seed in range(5):
-        fitted, judging = held_out(observed, share, np.random.RandomState(seed))
+        fitted, judging = split_validation(observed, share, np.random.RandomState(seed))
         assert seen(fitted) | seen(judging) == seen(observed)
         assert not seen(fitted) & seen(judging)
         assert judging.nnz <= round(share * observed.nnz)
@@ -43,14 +43,14 @@ def test_cells_are_held_out_but_never_the_only_one_of_a_row_or_column(share, hol
 
 def test_weights_go_with_their_cells():
     weight = np.arange(X.size, dtype=float).reshape(X.shape) + 1
-    for part in held_out(observe(X, cell_weight=weight), 0.2, np.random.RandomState(0)):
+    for part in split_validation(observe(X, cell_weight=weight), 0.2, np.random.RandomState(0)):
         assert_array_equal(part.weights, weight[part.row_of_cell(), part.indices])
 
 
 def test_where_no_cell_can_be_spared_there_is_a_sentence():
     alone = Observed.from_cells([0, 1, 2], [0, 1, 2], [1.0, 2.0, 3.0], (3, 3))
     with pytest.raises(DataError, match=r"must hold cells out.* Found none that could be, among 3 cells\. Set"):
-        held_out(alone, 0.5, np.random.RandomState(0))
+        split_validation(alone, 0.5, np.random.RandomState(0))
 
 
 def stopping(kind, data=X, **wishes):
@@ -75,7 +75,7 @@ def test_the_iteration_that_held_out_cells_like_best_is_kept(kind, solver):
     assert model.status_ is Status.HELD_OUT
     assert len(losses) == len(model.trace_["objective"]) == model.n_iter_ < 60
     assert np.argmin(losses) == len(losses) - 1 - 3
-    _, judging = held_out(observe(X), 0.2, np.random.RandomState(0))
+    _, judging = split_validation(observe(X), 0.2, np.random.RandomState(0))
     assert_allclose(cost(model, judging), losses.min(), rtol=1e-9)
 
 
@@ -141,7 +141,7 @@ def test_held_out_cells_count_by_their_weights():
     weight = np.random.default_rng(0).choice([0.1, 5.0], X.shape)
     observed = observe(X, cell_weight=weight)
     model = stopping(OrdinalMF, observed, max_iter=3)
-    _, judging = held_out(observed, 0.2, np.random.RandomState(0))
+    _, judging = split_validation(observed, 0.2, np.random.RandomState(0))
     x = (model.W_ @ model.H_.T)[judging.row_of_cell(), judging.indices]
     costs = oracle.LOSSES["logit"](judging.values - 1, x, model.thresholds_)[0]
     assert_allclose(model.trace_["held_out"].min(), np.average(costs, weights=judging.weights), rtol=1e-9)
@@ -151,12 +151,12 @@ def test_patience_counts_from_the_lowest():
     from types import SimpleNamespace
 
     cells = Observed.from_cells([0], [0], [1.0], (1, 1))
-    patience = Patience(cells, 2)
+    patience = EarlyStopping(cells, 2)
     answers = []
     for step, loss in enumerate([5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 1.0]):
         likelihood = SimpleNamespace(divergence=lambda y, x, loss=loss: np.array([loss]))
         factor = SimpleNamespace(mean=np.ones((1, 1)))
-        answers.append(patience.watch(step + 1, SimpleNamespace(rows=factor, columns=factor, likelihood=likelihood)))
+        answers.append(patience(step + 1, SimpleNamespace(rows=factor, columns=factor, likelihood=likelihood)))
     assert answers == [False, False, False, False, False, True, False]
 
 

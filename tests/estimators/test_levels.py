@@ -359,9 +359,9 @@ def test_levels_that_single_precision_would_merge_stay_apart():
 
 def test_words_keep_their_meaning_whatever_unseen_is_set_to_afterwards():
     model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
-    coded = model._counted(observe(opinions(), levels=ORDER, unseen="zero")).values
+    coded = model.model_.encoder.codes(observe(opinions(), levels=ORDER, unseen="zero")).values
     model.set_params(unseen="missing")
-    assert_array_equal(model._counted(observe(opinions(), levels=ORDER, unseen="zero")).values, coded)
+    assert_array_equal(model.model_.encoder.codes(observe(opinions(), levels=ORDER, unseen="zero")).values, coded)
 
 
 def test_a_refused_fit_leaves_the_levels_of_the_last_one():

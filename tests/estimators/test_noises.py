@@ -8,9 +8,8 @@ from scipy import sparse, stats
 from sklearn.base import clone
 
 import halfseen
-from halfseen import Observed, OrdNMF, Status, observe
+from halfseen import Observed, OrdNMF, Status, encoders, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import ordnmf
 from tests.ordinal import gig, noises
 
 EXPONENTIAL = {"noise": "exponential"}
@@ -166,7 +165,7 @@ def test_a_saved_model_says_the_same(noise, tmp_path):
         model.save(tmp_path / "model.hs")
         again = halfseen.load(tmp_path / "model.hs")
         assert again.get_params() == model.get_params()
-        assert type(again.factors_[0]) is type(model.factors_[0])
+        assert type(again.model_.rows) is type(model.model_.rows)
         assert_array_equal(again.predict_proba(["a", "b"], "z"), model.predict_proba(["a", "b"], "z"))
         assert_array_equal(again.thresholds_, model.thresholds_)
         assert_array_equal(again.transform(frame), model.transform(frame))
@@ -213,7 +212,7 @@ def test_small_prior_shapes_let_entries_die_out_and_larger_ones_do_not(noise):
     """Next to 0 a harmonic mean goes to its power 2 (1 - a): ever faster to 0 for a < 1/2, and back up for a > 1/2."""
     Y, _ = planted(noise)
     X = held_out(Y)[0]
-    dead = [np.mean(fitted(X, noise, prior_shape=a, max_iter=200).factors_[0].harmonic == 0) for a in (0.3, 0.7)]
+    dead = [np.mean(fitted(X, noise, prior_shape=a, max_iter=200).model_.rows.harmonic == 0) for a in (0.3, 0.7)]
     assert dead[0] > 0.05
     assert dead[1] == 0
 
@@ -228,7 +227,7 @@ def test_a_row_of_nothing_but_unseen_zeros_is_low(noise):
 
 
 def test_a_grid_too_large_to_be_spelled_out_is_refused(monkeypatch):
-    monkeypatch.setattr(ordnmf, "MOST_CELLS", 100)
+    monkeypatch.setattr(encoders, "MAX_FILLED_CELLS", 100)
     X = sparse.csr_array(np.random.default_rng(0).integers(0, 4, (30, 20)).astype(float))
     sentence = r'noise="gamma"\) counts every unseen zero .* at most 100. Found 30 x 20. Use noise="inverse-gamma"'
     with pytest.raises(DataError, match=sentence):
@@ -267,7 +266,9 @@ def test_single_precision_follows_double(noise):
     Y, _ = planted(noise)
     X = held_out(Y)[0]
     single, double = (fitted(X.astype(dtype), noise, max_iter=10) for dtype in (np.float32, np.float64))
-    assert {array.dtype for factor in single.factors_ for array in factor} == {np.dtype(np.float32)}
+    assert {array.dtype for factor in (single.model_.rows, single.model_.columns) for array in factor} == {
+        np.dtype(np.float32)
+    }
     assert_allclose(single.inverse_transform(single.W_), double.inverse_transform(double.W_), rtol=1e-2, atol=1e-2)
     settled = fitted(X.astype(np.float32), noise, max_iter=1000, tol=1e-4)
     assert settled.status_ is Status.CONVERGED

@@ -18,8 +18,9 @@ from halfseen import (
     SquaredPoisson,
     WeightedNMF,
 )
+from halfseen import model as records
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators import drawing, predictive
+from tests.estimators.models import with_factors
 from tests.estimators.test_ordnmf import levels_matrix
 from tests.estimators.test_relatives import counts
 from tests.ordinal import noises
@@ -45,12 +46,6 @@ def rates(model):
     return x**2 if isinstance(model, SquaredOrdNMF | SquaredPoisson) else x
 
 
-def with_factors(model, W, H):
-    """The model at other factors: x far from anything that a fit would give."""
-    model.W_, model.H_ = np.asarray(W, float), np.asarray(H, float)
-    return model
-
-
 # How likely held-out cells are.
 
 
@@ -74,7 +69,7 @@ def test_levels_under_other_noises(noise, shape):
     truth = noises.log_likelihood_of_seen(Y[seen], rates(model)[seen], model.thresholds_, noise, shape)
     assert model.log_likelihood(Y) == pytest.approx(truth, rel=1e-10)
     x = float(np.median(rates(model)))
-    drawn = model._draw(np.full(50_000, x), np.random.default_rng(1)).astype(int)
+    drawn = model.likelihood_.sample(np.full(50_000, x), np.random.default_rng(1)).astype(int)
     law = np.exp(noises.log_probabilities(x, model.thresholds_, noise, shape))
     assert chi_square(np.bincount(drawn, minlength=law.size), law * drawn.size) > 1e-3
     low, high = model.predict_interval(0, np.arange(20), 0.8, of="x")
@@ -103,7 +98,7 @@ def test_no_digit_is_lost_where_a_cell_is_hardly_ever_seen_or_nearly_always(kind
     Y = np.zeros((30, 20))
     Y[0, :5] = [1, 2, 3, 4, 5]
     with localcontext(prec=800, Emin=-(10**9)):
-        decrements = [Decimal(float(one)) for one in model._ordinal.decrements]
+        decrements = [Decimal(float(one)) for one in getattr(model.likelihood_, "inner", model.likelihood_).decrements]
         rate = Decimal(max(x, 1e-300)) ** (2 if kind is SquaredOrdNMF else 1)
         up_to = [(-rate * sum(decrements[v:])).exp() for v in range(6)]
         truth = [float(((up_to[v] - up_to[v - 1]) / (1 - up_to[0])).ln()) for v in range(1, 6)]
@@ -218,7 +213,7 @@ def law_at(model, x, highest=40):
 @pytest.mark.parametrize("x", [0.03, 1.7])
 def test_values_are_drawn_from_the_likelihood(kind, x):
     model = fitted(kind)
-    y = model._draw(np.full((200, 500), x), np.random.default_rng(1))
+    y = model.likelihood_.sample(np.full((200, 500), x), np.random.default_rng(1))
     law = law_at(model, x)
     found = np.bincount(y.astype(int).reshape(-1), minlength=law.size)[: law.size]
     assert chi_square(found, law * y.size) > 1e-3
@@ -239,7 +234,7 @@ def test_factors_are_drawn_from_their_posteriors(kind):
 @pytest.mark.parametrize("kind", BAYESIAN)
 def test_data_sets_are_those_of_the_posterior_predictive(kind, monkeypatch):
     """Sums of whole data sets: as many as where factors and values are drawn by brute force."""
-    monkeypatch.setattr(drawing, "CELLS_AT_A_TIME", 70)  # four rows of blocks that don't divide the grid
+    monkeypatch.setattr(records, "CELLS_AT_A_TIME", 70)  # four rows of blocks that don't divide the grid
     model = fitted(kind)
     drawn = model.sample(150, random_state=1)
     assert all(isinstance(one, sparse.csr_array) and one.shape == (30, 20) for one in drawn)
@@ -248,7 +243,7 @@ def test_data_sets_are_those_of_the_posterior_predictive(kind, monkeypatch):
     brute = []
     for _ in range(150):
         W, H = (rng.gamma(a, 1 / b) for a, b in ((model.W_shape_, model.W_rate_), (model.H_shape_, model.H_rate_)))
-        brute.append(model._draw(W @ H.T, rng))
+        brute.append(model.likelihood_.sample(W @ H.T, rng))
     for statistic in (lambda y: (y > 0).sum(), lambda y: y.sum(), lambda y: y[:, 3].sum(), lambda y: y[5].sum()):
         ours, theirs = ([statistic(y) for y in many] for many in ([one.toarray() for one in drawn], brute))
         assert stats.ks_2samp(ours, theirs).pvalue > 1e-3
@@ -305,14 +300,14 @@ def brute_intervals(model, u, i, tails, of, draws=60_000, seed=9):
     )
     x = np.sum(W * H, axis=1)
     if of == "value":
-        return np.quantile(model._draw(x, rng), tails, method="inverted_cdf")
+        return np.quantile(model.likelihood_.sample(x, rng), tails, method="inverted_cdf")
     return np.quantile(x if of == "x" else model.likelihood_.mean(x), tails)
 
 
 @pytest.mark.parametrize("kind", BAYESIAN)
 @pytest.mark.parametrize("of", ["x", "mean"])
 def test_intervals_are_those_of_brute_force(kind, of, monkeypatch):
-    monkeypatch.setattr(predictive, "PAIRS_AT_A_TIME", 2)
+    monkeypatch.setattr(records, "PAIRS_AT_A_TIME", 2)
     model = fitted(kind)
     u, i = np.array([0, 0, 3, 7, 12]), np.array([1, 5, 5, 2, 19])
     low, high = model.predict_interval(u, i, 0.8, of, n_draws=4000)

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from halfseen import PoissonFactorization, WeightedNMF, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import completing
+from halfseen.estimators import base
 from tests.estimators.models import ITEMS, USERS, fitted, long_frame, seen_matrix, stored, wide_frame
 
 X = seen_matrix()
@@ -269,7 +269,7 @@ def test_a_stored_zero_is_kept():
 
 def test_what_would_not_fit_into_memory_is_refused(monkeypatch):
     model = fitted(X)
-    monkeypatch.setattr(completing, "MOST_CELLS", 19)
+    monkeypatch.setattr(base, "MAX_COMPLETED_CELLS", 19)
     with pytest.raises(DataError, match=r"at most 19 cells. Found 4 x 5. Use predict"):
         model.complete(stored())
 

@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -16,6 +17,7 @@ from scipy import stats
 from halfseen import CompoundPoisson, Observed, OrdNMF, PoissonFactorization, SquaredOrdNMF, SquaredPoisson
 from halfseen.likelihoods import CompoundPoisson as CompoundCounts
 from halfseen.likelihoods import GammaNoise
+from tests.estimators.models import with_factors
 from tests.estimators.test_ordnmf import levels_matrix
 from tests.estimators.test_relatives import counts
 
@@ -100,7 +102,7 @@ def test_a_cell_above_zero_where_the_model_expects_none():
     """As x goes to 0, p(y | y > 0) goes to [y = 1] for counts, to p^y / (y s) for compound ones, to D_y / theta_0."""
     for kind in KINDS:
         model = copy(fitted(kind))
-        model.W_ = np.zeros_like(model.W_)
+        with_factors(model, np.zeros_like(model.W_), model.H_)
         y = np.ones(SIZE) if kind in (PoissonFactorization, SquaredPoisson) else np.indices(SIZE)[0] % 4 + 1.0
         if kind in ORDINAL:
             theta = np.append(1 / model.thresholds_, 0.0)
@@ -149,7 +151,7 @@ def test_the_median_is_the_lowest_level_that_half_of_all_cases_do_not_exceed(kin
     rates = np.log(2) * np.array([1.0, 2.0, 5.0])  # P(y <= v) is 1/2 at the v-th
     for push, medians in ((1 - 1e-6, [0, 1, 2]), (1.0, [0, 1, 2]), (1 + 1e-6, [1, 2, 3])):
         x = (push * rates) ** (0.5 if kind is SquaredOrdNMF else 1)
-        model.W_, model.H_ = x[:, None], np.ones((1, 1))
+        with_factors(model, x[:, None], np.ones((1, 1)))
         assert_array_equal(model.predict_level([0, 1, 2], [0, 0, 0]), medians)
 
 
@@ -159,7 +161,7 @@ def test_an_interval_of_levels_begins_at_the_level_that_reaches_its_tail():
     rates = np.array([1.0, 2.0, 5.0])
     for push, more in ((1 - 1e-6, 0), (1.0, 0), (1 + 1e-6, 1)):
         for tail, end in ((0.25, "low"), (0.75, "high")):
-            model.W_, model.H_ = np.sqrt(-push * rates * np.log(tail))[:, None], np.ones((1, 1))
+            with_factors(model, np.sqrt(-push * rates * np.log(tail))[:, None], np.ones((1, 1)))
             for rows in ([0, 1, 2], [2, 1], [2]):  # the others are not asked for
                 found = model.predict_interval(rows, [0] * len(rows), level=0.5, n_draws=1)
                 assert_array_equal(getattr(found, end), np.add(rows, more))
@@ -171,7 +173,7 @@ def test_an_interval_of_levels_begins_at_the_level_that_reaches_its_tail():
 @given(st.integers(0, 10_000), st.lists(st.floats(0.01, 0.99), min_size=2, max_size=3, unique=True))
 def test_a_more_probable_interval_holds_the_less_probable_one(kind, of, seed, levels):
     model = fitted(kind)
-    if of != "value" and not model.has_posterior:
+    if of != "value" and not model.model_.has_posterior:
         return
     rng = np.random.default_rng(seed)
     u, i = rng.integers(0, SIZE[0], 5), rng.integers(0, SIZE[1], 5)
@@ -187,8 +189,11 @@ def test_a_more_probable_interval_holds_the_less_probable_one(kind, of, seed, le
 def test_draws_have_the_frequencies_of_their_probabilities(kind, unseen):
     """With posteriors as narrow as numbers, every cell of a draw is a draw at the model's x."""
     model = copy(fitted(kind, unseen))
-    if model.has_posterior:
-        model.factors_ = tuple(f._replace(shape=f.mean * 0 + 1e10, rate=1e10 / f.mean) for f in model.factors_)
+    if model.model_.has_posterior:
+        narrow = (
+            f._replace(shape=f.mean * 0 + 1e10, rate=1e10 / f.mean) for f in (model.model_.rows, model.model_.columns)
+        )
+        model.model_ = replace(model.model_, **dict(zip(("rows", "columns"), narrow, strict=True)))
     draws = 150
     drawn = np.stack([one.toarray() for one in model.sample(draws, random_state=3)]).astype(int)
     p = np.exp(log_law(model, model.W_ @ model.H_.T))

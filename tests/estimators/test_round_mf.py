@@ -169,9 +169,9 @@ def test_precision_is_kept(name, dtype):
 
 def test_the_smooth_start_of_rounding_is_a_fit_of_the_staircase(monkeypatch):
     """What is handed over: the factors and the thresholds of multi-sigmoid, from the same start."""
-    from halfseen.estimators import graded_factorization
+    from halfseen.estimators import ordinal_mf
 
-    runs, run = [], graded_factorization.run
+    runs, run = [], ordinal_mf.run
 
     def watched(task, solver, start, **how):
         W, H = start()
@@ -179,7 +179,7 @@ def test_the_smooth_start_of_rounding_is_a_fit_of_the_staircase(monkeypatch):
         runs.append((task.likelihood.name, W.copy(), task.likelihood.thresholds, fit))
         return fit
 
-    monkeypatch.setattr(graded_factorization, "run", watched)
+    monkeypatch.setattr(ordinal_mf, "run", watched)
     fitted("round", max_iter=5)
     (first, *_, smooth), (second, W, thresholds, _) = runs
     assert (first, second) == ("multi-sigmoid", "round")
@@ -202,15 +202,15 @@ def test_learned_thresholds_of_the_staircase_are_where_its_height_passes_from_le
 
 
 def test_restarts_end_when_rounding_is_exact(monkeypatch):
-    from halfseen.estimators import graded_factorization
+    from halfseen.estimators import ordinal_mf
 
-    count, run = [0], graded_factorization.run
+    count, run = [0], ordinal_mf.run
 
     def counted(*args, **how):
         count[0] += 1
         return run(*args, **how)
 
-    monkeypatch.setattr(graded_factorization, "run", counted)
+    monkeypatch.setattr(ordinal_mf, "run", counted)
     Y = upper_triangular(6)
     model = RoundMF(1, loss="round", thresholds=[0.5], biases=False, n_init=50, random_state=0)
     with warnings.catch_warnings():
@@ -287,11 +287,11 @@ def test_thresholds_far_from_the_start_are_reached(thresholds):
 
 
 def test_from_a_given_start_there_is_one_way(monkeypatch):
-    from halfseen.estimators import graded_factorization
+    from halfseen.estimators import ordinal_mf
 
     runs = []
-    run = graded_factorization.run
-    monkeypatch.setattr(graded_factorization, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
+    run = ordinal_mf.run
+    monkeypatch.setattr(ordinal_mf, "run", lambda *a, **k: runs.append(1) or run(*a, **k))
     random = np.random.default_rng(0)
     start = random.normal(size=(X.shape[0], 3)), random.normal(size=(X.shape[1], 3))
     RoundMF(3, n_init=4, init=start).fit(X)

@@ -1,5 +1,7 @@
 """SquaredOrdNMF and SquaredPoisson against the models written densely, and what is their own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,14 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 import halfseen
 from halfseen import Observed, SquaredOrdNMF, SquaredPoisson, metrics
 from halfseen.errors import ParameterError
-from halfseen.estimators import squared_factorization
+from halfseen.estimators import ordnmf
 from tests.estimators.test_ordnmf import U1, levels_matrix
 from tests.ordinal import oracle, squared
 
 
 @pytest.mark.parametrize("level_weight", ["levels", None])
 def test_iterations_with_the_safe_exponent_are_those_of_the_oracle(level_weight, monkeypatch):
-    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
+    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
     Y = levels_matrix()
     W, H, D = squared.start(Y, 4, np.random.RandomState(0))
     S = squared.level_weights(Y) if level_weight else np.ones(Y.shape)
@@ -59,7 +61,7 @@ def test_probabilities_and_files(tmp_path):
 
 
 def test_weights_of_levels_may_be_given(tmp_path, monkeypatch):
-    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
+    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
     Y = levels_matrix()
     W, H, D = squared.start(Y, 4, np.random.RandomState(0))
     weights = [0.5, 1.0, 0.25, 2.0, 3.0]
@@ -79,7 +81,8 @@ def test_weights_of_levels_may_be_given(tmp_path, monkeypatch):
         assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
     # Held-out cells are asked how likely they are, not how much they count.
     plain = SquaredOrdNMF(4, level_weight=None, **ask).fit(Y)
-    plain.W_, plain.H_, plain.likelihood_ = model.W_, model.H_, model.likelihood_
+    same = {name: getattr(model.model_, name) for name in ("rows", "columns", "likelihood")}
+    plain.model_ = replace(plain.model_, **same)
     assert plain.log_likelihood(Y) == model.log_likelihood(Y)
 
 
@@ -111,7 +114,7 @@ def squared_poisson_step(Y, F, G, l2):
 
 
 def test_squared_poisson_is_the_model_written_densely(monkeypatch):
-    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
+    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
     rng = np.random.default_rng(0)
     Y = (rng.poisson(3.0, (12, 9)) * (rng.random((12, 9)) < 0.5)).astype(float)
     W, H = rng.random((12, 3)), rng.random((9, 3))

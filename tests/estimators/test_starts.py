@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import halfseen
 from halfseen import RankOneNMF, WeightedNMF, observe
 from halfseen.errors import ParameterError
-from halfseen.estimators.starts import around_rank_one
+from halfseen.estimators.nmf import rank_one_start
 from tests.rank_one import oracle
 
 
@@ -21,7 +21,7 @@ def holed(n=60, m=25, seed=0):
 def test_it_lies_around_the_best_rank_one_factors():
     X = holed()
     w, h = oracle.best(X)
-    W, H = around_rank_one(observe(X), 400, np.random.RandomState(0), None)
+    W, H = rank_one_start(observe(X), 400, np.random.RandomState(0), None)
     for factor, best in ((W, w), (H, h)):
         ratio = factor / best[:, None] * np.sqrt(400)
         assert ratio.min() > 0.49
@@ -32,7 +32,7 @@ def test_it_lies_around_the_best_rank_one_factors():
 
 def test_a_fit_starts_there_and_goes_on_as_from_given_factors():
     X = holed()
-    start = around_rank_one(observe(X), 3, np.random.RandomState(7), None)
+    start = rank_one_start(observe(X), 3, np.random.RandomState(7), None)
     named = WeightedNMF(3, init="rank-one", random_state=7, max_iter=20, tol=0).fit(X)
     given = WeightedNMF(3, init=start, max_iter=20, tol=0).fit(X)
     assert_array_equal(named.W_, given.W_)
@@ -74,7 +74,7 @@ def test_a_saved_model_keeps_the_name_of_its_start(tmp_path):
 def test_rows_and_columns_without_anything_seen_have_the_average():
     X = holed()
     X[3], X[:, 4] = np.nan, np.nan
-    W, H = around_rank_one(observe(X), 50, np.random.RandomState(0), None)
+    W, H = rank_one_start(observe(X), 50, np.random.RandomState(0), None)
     assert_allclose(W[3].mean(), np.delete(W, 3, axis=0).mean(), rtol=0.2)
     assert_allclose(H[4].mean(), np.delete(H, 4, axis=0).mean(), rtol=0.2)
 

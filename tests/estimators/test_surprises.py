@@ -127,7 +127,7 @@ def test_many_pairs_are_predicted_in_parts(monkeypatch):
     model = fitted(X)
     rows, columns = np.divmod(np.arange(20), 5)
     whole = model.predict(rows, columns)
-    monkeypatch.setattr("halfseen.estimators.pairs.PAIRS_AT_A_TIME", 3)
+    monkeypatch.setattr("halfseen.model.PRODUCTS_AT_A_TIME", 3)
     assert_array_equal(model.predict(rows, columns), whole)
     assert_allclose(whole, (model.W_ @ model.H_.T).reshape(-1), rtol=1e-12)
     assert np.ndim(model.predict(1, 2)) == 0

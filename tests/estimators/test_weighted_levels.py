@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import halfseen
 from halfseen import BernoulliPoisson, OrdNMF, SquaredOrdNMF
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import squared_factorization
+from halfseen.estimators import ordnmf
 from halfseen.metrics import predictive_check
 from tests.estimators.test_relatives import counts
 from tests.ordinal import oracle
@@ -34,7 +34,7 @@ def problem(seed, unseen, repeated):
 @each_seed
 @pytest.mark.parametrize("repeated", [False, True])
 def test_steps_are_those_of_all_cells_spelled_out(unseen, seed, repeated, monkeypatch):
-    monkeypatch.setitem(squared_factorization.EAGER, False, 0.5)
+    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
     stars, cells, D, (W, H), mean = problem(seed, unseen, repeated)
     ask = {"l2": 0.7, "init": (W, H), "accelerate": False, "max_iter": 12, "tol": 0, "unseen": unseen}
     model = SquaredOrdNMF(K, **ask).fit(stars)

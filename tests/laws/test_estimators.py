@@ -34,8 +34,8 @@ from halfseen import (
 )
 from halfseen.engines import cpu
 from halfseen.errors import DataWarning
-from halfseen.rank_one import incomplete_tables, marginals
 from halfseen.model import Status
+from halfseen.rank_one import incomplete_tables, marginals
 from tests import oracle
 from tests.laws.cases import counts, half_seen, start, weights_for
 
@@ -307,7 +307,7 @@ def test_the_same_seed_gives_the_same_bits_on_one_thread_and_two(estimator, dtyp
 def test_single_precision_is_kept_and_all_else_is_double(estimator, given, kept):
     X = suited(estimator, np.nan_to_num(counts())).astype(given)
     model = fitted(estimator, X)
-    arrays = [*model.factors_[0], *model.factors_[1], model.transform(X), model.predict([0], [1]), model.complete(X)]
+    arrays = [*model.model_.rows, *model.model_.columns, model.transform(X), model.predict([0], [1]), model.complete(X)]
     assert {array.dtype for array in [*arrays, model.recommend([0], exclude_seen=False).scores]} == {np.dtype(kept)}
 
 
@@ -368,7 +368,7 @@ def test_folding_in_finds_the_best_row(loss):
     model.set_params(tol=1e-12, max_iter=5000)
     X = half_seen(5, 11, zeros=False, blanks=False, seed=9)
     Y, C = oracle.grid(observe(X))
-    beta = model._make_likelihood().powers and {"kullback-leibler": 1, "frobenius": 2}.get(loss, loss)
+    beta = {"kullback-leibler": 1, "frobenius": 2}.get(loss, loss)
     W = np.ones((5, 2))
     for _ in range(5000):
         W = oracle.multiplicative_half(Y, C, W, model.H_, beta)
@@ -470,7 +470,7 @@ def test_a_model_comes_back_from_its_file_as_it_was(estimator, tmp_path):
     assert back.get_params() == model.get_params()
     assert (back.n_iter_, back.status_, back.n_features_in_) == (model.n_iter_, model.status_, 11)
     for mine, theirs in zip(
-        (*model.factors_[0], *model.factors_[1]), (*back.factors_[0], *back.factors_[1]), strict=True
+        (*model.model_.rows, *model.model_.columns), (*back.model_.rows, *back.model_.columns), strict=True
     ):
         assert_array_equal(mine, theirs)
     assert_array_equal(back.trace_["objective"], model.trace_["objective"])

@@ -437,6 +437,10 @@ def test_the_loop_ends_when_the_objective_settles(seen, method):
     assert 1 < model.n_iter_ == len(model.trace_["objective"]) < 5000
 
 
-def test_objectives_have_names():
-    names = {method: UncoupledNMF(method=method).objective_name for method in ("gibbs", "unmf", "bayes", "decode")}
-    assert names == {"gibbs": "Log-likelihood", "unmf": "Loss", "bayes": "Evidence bound", "decode": "Loss"}
+@every_method
+def test_objectives_have_names_which_a_method_set_later_does_not_change(method):
+    names = {"gibbs": "Log-likelihood", "unmf": "Loss", "bayes": "Evidence bound", "decode": "Loss"}
+    assert UncoupledNMF(method=method).objective_name == names[method]
+    model = fitted(collected(odd_lists()), method, **SHORT[method])
+    for other in METHODS:
+        assert model.set_params(method=other).objective_name == names[method]

@@ -31,8 +31,7 @@ from halfseen.estimators.inputs import (
     observe_rows,
     with_row_labels,
 )
-from halfseen.estimators.progress import callbacks, warn_if_empty, warn_if_not_converged
-from halfseen.fitting import Callback, run
+from halfseen.fitting import Callback, callbacks, run, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
 from halfseen.io.schema import spelled_long
 from halfseen.io.sources import as_frame
@@ -222,7 +221,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return means if means.shape else means[()]
 
     def _x_and_likelihood(self, rows: Any, cols: Any) -> tuple[Array, Any]:
-        """<w_u, h_i> and the likelihood at pairs or, without `cols`, for all columns of rows that are folded in."""
+        """w_u @ h_i and the likelihood at pairs or, without `cols`, for all columns of rows that are folded in."""
         if cols is not None:
             u, i = self.model_.pairs(rows, cols)
             return self.model_.products(u, i), self.model_.likelihood_at(u, i)
@@ -396,7 +395,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             unseen="zero":     sum over the cells of X above 0 of  log p(y | y > 0, x)      (Eq. 39 of `ordnmf-2020`)
             unseen="missing":  sum over the cells of X of          log p(y | x)
 
-        at x = <W_u, H_i>, the posterior means. Where unseen cells are zeros, nobody knows which zeros were held out:
+        at x = W_u @ H_i, the posterior means. Where unseen cells are zeros, nobody knows which zeros were held out:
         so the sum asks how much a cell has, given that it has something. (With one level that is certain: it is 0.)
 
         Parameters
@@ -458,7 +457,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         of : {"value", "mean", "x"}, default="value"
             "value": what the cell would show, a level or a count (0 where nothing is there); the interval of such whole
             steps is as short as can be, and so at least as probable as `level`. "mean": the expected value, which
-            `predict` gives. "x": the product <w_u, h_i>. The last two are intervals of what the posterior leaves open;
+            `predict` gives. "x": the product w_u @ h_i. The last two are intervals of what the posterior leaves open;
             a model without a posterior has none.
         n_draws : int, default=500
             Number of draws of w_u and h_i from their posteriors.

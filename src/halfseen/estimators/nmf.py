@@ -24,7 +24,7 @@ _START_MAX_ITER = 100
 class WeightedNMF(Factorization):
     """Non-negative matrix factorization with missing values and weights, by multiplicative updates.
 
-    Minimises the sum over observed cells of  weight * d(y | <w_u, h_i>) + penalties  over non-negative W and H. Unseen
+    Minimises the sum over observed cells of  weight * d(y | w_u @ h_i) + penalties  over non-negative W and H. Unseen
     cells are *missing* by default and carry no information; with `unseen="zero"` each counts as an observed 0 of
     weight 1 (for the Kullback-Leibler and Frobenius losses, without ever making a dense matrix). Without missing cells,
     weights and penalties it is scikit-learn's `NMF(solver="mu")`; with Kullback-Leibler and missing cells it is the

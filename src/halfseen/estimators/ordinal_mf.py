@@ -44,7 +44,7 @@ RULES: Mapping[str, validation.Rule] = {
 
 
 class ThresholdFactorization(Factorization):
-    """Levels cut out of x = <w_u, h_i> + b_u + c_i by thresholds: biases, a ridge, restarts, early stopping."""
+    """Levels cut out of x = w_u @ h_i + b_u + c_i by thresholds: biases, a ridge, restarts, early stopping."""
 
     levels: Any
     thresholds: Any
@@ -187,7 +187,7 @@ def _final_loss(fit: Fit) -> float:
 
 
 class OrdinalMF(ThresholdFactorization):
-    """Ordered levels with probabilities: x = <w_u, h_i> + b_u + c_i and noise, cut by thresholds tau_1 < ... < tau_N.
+    """Ordered levels with probabilities: x = w_u @ h_i + b_u + c_i and noise, cut by thresholds tau_1 < ... < tau_N.
 
     P(y <= v) = F(tau_{v+1} - x), with F the distribution of the noise that `link` names: the cumulative link models of
     ordinal regression with x made of factors. Unseen cells are *missing* and carry no information. Factors may have any
@@ -346,7 +346,7 @@ class OrdinalMF(ThresholdFactorization):
 
 
 class RoundMF(ThresholdFactorization):
-    """Ordered levels as x = <w_u, h_i> + b_u + c_i, rounded at thresholds tau_1 < ... < tau_N (Pezeshkpour 2018).
+    """Ordered levels as x = w_u @ h_i + b_u + c_i, rounded at thresholds tau_1 < ... < tau_N (Pezeshkpour 2018).
 
     The level is GRF(x), the number of thresholds below x. Unseen cells are *missing* and carry no information. Factors
     may have any sign. Matrices of full rank can be of a low generalized round-rank: an identity matrix is of 2, a

@@ -56,7 +56,7 @@ def initial_ordinal(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -
 class OrdNMF(GammaFactorization):
     """Ordered levels, such as stars, as a quantised non-negative product with multiplicative noise.
 
-    Level v of a cell is where x = <w_u, h_i> times inverse-gamma noise falls between thresholds b_{v-1} and b_v, which
+    Level v of a cell is where x = w_u @ h_i times inverse-gamma noise falls between thresholds b_{v-1} and b_v, which
     are learned: P(y <= v) = exp(-x / b_v). Unseen cells are *zeros* by default, observations of a level below all that
     were seen, as in [1]_; with `unseen="missing"` they carry no information, and the lowest level seen is the lowest
     there is. Inference is the paper's Algorithm 1, whose evidence lower bound never falls.
@@ -88,7 +88,7 @@ class OrdNMF(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -250,7 +250,7 @@ class SquaredFactorization(Factorization):
 class SquaredOrdNMF(SquaredFactorization):
     """Ordered levels for ranking: OrdNMF's levels at the rate x^2, with half-normal priors, at the mode.
 
-    P(y <= v) = exp(-theta_v x^2) with x = <w_u, h_i> and theta_0 = 1. Unseen cells are *zeros* by default, observations
+    P(y <= v) = exp(-theta_v x^2) with x = w_u @ h_i and theta_0 = 1. Unseen cells are *zeros* by default, observations
     of a level below all others; with `unseen="missing"` they carry no information. A linear rate pushes all unseen
     cells alike, the squared one those with high scores harder; the prior shrinks all factors. Recommendations and
     ranking are by x, in which this model is ahead of OrdNMF. The penalised loss never rises. Its probabilities are
@@ -278,7 +278,7 @@ class SquaredOrdNMF(SquaredFactorization):
     {init}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -362,7 +362,7 @@ class SquaredOrdNMF(SquaredFactorization):
 
 
 class SquaredPoisson(SquaredFactorization):
-    """Counts for ranking: y ~ Poisson(x^2), x = <w_u, h_i>, with half-normal priors, at the mode.
+    """Counts for ranking: y ~ Poisson(x^2), x = w_u @ h_i, with half-normal priors, at the mode.
 
     `PoissonFactorization` with the link and the prior of `SquaredOrdNMF`. Unseen cells are *zeros* by default; with
     `unseen="missing"` they carry no information. A linear rate pushes all unseen cells alike, the squared one those
@@ -382,7 +382,7 @@ class SquaredPoisson(SquaredFactorization):
     {init}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 

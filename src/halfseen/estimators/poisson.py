@@ -82,7 +82,7 @@ class GammaFactorization(Factorization):
 
 
 class PoissonFactorization(GammaFactorization):
-    """Counts y ~ Poisson(<w_u, h_i>) with gamma priors on both factors, by variational inference.
+    """Counts y ~ Poisson(w_u @ h_i) with gamma priors on both factors, by variational inference.
 
     Unseen cells count as *zeros* by default, as is usual for purchases and plays; with `unseen="missing"` they carry no
     information. Every entry's posterior is a gamma distribution; the evidence lower bound never falls. The updates are
@@ -102,7 +102,7 @@ class PoissonFactorization(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -154,7 +154,7 @@ class PoissonFactorization(GammaFactorization):
 
 
 class BernoulliPoisson(GammaFactorization):
-    """Presence and absence: P(y > 0) = 1 - exp(-<w_u, h_i>), with gamma priors, by variational inference.
+    """Presence and absence: P(y > 0) = 1 - exp(-w_u @ h_i), with gamma priors, by variational inference.
 
     Whatever is above 0 counts as present. Unseen cells are *zeros* by default, absences; with `unseen="missing"` they
     carry no information. It is `OrdNMF` with one level and its threshold at 1 (Acharya and others 2015; section 2.2 of
@@ -171,7 +171,7 @@ class BernoulliPoisson(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -225,7 +225,7 @@ class BernoulliPoisson(GammaFactorization):
 class CompoundPoisson(GammaFactorization):
     """Counts as sums of a Poisson number of logarithmic draws, with gamma priors, by variational inference.
 
-    n ~ Poisson(<w_u, h_i>) says how often, each time adds a draw of P(k) = p^k / (-k log(1 - p)): counts such as plays,
+    n ~ Poisson(w_u @ h_i) says how often, each time adds a draw of P(k) = p^k / (-k log(1 - p)): counts such as plays,
     whose few large values would dominate a Poisson model. p is learned; p -> 0 is `PoissonFactorization` of the counts,
     p -> 1 of whether there are any. Unseen cells are *zeros* by default; with `unseen="missing"` they carry no
     information. The dcPF of Gouvert, Oberlin & Févotte (2019), in their paper of 2020 beside `OrdNMF`.
@@ -243,7 +243,7 @@ class CompoundPoisson(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 

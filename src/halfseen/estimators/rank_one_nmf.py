@@ -30,8 +30,7 @@ from halfseen.estimators.inputs import (
     unfold_rows,
     unfold_tensor,
 )
-from halfseen.estimators.progress import warn_if_empty, warn_if_not_converged
-from halfseen.fitting import iterate
+from halfseen.fitting import iterate, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
 from halfseen.labels import Index, quoted
 from halfseen.likelihoods import Poisson

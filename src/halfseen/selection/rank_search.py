@@ -18,7 +18,7 @@ from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
 from halfseen.estimators.base import Factorization
 from halfseen.estimators.inputs import feature_attributes, observe_for_fit
-from halfseen.estimators.progress import ConvergenceWarning
+from halfseen.fitting import ConvergenceWarning
 from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
 
 #: Ranks tried by default, as far as the data have rows and columns.

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from halfseen.arrays import Array
 from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.progress import progress_bar
+from halfseen.fitting import progress_bar
 from halfseen.io.splits import fold_indices
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from halfseen.model import Status

@@ -18,7 +18,7 @@ from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
 from halfseen.estimators.inputs import keep
-from halfseen.estimators.progress import warn_if_not_converged
+from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import FittedModel, Interval, Seen
@@ -236,7 +236,7 @@ class UncoupledNMF(BaseEstimator):
         super().set_params(**params)
         return self
 
-    def fit(self, X: Uncoupled, y: Any = None) -> Self:
+    def fit(self, X: Uncoupled, y: None = None) -> Self:
         """Find W and H, and with method="gibbs" who gave which answer.
 
         Parameters
@@ -286,10 +286,14 @@ class UncoupledNMF(BaseEstimator):
 
     @property
     def objective_name(self) -> str:
-        """What the objective in the trace is, in words."""
-        return {"gibbs": "Log-likelihood", "bayes": "Evidence bound"}.get(self.method, "Loss")
+        """What the objective in the trace is, in words; of a fitted model, whatever `method` was set since."""
+        method = self.method
+        if hasattr(self, "model_"):
+            by_loop = "bayes" if self.model_.has_posterior else "unmf"
+            method = by_loop if self.posterior_ is None else "gibbs"
+        return {"gibbs": "Log-likelihood", "bayes": "Evidence bound"}.get(method, "Loss")
 
-    def predict(self, rows: Any, cols: Any) -> Array:
+    def predict(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Mean of the value at pairs of rows and columns.
 
         With method="gibbs" it is the posterior mean: of the answers that an asked cell may have, or of the model where
@@ -309,7 +313,7 @@ class UncoupledNMF(BaseEstimator):
             return x if x.shape else x[()]
         return self._posterior_at(u, i, lambda *places: [posterior.means_at(*places)])[0]
 
-    def predict_interval(self, rows: Any, cols: Any, level: float = 0.9) -> Interval:
+    def predict_interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.9) -> Interval:
         """Credible interval (low, high) of the value at pairs of rows and columns, for method="gibbs".
 
         The value of an asked cell is one of the answers; elsewhere it is what an answer would be.

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array, ArraySpec
-from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
 from halfseen.errors import HalfseenError, ModelFileError
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
 from halfseen.solvers import FACTORS, SOLVERS
+from halfseen.validation import check_parameters
 
 FORMAT = "halfseen-model"
 VERSION = 2

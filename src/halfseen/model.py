@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from halfseen.arrays import Array, ArraySpec, floored
-from halfseen.checks import did_you_mean
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
@@ -22,6 +21,7 @@ from halfseen.labels import Index, Places, quoted, uniform
 from halfseen.likelihoods import Likelihood, OwnThresholds
 from halfseen.observed import Observed, match_cells
 from halfseen.solvers import Problem, Solver
+from halfseen.validation import did_you_mean
 
 #: Cells whose products are held at a time.
 CELLS_AT_A_TIME = 1 << 18

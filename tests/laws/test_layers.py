@@ -28,7 +28,7 @@ LAYERS = {
     ("io",): 3,
     ("observed", "labels"): 2,
     ("kernels",): 1,
-    ("arrays", "checks", "docstrings", "errors"): 0,
+    ("arrays", "validation", "docstrings", "errors"): 0,
 }
 NUMBER = {name: number for names, number in LAYERS.items() for name in names}
 TOGETHER = {name: names for names in LAYERS for name in names}

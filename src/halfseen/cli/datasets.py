@@ -83,7 +83,7 @@ def command(name: str | None, where: bool, fetched: bool, output: str | None, as
 
 
 def _find(name: str, entries: Sequence[Entry]) -> Entry:
-    from halfseen.checks import did_you_mean
+    from halfseen.validation import did_you_mean
 
     names = [entry.name for entry in entries]
     if name in names:

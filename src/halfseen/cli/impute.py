@@ -89,7 +89,8 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     kept = [name for name in wide.names if name not in wide.numeric]
     holes = wide.n_holes
     if as_json:
-        facts = {"holes": holes, "filled": wide.numeric, "kept": kept, "notes": list(wide.notes), "method": method}
+        notes = list(map(str, wide.notes))
+        facts = {"holes": holes, "filled": wide.numeric, "kept": kept, "notes": notes, "method": method}
         facts |= {**summaries.fit_facts(model), **choice.facts(), "file": streams.display_name(output)}
         streams.print_json({"data": summaries.data_facts(table, observed), **facts})
         return

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.checks import did_you_mean
 from halfseen.cli.streams import display_name
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import Table, read_table
 from halfseen.io.schema import check_present, names_listed, spelled_long
 from halfseen.labels import is_plain_integer
 from halfseen.uncoupled.lists import column_positions
+from halfseen.validation import did_you_mean
 
 
 def load_recommender(path: str) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from halfseen.cli.messages import render
+from halfseen.cli.messages import as_option, render
 from halfseen.cli.streams import OUTPUT, display_name
 from halfseen.observed import Observed
 
@@ -35,7 +35,7 @@ def describe_data(path: str, observed: Observed) -> str:
     else:
         values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
     share = observed.nnz / max(facts["rows"] * facts["columns"], 1)
-    columns = "" if observed.summary is None else f" {render(observed.summary)}"
+    columns = "" if observed.summary is None else f" {observed.summary.render(as_option)}"
     cells = f"{count(observed.nnz, 'cell')} seen ({share:.3g} of all)"
     return f"Read {facts['file']}: {facts['rows']:,} x {facts['columns']:,}, {cells}{values}.{columns}"
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
@@ -51,7 +51,7 @@ from halfseen.solvers import Problem, Solver
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.
 MAX_COMPLETED_CELLS = 1 << 31
-SEED_RULES = {"n": checks.whole(1), "random_state": checks.seed()}
+SEED_RULES = {"n": validation.whole(1), "random_state": validation.seed()}
 
 
 def fitted(get: Callable[[Any], Any], doc: str) -> property:
@@ -77,10 +77,10 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     model_: Any
 
     #: Rules of the parameters that all estimators have; subclasses add theirs.
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "max_iter": checks.whole(1),
-        "tol": checks.number(0.0),
-        "unseen": checks.one_of("missing", "zero"),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "max_iter": validation.whole(1),
+        "tol": validation.number(0.0),
+        "unseen": validation.one_of("missing", "zero"),
         **ENGINE_RULES,
     }
     #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
@@ -121,7 +121,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         **params : dict
             Parameters of the estimator.
         """
-        checks.check_names(params, self.get_params(deep=False), type(self).__name__)
+        validation.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
@@ -370,7 +370,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Ids and scores, best first.
         """
         check_is_fitted(self)
-        checks.check_parameters({"n": n}, {"n": checks.whole(1)})
+        validation.check_parameters({"n": n}, {"n": validation.whole(1)})
         model = self.model_
         if is_row_data(rows):
             observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
@@ -438,7 +438,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             With the rows and columns of the fit.
         """
         check_is_fitted(self)
-        checks.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
+        validation.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
         random = random_generator(random_state)
         return [self.model_.sample(random) for _ in range(n)]
 
@@ -470,13 +470,13 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         rules = {
-            "level": checks.between(0.0, 1.0),
-            "of": checks.one_of("value", "mean", "x"),
-            "n_draws": checks.whole(1),
-            "random_state": checks.seed(),
+            "level": validation.between(0.0, 1.0),
+            "of": validation.one_of("value", "mean", "x"),
+            "n_draws": validation.whole(1),
+            "random_state": validation.seed(),
         }
         parameters = {"level": level, "of": of, "n_draws": n_draws, "random_state": random_state}
-        checks.check_parameters(parameters, rules)
+        validation.check_parameters(parameters, rules)
         if of != "value" and "posterior" not in self.offers:
             raise ParameterError(
                 f'must be "value" for {type(self).__name__}, whose factors are single numbers without a posterior.',
@@ -582,12 +582,12 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
     init: Any
     random_state: Any
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "n_components": checks.whole(1, checks.MOST_COMPONENTS),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "n_components": validation.whole(1, validation.MOST_COMPONENTS),
         **BaseFactorization.parameter_rules,
-        "accelerate": checks.flag(),
-        "init": checks.start("random"),
-        "random_state": checks.seed(),
+        "accelerate": validation.flag(),
+        "init": validation.start("random"),
+        "random_state": validation.seed(),
     }
 
     @abstractmethod
@@ -614,7 +614,7 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
         -------
         self
         """
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read)
         columns = feature_attributes(X, observed.shape[1])
         method, encoder, cells, likelihood, solver = prepare(self, observed)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfseen import checks, rank_one
+from halfseen import rank_one, validation
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
@@ -69,11 +69,11 @@ class WeightedNMF(Factorization):
     array([1., 2., 3.])
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
-        "init": checks.start("random", "rank-one"),
-        "l1": checks.number(0.0),
-        "l2": checks.number(0.0),
+        "init": validation.start("random", "rank-one"),
+        "l1": validation.number(0.0),
+        "l2": validation.number(0.0),
     }
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder, OrdinalEncoder, level_weight_rule, levels_rule
 from halfseen.errors import ParameterError
@@ -23,7 +23,7 @@ NOISES = ("inverse-gamma", "exponential", "gamma")
 L2_SHARE = 0.72
 #: The exponent that is tried first, without momentum and with it; an iteration that it spoils is done again with 1/2.
 EAGER_EXPONENT = {False: 0.95, True: 0.65}
-LEVEL_RULES: Mapping[str, checks.Rule] = {"levels": levels_rule(), "thresholds": checks.rising(above=0.0)}
+LEVEL_RULES: Mapping[str, validation.Rule] = {"levels": levels_rule(), "thresholds": validation.rising(above=0.0)}
 
 
 def count_levels(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -> Array:
@@ -121,12 +121,12 @@ class OrdNMF(GammaFactorization):
     """
 
     offers = frozenset({"levels", "likelihood", "posterior"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **GammaFactorization.parameter_rules,
         **LEVEL_RULES,
-        "prior_shape": checks.number(0.0, above=True, or_none=True),
-        "noise": checks.one_of(*NOISES),
-        "noise_shape": checks.number(0.1),
+        "prior_shape": validation.number(0.0, above=True, or_none=True),
+        "noise": validation.one_of(*NOISES),
+        "noise_shape": validation.number(0.1),
     }
 
     thresholds_ = fitted(lambda model: model.likelihood.thresholds, "b_0 < ... < b_{V-1} between the levels.")
@@ -222,9 +222,9 @@ class SquaredFactorization(Factorization):
     l2: float | None
 
     offers = frozenset({"likelihood"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
-        "l2": checks.number(0.0, or_none=True),
+        "l2": validation.number(0.0, or_none=True),
     }
     l2_ = fitted(lambda model: model.folding.solver.penalty.l2, "l2 of the fit.")
 
@@ -305,7 +305,7 @@ class SquaredOrdNMF(SquaredFactorization):
     """
 
     offers = frozenset({"levels", "likelihood"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **SquaredFactorization.parameter_rules,
         **LEVEL_RULES,
         "level_weight": level_weight_rule(),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks, likelihoods
+from halfseen import likelihoods, validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder, PresenceEncoder
@@ -25,10 +25,10 @@ class GammaFactorization(Factorization):
 
     offers = frozenset({"likelihood", "posterior"})
     score_is_log_likelihood = True
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
-        "prior_shape": checks.number(0.0, above=True),
-        "prior_rate": checks.number(0.0, above=True, or_none=True),
+        "prior_shape": validation.number(0.0, above=True),
+        "prior_rate": validation.number(0.0, above=True, or_none=True),
     }
 
     W_shape_ = fitted(lambda model: model.rows.shape, "Shape of the posterior of every entry of W.")
@@ -56,7 +56,7 @@ class GammaFactorization(Factorization):
             Pairs (W, H).
         """
         check_is_fitted(self)
-        checks.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
+        validation.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
         random = random_generator(random_state)
         return [self.model_.sample_factors(random) for _ in range(n)]
 
@@ -74,7 +74,7 @@ class GammaFactorization(Factorization):
             ((W low, W high), (H low, H high)).
         """
         check_is_fitted(self)
-        checks.check_parameters({"level": level}, {"level": checks.between(0.0, 1.0)})
+        validation.check_parameters({"level": level}, {"level": validation.between(0.0, 1.0)})
         tails = (0.5 - level / 2, 0.5 + level / 2)
         model = self.model_
         rows, columns = (tuple(factor.quantile(tail) for tail in tails) for factor in (model.rows, model.columns))
@@ -263,9 +263,9 @@ class CompoundPoisson(GammaFactorization):
     1.0
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **GammaFactorization.parameter_rules,
-        "p": checks.between(0.0, 1.0, or_none=True),
+        "p": validation.between(0.0, 1.0, or_none=True),
     }
     p_ = fitted(lambda model: model.likelihood.p, "Parameter of the logarithmic distribution, given or learned.")
 

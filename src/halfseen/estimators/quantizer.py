@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.errors import DataError
 from halfseen.io import observe
@@ -24,7 +24,7 @@ from halfseen.observed import Observed, as_values
 Rule = Callable[[Array], Array]
 
 
-def _edges() -> checks.Rule:
+def _edges() -> validation.Rule:
     def rule(value: Any) -> tuple[str, str] | None:
         if isinstance(value, str) and value == "quantiles":
             return None
@@ -70,7 +70,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 2.,  4.,  3.]])
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {"edges": _edges(), "n_levels": checks.whole(1)}
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {"edges": _edges(), "n_levels": validation.whole(1)}
 
     def __init__(self, edges: Any = "quantiles", *, n_levels: int = 10) -> None:
         self.edges = edges
@@ -84,7 +84,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : whatever `halfseen.observe` takes.
         y : ignored, for scikit-learn's pipelines.
         """
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         values = np.sort(observe(X, unseen=None).values.astype(np.float64))
         self._compare_columns(X, reset=True)
         self.edges_ = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks, rank_one
+from halfseen import rank_one, validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
@@ -199,8 +199,8 @@ class RankOneNMF(BaseFactorization):
     levels_to_read = None
     objective_name = "Loss, but for a constant of the data"
     n_components = 1
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "method": checks.one_of(*METHODS),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "method": validation.one_of(*METHODS),
         **BaseFactorization.parameter_rules,
     }
 
@@ -258,7 +258,7 @@ class RankOneNMF(BaseFactorization):
         -------
         self
         """
-        checks.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
+        validation.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
         started = perf_counter()
         X, cell_weight, inner_shape = unfold_tensor(X, cell_weight)
         with Threads(self.n_jobs) as threads:

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from halfseen.checks import Seed, between, check_parameters, one_of, seed, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io.numbers import Levels
 from halfseen.io.reader import build_observed, observe, read_long, with_ordered_levels
@@ -30,6 +29,7 @@ from halfseen.io.text import TextFile, open_bytes
 from halfseen.io.wide import WideTable, read_wide_table
 from halfseen.io.write import atomic_writes, is_parquet, open_draft, separator_for, write_draft, write_errors
 from halfseen.observed import Observed
+from halfseen.validation import Seed, between, check_parameters, one_of, seed, whole
 
 BY = ("random", "row", "time")
 SIDECAR = ".split.json"

@@ -10,7 +10,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.errors import DataError, HalfseenError
 from halfseen.io.write import atomic_write
 from halfseen.plots.axes import display_label
@@ -101,8 +101,8 @@ def make_report(
     'A table with two holes'
     """
     check_tools()
-    rules = {"top": checks.whole(1), "k": checks.whole(1), "relevant": _finite_number}
-    checks.check_parameters({"top": top, "k": k, "relevant": relevant}, rules)
+    rules = {"top": validation.whole(1), "k": validation.whole(1), "relevant": _finite_number}
+    validation.check_parameters({"top": top, "k": k, "relevant": relevant}, rules)
     context = ReportContext.from_data(model, train, test)
     made = [
         sections.observed_data(context),

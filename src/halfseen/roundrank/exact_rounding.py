@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfseen.arrays import Array
-from halfseen.checks import rising
 from halfseen.errors import DataError, ParameterError
 from halfseen.io.reader import as_numbers, well_formed
 from halfseen.labels import Places
+from halfseen.validation import rising
 
 PRECISION = float(np.finfo(np.float64).eps)
 SMALLEST = float(np.finfo(np.float64).smallest_normal)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import ParameterError
@@ -68,7 +68,7 @@ def check_ranks(ranks: Any) -> list[int]:
     """The ranks in ascending order."""
     is_iterable = hasattr(ranks, "__iter__") and not isinstance(ranks, str)
     listed = list(ranks) if is_iterable else []
-    bad = [rank for rank in listed if checks.whole(1)(rank) is not None]
+    bad = [rank for rank in listed if validation.whole(1)(rank) is not None]
     ascending = [] if bad else sorted(int(rank) for rank in listed)
     repeated = np.flatnonzero(np.diff(ascending) == 0)
     if listed and not bad and not repeated.size:
@@ -113,7 +113,7 @@ def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, A
             found="several losses and the metric 'divergence', each one's own",
             remedy='Set `metric="rmse"` or "mae", or search once for each loss.',
         )
-    checks.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
+    validation.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
     return list(ParameterGrid(dict(parameters)))
 
 
@@ -249,9 +249,9 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
     2
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "rule": checks.one_of(*RULES), "n_folds": checks.whole(2), "warm": checks.flag(), "refit": checks.flag(),
-        "random_state": checks.seed(), "n_jobs": checks.threads(),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "rule": validation.one_of(*RULES), "n_folds": validation.whole(2), "warm": validation.flag(),
+        "refit": validation.flag(), "random_state": validation.seed(), "n_jobs": validation.threads(),
     }  # fmt: skip
 
     def __init__(
@@ -281,7 +281,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
             Parameters of the search or of its estimator.
         """
         own = [name for name in params if "__" not in name]
-        checks.check_names(own, self.get_params(deep=False), type(self).__name__)
+        validation.check_names(own, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
@@ -300,7 +300,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         self
         """
         # validate
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         estimator = clone(check_estimator(self.estimator)).set_params(verbose=0)
         metric = default_metric(estimator) if self.metric is None else self.metric
         grid = check_grid(self.parameters, estimator, metric)

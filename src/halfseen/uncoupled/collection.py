@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, one_of, whole
+from halfseen.validation import check_parameters, one_of, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe
 from halfseen.observed import Observed

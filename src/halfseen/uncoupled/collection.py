@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.validation import check_parameters, one_of, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe
 from halfseen.observed import Observed
@@ -28,6 +27,7 @@ from halfseen.uncoupled.list_checks import (
     summarize,
 )
 from halfseen.uncoupled.lists import read_lists
+from halfseen.validation import check_parameters, one_of, whole
 
 
 class Frame(Protocol):

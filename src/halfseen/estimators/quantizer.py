@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from halfseen import validation
 from halfseen.arrays import Array
+from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError
 from halfseen.io import observe
 from halfseen.io.reader import Grid, grid_of
@@ -49,17 +50,24 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    edges : ascending numbers above 0, so that nothing stays nothing; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where
-        the classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. Or "quantiles": edges are learned from
-        the values above 0 that `fit` sees, the lowest of them first, so that each level has about as many.
-    n_levels : how many levels above 0 are learned by "quantiles"; fewer where one value alone fills several.
+    edges : "quantiles" or array-like of float, default="quantiles"
+        Ascending numbers above 0, so that 0 stays level 0; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where the
+        classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. "quantiles": edges are learned from the
+        values above 0 that `fit` sees, the lowest of them first, so that each level has about as many.
+    n_levels : int, default=10
+        Number of levels above 0 that are learned by "quantiles"; fewer where one value alone fills several.
 
     Attributes
     ----------
-    edges_ : the edges, given or learned.
-    values_ : for each level 0..V a value that has it, which `inverse_transform` gives: the median of the values of this
-        level in the fit; of a level that had none, its edge (0 for level 0).
-    n_features_in_, feature_names_in_ : as in scikit-learn, if the columns of X are the columns of the matrix.
+    edges_ : ndarray
+        Edges, given or learned.
+    values_ : ndarray
+        For each level 0..V a value that has it, which `inverse_transform` gives: the median of the values of this level
+        in the fit; of a level that had none, its edge (0 for level 0).
+    n_features_in_ : int
+        Number of columns, if the columns of X are the columns of the matrix.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if these are text.
 
     Examples
     --------
@@ -76,13 +84,18 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.edges = edges
         self.n_levels = n_levels
 
+    @insert_parameters
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the edges, if they are not given, and what a value of each level is.
 
         Parameters
         ----------
-        X : whatever `halfseen.observe` takes.
-        y : ignored, for scikit-learn's pipelines.
+        {X}
+        {y}
+
+        Returns
+        -------
+        self
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         values = np.sort(observe(X, unseen=None).values.astype(np.float64))
@@ -91,14 +104,36 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.values_ = _medians(values, self.edges_)
         return self
 
+    @insert_parameters
     def transform(self, X: Any) -> Any:
-        """X with levels in the place of values."""
+        """Replace values by levels.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        array, sparse matrix, frame or Observed
+            Of the kind of X.
+        """
         check_is_fitted(self)
         self._compare_columns(X, reset=False)
         return _replaced(X, self._levels_of)
 
+    @insert_parameters
     def inverse_transform(self, X: Any) -> Any:
-        """X with values in the place of levels: for each level the one in `values_`, which `transform` turns back."""
+        """Replace levels by values: each by the one in `values_`, which `transform` turns back.
+
+        Parameters
+        ----------
+        {X}
+
+        Returns
+        -------
+        array, sparse matrix, frame or Observed
+            Of the kind of X.
+        """
         check_is_fitted(self)
         return _replaced(X, self._values_of)
 
@@ -107,8 +142,10 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         positive = values[np.searchsorted(values, 0.0, side="right") :]
         if positive.size == 0:
             raise DataError(
-                f"Edges are learned from values above 0. Found none among {values.size}. "
-                "Give the edges: Quantizer([1, 2, 5, 10])."
+                "Edges are learned from values above 0.",
+                found=f"none among {values.size}",
+                remedy="Give the edges: Quantizer([1, 2, 5, 10]).",
+                parameter="edges",
             )
         return np.unique(positive[np.arange(self.n_levels) * positive.size // self.n_levels])
 
@@ -121,8 +158,10 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         known = np.isin(levels, np.arange(self.values_.size))
         if np.any(seen & ~known):
             raise DataError(
-                f"Levels must be whole numbers from 0 to {self.edges_.size}. Found {levels[seen & ~known][0]}. "
-                "Pass levels as transform gives them; round expected ones."
+                f"Levels must be whole numbers from 0 to {self.edges_.size}.",
+                found=f"{levels[seen & ~known][0]}",
+                remedy="Pass levels as transform gives them; round expected ones.",
+                parameter="X",
             )
         values = self.values_[np.where(seen, levels, 0).astype(np.intp)].astype(levels.dtype)
         return np.where(seen, values, levels)
@@ -175,8 +214,10 @@ def _replaced_in_long(frame: Any, rule: Rule) -> Any:
     header = recognise(table, ReadOptions())
     if header is None or header.value is None:
         raise DataError(
-            f"A long table must have a column of values. Found only {', '.join(map(repr, frame.columns))}, every pair "
-            'counting as 1. Count the pairs first: observe(X, duplicates="sum").'
+            "A long table must have a column of values.",
+            found=f"only {', '.join(map(repr, frame.columns))}, every pair counting as 1",
+            remedy='Count the pairs first: `observe(X, duplicates="sum")`.',
+            parameter="X",
         )
     return _with_columns(frame, {header.value: rule(table.numbers(header.value))})
 

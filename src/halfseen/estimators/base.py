@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -23,6 +24,9 @@ from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.engines import Side, open_engine
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.inputs import (
+    Data,
+    Labels,
+    Seed,
     feature_attributes,
     is_list_of_histories,
     is_row_data,
@@ -35,6 +39,7 @@ from halfseen.fitting import Callback, callbacks, run, warn_if_empty, warn_if_no
 from halfseen.io.reader import grid_of
 from halfseen.io.schema import spelled_long
 from halfseen.io.sources import as_frame
+from halfseen.io.tables import CellWeight, FilePath
 from halfseen.likelihoods import Likelihood
 from halfseen.model import (
     Fit,
@@ -110,7 +115,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return "Evidence bound" if self.score_is_log_likelihood else "Loss"
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find W and H."""
 
     def set_params(self, **params: Any) -> Self:
@@ -126,7 +131,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self
 
     @insert_parameters
-    def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
+    def fit_transform(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Array:
         """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
 
         The W of the fit itself, which moved together with H, is the attribute `W_`.
@@ -144,7 +149,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
 
     @insert_parameters
-    def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
+    def transform(self, X: Data, *, cell_weight: CellWeight = None) -> Array:
         """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone.
 
         Parameters
@@ -164,7 +169,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _fold_in(self, observed: Observed) -> Array:
         return self.model_.fold_in(observed, self.engine, self.n_jobs, type(self).__name__)
 
-    def rows_of(self, X: Any) -> Array:
+    def rows_of(self, X: Data) -> Array:
         """Factor of the rows of X: that of the fit if X was fitted, else folded in.
 
         Parameters
@@ -179,7 +184,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         observed = observe_rows(self, X)
         return self.W_ if observed.fingerprint() == self.model_.fingerprint else self._fold_in(observed)
 
-    def inverse_transform(self, W: Any) -> Array:
+    def inverse_transform(self, W: ArrayLike) -> Array:
         """Expected value of every cell of rows with the given factor.
 
         Parameters
@@ -203,7 +208,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.model_.means(W)
 
     @insert_parameters
-    def predict(self, rows: Any, cols: Any = None) -> Array:
+    def predict(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
         """Expected values at pairs of rows and columns.
 
         Parameters
@@ -237,7 +242,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @available_if(needs("likelihood", "levels"))
     @insert_parameters
-    def predict_proba(self, rows: Any, cols: Any = None) -> Array:
+    def predict_proba(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
         """Probability of every level at pairs of rows and columns.
 
         Parameters
@@ -256,7 +261,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @available_if(needs("levels"))
     @insert_parameters
-    def predict_level(self, rows: Any, cols: Any = None) -> Array:
+    def predict_level(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
         """Median level at pairs of rows and columns: the lowest level that is not exceeded in half of all cases.
 
         For models without probabilities: the level whose interval holds x, GRF(x)  (Eq. 2.5 of `grr-2018`).
@@ -283,7 +288,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         labels: Array = encoder.labels
         return labels
 
-    def complete(self, X: Any) -> Any:
+    def complete(self, X: Data) -> Any:
         """Fill the missing cells of X with expected values, and leave the others as they are.
 
         Data that were fitted are filled from `W_`, as `predict` does; other rows are folded in.
@@ -346,7 +351,12 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return nw.from_dict(lines, backend=backend).to_native()
 
     def recommend(
-        self, rows: Any, n: int = 10, exclude_seen: bool = True, items: Any = None, exclude: Any = None
+        self,
+        rows: Labels | Data,
+        n: int = 10,
+        exclude_seen: bool = True,
+        items: Labels | None = None,
+        exclude: Labels | None = None,
     ) -> Recommendations:
         """Best columns for each row, by the expected value.
 
@@ -389,7 +399,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return model.recommend(W, seen if exclude_seen else None, n, np.flatnonzero(is_candidate), self.n_jobs)
 
     @available_if(needs("likelihood"))
-    def log_likelihood(self, X: Any, *, each: bool = False) -> float | Array:
+    def log_likelihood(self, X: Data, *, each: bool = False) -> float | Array:
         """Log-likelihood of cells that were held out of the fit.
 
             unseen="zero":     sum over the cells of X above 0 of  log p(y | y > 0, x)      (Eq. 39 of `ordnmf-2020`)
@@ -418,7 +428,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @available_if(needs("likelihood"))
     @insert_parameters
-    def sample(self, n: int = 1, random_state: Any = None) -> list[sparse.csr_array]:
+    def sample(self, n: int = 1, random_state: Seed = None) -> list[sparse.csr_array]:
         """Draw data sets from the posterior predictive distribution.
 
         Factors are drawn from their posteriors (where the model has none, they are what they are), and values from the
@@ -445,7 +455,14 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     @available_if(needs("likelihood"))
     @insert_parameters
     def predict_interval(
-        self, rows: Any, cols: Any, level: float = 0.9, of: str = "value", *, n_draws: int = 500, random_state: Any = 0
+        self,
+        rows: Labels,
+        cols: Labels,
+        level: float = 0.9,
+        of: str = "value",
+        *,
+        n_draws: int = 500,
+        random_state: Seed = 0,
     ) -> Interval:
         """Central intervals at pairs of rows and columns.
 
@@ -487,7 +504,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         u, i = self.model_.pairs(rows, cols)
         return self.model_.interval(u, i, level, of, n_draws, random_generator(random_state))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Data, y: object = None) -> float:
         """How well the rows of X are explained after folding them in, per cell; larger is better.
 
         Every component helps to explain cells that it has seen: to choose n_components, or a penalty, hold cells out.
@@ -516,7 +533,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
 
         Parameters
@@ -601,7 +618,7 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
 
     @with_callbacks
     @insert_parameters
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find W and H.
 
         Parameters

@@ -12,6 +12,7 @@ from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder, PresenceEncoder
 from halfseen.estimators.base import SEED_RULES, Factorization, Method, fitted
+from halfseen.estimators.inputs import Seed
 from halfseen.likelihoods import Ordinal, Poisson
 from halfseen.model import random_generator
 from halfseen.solvers import Gamma, GammaPrior
@@ -41,7 +42,7 @@ class GammaFactorization(Factorization):
         return Gamma(prior, prior)
 
     @insert_parameters
-    def sample_factors(self, n: int = 1, random_state: Any = None) -> list[tuple[Array, Array]]:
+    def sample_factors(self, n: int = 1, random_state: Seed = None) -> list[tuple[Array, Array]]:
         """Draw factors (W, H) from their posteriors, every entry independently.
 
         Parameters

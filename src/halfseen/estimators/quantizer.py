@@ -15,6 +15,7 @@ from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError
+from halfseen.estimators.inputs import Data
 from halfseen.io import observe
 from halfseen.io.reader import Grid, grid_of
 from halfseen.io.schema import ReadOptions, recognise
@@ -85,7 +86,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_levels = n_levels
 
     @insert_parameters
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None) -> Self:
         """Learn the edges, if they are not given, and what a value of each level is.
 
         Parameters
@@ -105,7 +106,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     @insert_parameters
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Data) -> Any:
         """Replace values by levels.
 
         Parameters
@@ -122,7 +123,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return _replaced(X, self._levels_of)
 
     @insert_parameters
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: Data) -> Any:
         """Replace levels by values: each by the one in `values_`, which `transform` turns back.
 
         Parameters
@@ -166,7 +167,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = self.values_[np.where(seen, levels, 0).astype(np.intp)].astype(levels.dtype)
         return np.where(seen, values, levels)
 
-    def _compare_columns(self, X: Any, reset: bool) -> None:
+    def _compare_columns(self, X: Data, reset: bool) -> None:
         """Keep the columns of a table, or compare them with those kept; anything else has cells, and no columns."""
         if reset:
             for name in ("n_features_in_", "feature_names_in_"):

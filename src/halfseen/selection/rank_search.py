@@ -17,8 +17,9 @@ from halfseen.docstrings import insert_parameters
 from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
 from halfseen.estimators.base import Factorization
-from halfseen.estimators.inputs import feature_attributes, observe_for_fit
+from halfseen.estimators.inputs import Data, Seed, feature_attributes, observe_for_fit
 from halfseen.fitting import ConvergenceWarning
+from halfseen.io.tables import CellWeight
 from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
 
 #: Ranks tried by default, as far as the data have rows and columns.
@@ -257,7 +258,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self, estimator: Any, ranks: Any = None, *, metric: Any = None, relevant: float = 1,
         parameters: Mapping[str, Any] | None = None, rule: str = "one-standard-error", n_folds: int = 5,
-        warm: bool = True, refit: bool = True, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+        warm: bool = True, refit: bool = True, random_state: Seed = None, n_jobs: int | None = None, verbose: int = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.ranks = ranks
@@ -286,7 +287,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         return self
 
     @insert_parameters
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find the number of components, and fit the estimator with it.
 
         Parameters

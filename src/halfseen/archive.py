@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
 from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
@@ -175,8 +176,6 @@ def load(path: Any) -> Any:
         )
     try:
         if header["version"] == 1:
-            from halfseen.estimators.version1 import upgrade
-
             header, arrays = upgrade(kind, header, arrays)
         return _restore(kind, header, arrays)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, HalfseenError) as error:

@@ -186,10 +186,11 @@ def load(path: Any) -> Any:
 
 
 def _restore(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    # a start that was a pair of arrays is not kept: it is not needed any more
     parameters = {
-        name: "random" if (name, value) == ("init", None) else value for name, value in header["parameters"].items()
+        name: dict(value["dict"]) if isinstance(value, dict) else value for name, value in header["parameters"].items()
     }
+    if "init" in parameters and parameters["init"] is None:  # arrays, which are not needed any more
+        parameters["init"] = "random"
     estimator = kind(**parameters)
     check_parameters(estimator.get_params(deep=False), estimator.parameter_rules)
     sizes: dict[str, int] = {}
@@ -220,8 +221,8 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray) and value.ndim == 1:  # levels, thresholds, weights
         value = value.tolist()
-    if isinstance(value, dict):
-        value = None  # JSON would turn its keys into text; what it meant is in the model
+    if isinstance(value, dict):  # pairs, because JSON would turn its keys into text
+        value = {"dict": [[_plain(key), _plain(one)] for key, one in value.items()]}
     try:
         json.dumps(value)
     except TypeError:

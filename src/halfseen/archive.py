@@ -7,6 +7,7 @@ of their field. The reader checks the name, dtype, shape and range of every arra
 """
 
 import json
+import math
 import os
 import zipfile
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
 from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
-from halfseen.errors import HalfseenError, ModelFileError
+from halfseen.errors import ModelFileError
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
@@ -131,7 +132,10 @@ def save_model(estimator: Any, path: Any) -> None:
     header = {
         "halfseen": __version__,
         "estimator": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        "parameters": {
+            name: None if name == "init" and not isinstance(value, str) else _plain(value)
+            for name, value in estimator.get_params(deep=False).items()
+        },
         "status": estimator.status_.name,
         "n_features_in": estimator.n_features_in_,
         "trace": {name: pack(array, f"trace/{name}", arrays) for name, array in estimator.trace_.items()},
@@ -178,7 +182,7 @@ def load(path: Any) -> Any:
         if header["version"] == 1:
             header, arrays = upgrade(kind, header, arrays)
         return _restore(kind, header, arrays)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, HalfseenError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"The arrays of a model file must fit together. Those of {str(path)!r} do not ({error}).",
             remedy="It was changed after it was written, or by a newer halfseen: fit again, or update.",
@@ -289,10 +293,7 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             names = header["arrays"]
             if len(set(names)) != len(names) or {HEADER, *(f"{name}.npy" for name in names)} != set(members):
                 raise ValueError("its members are not those that its header names")
-            arrays = {
-                name: np.lib.format.read_array(BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
-                for name in names
-            }
+            arrays = {name: _read_array(archive.read(f"{name}.npy")) for name in names}
             texts = {name: _to_text(arrays[name]) for name in header["text"]}
     except ModelFileError:
         raise
@@ -312,6 +313,18 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     return header, arrays | texts
 
 
+def _read_array(content: bytes) -> Array:
+    """The array of a member, unless its header declares more than the member holds: no memory is taken for it."""
+    file = BytesIO(content)
+    read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read_header[np.lib.format.read_magic(file)[0]](file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(content):
+        raise ValueError("its arrays are longer than the file")
+    file.seek(0)
+    array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
 def _to_bytes(texts: Array) -> Array:
     """Text, or None, as one array of bytes: UTF-8, a line of JSON each, which escapes line breaks."""
     lines = (json.dumps(None if text is None else str(text)) for text in texts)
@@ -319,6 +332,8 @@ def _to_bytes(texts: Array) -> Array:
 
 
 def _to_text(packed: Array) -> Array:
+    if packed.dtype != np.uint8 or packed.ndim != 1:
+        raise ValueError("its labels are not text")
     lines = packed.tobytes().decode()
     texts = [json.loads(line) for line in lines.split("\n")] if lines else []
     if not all(text is None or isinstance(text, str) for text in texts):

@@ -13,7 +13,7 @@ which therefore never falls.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -71,8 +71,8 @@ class GammaFactor(NamedTuple):
 class Variational(Solver[FactorT]):
     """Coordinate ascent on a lower bound of the evidence, with gamma priors; the bound never falls."""
 
-    rows: GammaPrior = GammaPrior()
-    columns: GammaPrior = GammaPrior()
+    rows: GammaPrior = field(default_factory=GammaPrior)
+    columns: GammaPrior = field(default_factory=GammaPrior)
 
     minimizes = False
     #: Momentum in the first, large epochs makes more components die, and the bound end lower.

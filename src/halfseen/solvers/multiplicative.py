@@ -8,7 +8,7 @@ from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 pe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class Multiplicative(Solver[PointFactor]):
         An exponent to try first; an epoch that raises the loss is repeated with the safe one.
     """
 
-    penalty: Penalty = Penalty()
+    penalty: Penalty = field(default_factory=Penalty)
     eager: float | None = None
 
     name = "multiplicative"

@@ -7,6 +7,7 @@ of their field. The reader checks the name, dtype, shape and range of every arra
 """
 
 import json
+import math
 import os
 import zipfile
 from collections import ChainMap
@@ -19,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
 from halfseen.encoders import ENCODERS
-from halfseen.errors import HalfseenError, ModelFileError
+from halfseen.errors import ModelFileError
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
@@ -132,7 +134,10 @@ def save_model(estimator: Any, path: Any) -> None:
     header = {
         "halfseen": __version__,
         "estimator": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        "parameters": {
+            name: None if name == "init" and not isinstance(value, str) else _plain(value)
+            for name, value in estimator.get_params(deep=False).items()
+        },
         "status": estimator.status_.name,
         "n_features_in": estimator.n_features_in_,
         "trace": {name: pack(array, f"trace/{name}", arrays) for name, array in estimator.trace_.items()},
@@ -177,11 +182,9 @@ def load(path: Any) -> Any:
         )
     try:
         if header["version"] == 1:
-            from halfseen.estimators.version1 import upgrade
-
             header, arrays = upgrade(kind, header, arrays)
         return _restore(kind, header, arrays)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, HalfseenError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"The arrays of a model file must fit together. Those of {str(path)!r} do not ({error}).",
             remedy="It was changed after it was written, or by a newer halfseen: fit again, or update.",
@@ -189,10 +192,11 @@ def load(path: Any) -> Any:
 
 
 def _restore(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    # a start that was a pair of arrays is not kept: it is not needed any more
     parameters = {
-        name: "random" if (name, value) == ("init", None) else value for name, value in header["parameters"].items()
+        name: dict(value["dict"]) if isinstance(value, dict) else value for name, value in header["parameters"].items()
     }
+    if "init" in parameters and parameters["init"] is None:  # arrays, which are not needed any more
+        parameters["init"] = "random"
     estimator = kind(**parameters)
     check_parameters(estimator.get_params(deep=False), estimator.parameter_rules)
     sizes: dict[str, int] = {}
@@ -223,8 +227,8 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray) and value.ndim == 1:  # levels, thresholds, weights
         value = value.tolist()
-    if isinstance(value, dict):
-        value = None  # JSON would turn its keys into text; what it meant is in the model
+    if isinstance(value, dict):  # pairs, because JSON would turn its keys into text
+        value = {"dict": [[_plain(key), _plain(one)] for key, one in value.items()]}
     try:
         json.dumps(value)
     except TypeError:
@@ -291,10 +295,7 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             names = header["arrays"]
             if len(set(names)) != len(names) or {HEADER, *(f"{name}.npy" for name in names)} != set(members):
                 raise ValueError("its members are not those that its header names")
-            arrays = {
-                name: np.lib.format.read_array(BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
-                for name in names
-            }
+            arrays = {name: _read_array(archive.read(f"{name}.npy")) for name in names}
             texts = {name: _to_text(arrays[name]) for name in header["text"]}
     except ModelFileError:
         raise
@@ -314,6 +315,18 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     return header, arrays | texts
 
 
+def _read_array(content: bytes) -> Array:
+    """The array of a member, unless its header declares more than the member holds: no memory is taken for it."""
+    file = BytesIO(content)
+    read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read_header[np.lib.format.read_magic(file)[0]](file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(content):
+        raise ValueError("its arrays are longer than the file")
+    file.seek(0)
+    array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
 def _to_bytes(texts: Array) -> Array:
     """Text, or None, as one array of bytes: UTF-8, a line of JSON each, which escapes line breaks."""
     lines = (json.dumps(None if text is None else str(text)) for text in texts)
@@ -321,6 +334,8 @@ def _to_bytes(texts: Array) -> Array:
 
 
 def _to_text(packed: Array) -> Array:
+    if packed.dtype != np.uint8 or packed.ndim != 1:
+        raise ValueError("its labels are not text")
     lines = packed.tobytes().decode()
     texts = [json.loads(line) for line in lines.split("\n")] if lines else []
     if not all(text is None or isinstance(text, str) for text in texts):

@@ -30,6 +30,11 @@ class Encoder:
     is_text: ClassVar[bool] = False
 
     @property
+    def n_levels(self) -> int | None:
+        """Number of different codes; None if values are not levels."""
+        return None
+
+    @property
     def levels_to_read(self) -> Any:
         """Which text may stand for values, as `levels` of `halfseen.observe`."""
         return None
@@ -58,6 +63,10 @@ class Encoder:
 @dataclass(frozen=True, eq=False)
 class PresenceEncoder(Encoder):
     """1 for whatever is above 0."""
+
+    @property
+    def n_levels(self) -> int:
+        return 2
 
     def codes(self, observed: Observed) -> Observed:
         Poisson().check(observed, "BernoulliPoisson")  # counts of any size are welcome, negative ones are not
@@ -130,6 +139,10 @@ class OrdinalEncoder(Encoder):
         if self.labels is None:
             raise AttributeError("The encoder is not fitted.")
         return self.labels
+
+    @property
+    def n_levels(self) -> int:
+        return self.fitted_labels.size
 
     @property
     def level_values(self) -> Array:

@@ -162,6 +162,11 @@ class Folding:
 
     state: ClassVar[Mapping[str, Any]] = {"solver": Solver, "max_iter": int, "tol": float}
 
+    def check_state(self, path: str) -> None:
+        """Refuse limits that no estimator has."""
+        if self.max_iter < 1 or self.tol < 0:
+            raise ValueError(f"{path} must have a max_iter of 1 or more, and a tol of 0 or more")
+
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
@@ -210,12 +215,21 @@ class FittedModel:
     }
 
     def check_state(self, path: str) -> None:
-        """Refuse labels and a meaning of unseen cells that do not fit the factors."""
+        """Refuse labels, levels, thresholds and a meaning of unseen cells that do not fit together."""
         for index, size in zip(self.index, self.shape, strict=True):
             if index is not None and len(index) != size:
                 raise ValueError(f"{path}/index has {len(index)} labels for {size} rows or columns")
         if self.unseen not in ("missing", "zero") or self.seen.n_columns != self.shape[1]:
             raise ValueError(f"{path} must say what unseen cells are, of {self.shape[1]} columns")
+        n_levels = None if self.likelihood.highest is None else self.likelihood.highest + 1
+        if n_levels != self.encoder.n_levels:
+            raise ValueError(f"{path}/encoder has {self.encoder.n_levels} levels, the likelihood {n_levels}")
+        owners, n_rows = getattr(self.encoder, "owners", None), getattr(self.encoder, "n_rows", 0)
+        if owners is not None or isinstance(self.likelihood, OwnThresholds):
+            axis, offsets = getattr(self.likelihood, "axis", None), getattr(self.likelihood, "offsets", ())
+            n_owners = self.shape[0 if owners == "rows" else 1]
+            if axis != owners or len(offsets) != n_owners or n_rows != (n_owners if owners == "rows" else 0):
+                raise ValueError(f"{path}/likelihood must have thresholds for {n_owners} {owners}")
 
     @property
     def W(self) -> Array:

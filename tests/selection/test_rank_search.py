@@ -342,7 +342,7 @@ def test_a_model_without_cells_is_refused():
 def test_too_few_cells_are_refused():
     with pytest.raises(DataError, match=r"Every fold must have a cell\. Found 3 cells for 5 folds"):
         RankSearch(WeightedNMF(), [1]).fit([[1.0, 2.0], [3.0, np.nan]])
-    with pytest.raises(DataError, match=r"Every fold must have a cell to judge by"):
+    with pytest.raises(DataError, match=r"Every fold must have a cell to score"):
         RankSearch(OrdinalMF(), [1], n_folds=2).fit([[1.0, 2.0], [3.0, 4.0]])
 
 

@@ -199,7 +199,7 @@ class RankOneNMF(BaseFactorization):
     _fit: Any
 
     record = RankOneModel
-    more_state = ([AXIS], [replace(AXIS, kind="iu", low=-1)], [replace(AXIS, kind="fiu", finite=False)], float | None)
+    more_state = ([AXIS], [replace(AXIS, kind="iu", low=-1)], [replace(AXIS, kind="fiu")], float | None)
     levels_to_read = None
     objective_name = "Loss, but for a constant of the data"
     n_components = 1
@@ -491,8 +491,12 @@ class RankOneNMF(BaseFactorization):
     def _set_state(self, model: Any, trace: dict[str, Array], more: tuple[Any, ...]) -> None:
         factors, parts, signature, increase_rate = more
         lengths = tuple(factor.size for factor in factors)
-        if (lengths[0], int(np.prod(lengths[1:]))) != model.shape or tuple(part.size for part in parts) != lengths:
+        if len(lengths) < 2 or (lengths[0], int(np.prod(lengths[1:]))) != model.shape:
             raise ValueError(f"axes of lengths {lengths} for {model.shape[0]} rows and {model.shape[1]} columns")
+        if tuple(part.size for part in parts) != lengths or any(part.max() >= part.size for part in parts):
+            raise ValueError(f"parts that are not those of axes of lengths {lengths}")
+        if tuple(sums.size for sums in signature) != (*lengths, *lengths, lengths[0]):
+            raise ValueError(f"sums that are not those of axes of lengths {lengths}")
         self.axis_factors_ = factors
         self.inner_shape_ = lengths[1:] if len(lengths) > 2 else None
         self.n_parts_ = int(max(part.max(initial=-1) for part in parts)) + 1

@@ -13,6 +13,7 @@ which therefore never falls.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -66,8 +67,12 @@ class GammaFactor(NamedTuple):
         return np.where(spread, gammaincinv(shape, p) / rate, self.mean).astype(self.mean.dtype)
 
 
+@dataclass(frozen=True, eq=False)
 class Variational(Solver[FactorT]):
     """Coordinate ascent on a lower bound of the evidence, with gamma priors; the bound never falls."""
+
+    rows: GammaPrior = field(default_factory=GammaPrior)
+    columns: GammaPrior = field(default_factory=GammaPrior)
 
     minimizes = False
     #: Momentum in the first, large epochs makes more components die, and the bound end lower.
@@ -75,9 +80,10 @@ class Variational(Solver[FactorT]):
     state: ClassVar[Mapping[str, Any]] = {"rows": GammaPrior, "columns": GammaPrior}
     start_requirement = ", in every row at least one above 0"
 
-    def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
-        self.rows, self.columns = rows or GammaPrior(), columns or GammaPrior()
-        self.priors = {Side.ROWS: self.rows, Side.COLUMNS: self.columns}
+    @property
+    def priors(self) -> dict[Side, GammaPrior]:
+        """Priors of rows and of columns."""
+        return {Side.ROWS: self.rows, Side.COLUMNS: self.columns}
 
     def accepts_start(self, factor: Array) -> bool:
         """A row of zeros has no distribution, and would stay 0."""

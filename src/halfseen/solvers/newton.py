@@ -89,16 +89,16 @@ def ridge_costs(factor: Any, penalty: RidgePenalty) -> Any:
     return xp.sum(0.5 * l2 * (factor - centre) ** 2, axis=1)
 
 
+@dataclass(frozen=True, eq=False)
 class Newton(Solver[PointFactor]):
     """Alternating: rows, columns, then the likelihood's parameters, each from where the others have come to."""
+
+    ridge: Ridge
 
     name = "newton"
     minimizes = True
     is_multiplicative = False
     state: ClassVar[Mapping[str, Any]] = {"ridge": Ridge}
-
-    def __init__(self, ridge: Ridge) -> None:
-        self.ridge = ridge
 
     def check(self, likelihood: Likelihood) -> None:
         self._require(isinstance(likelihood, SmoothOrdinal), likelihood, "with a slope everywhere")

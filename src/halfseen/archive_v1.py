@@ -6,7 +6,6 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.encoders import text_labels
-from halfseen.estimators.ordnmf import EAGER_EXPONENT
 
 #: Factor classes by the names of their arrays.
 FACTORS = {
@@ -16,6 +15,8 @@ FACTORS = {
 }
 #: Parameters of a factorization by the loop that do not matter for its likelihood.
 LOOP = {"l1": 0.0, "l2": 0.0, "max_iter": 1, "tol": 0.0}
+#: Exponent that squared models tried first, without momentum and with it.
+EAGER_EXPONENT = {False: 0.95, True: 0.65}
 LOSSES = {"kullback-leibler": "Poisson", "frobenius": "Gaussian"}
 
 

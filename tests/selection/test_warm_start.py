@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from halfseen import OrdinalMF, OrdNMF, PoissonFactorization, RoundMF, SquaredOrdNMF, WeightedNMF, observe
+from halfseen.estimators.base import prepare
 from halfseen.selection.warm_start import JITTER, warm_start
+from tests.estimators.models import with_factors
 from tests.selection.data import counts, stars, table
 
 
@@ -46,9 +48,9 @@ def test_many_copies_are_shared_out_by_size():
     observed = counts(3, 0)
     model = fitted(PoissonFactorization(3), observed)
     random = np.random.RandomState(0)
-    model.W_, model.H_ = random.uniform(1, 2, model.W_.shape), random.uniform(1, 2, model.H_.shape)
-    model.W_ *= [5.0, 2.0, 1.0] / (model.W_.mean(axis=0) * model.H_.mean(axis=0))
-    W, H = warm_start(model, 8, observed, random)
+    W, H = random.uniform(1, 2, model.W_.shape), random.uniform(1, 2, model.H_.shape)
+    W *= [5.0, 2.0, 1.0] / (W.mean(axis=0) * H.mean(axis=0))
+    W, H = warm_start(with_factors(model, W, H), 8, observed, random)
     np.testing.assert_allclose(W.mean(axis=0) * H.mean(axis=0), np.ones(8), rtol=0.1)
 
 
@@ -58,8 +60,7 @@ def test_factors_of_ordered_levels_are_of_the_scale_of_the_thresholds_that_a_fit
     observed = stars(2, 0, n=40, m=30)
     model = fitted(OrdNMF(2, noise=noise), observed)
     W, H = warm_start(model, 3, observed, np.random.RandomState(0))
-    start = OrdNMF(3, noise=noise)
-    _, likelihood = start._begun(observed)
+    likelihood = prepare(OrdNMF(3, noise=noise), observed).likelihood
     scale = likelihood.thresholds[0] if noise == "exponential" else 1 / likelihood.theta[0]
     before = mean_x(model.W_, model.H_) / model.thresholds_[0]
     assert mean_x(W, H) / scale == pytest.approx(before, rel=0.1)

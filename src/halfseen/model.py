@@ -273,8 +273,10 @@ class FittedModel:
             return np.empty(0, np.int64)
         axis = 0 if side == "row" else 1
         index, size = self.index[axis], self.shape[axis]
-        new = ", or pass its history (a dict from columns to values)" if side == "row" and self.can_fold_in else ""
-        remedy = f"For a new {side}, fit again{new}."
+        remedy = cli = f"For a new {side}, fit again."
+        if side == "row" and self.can_fold_in:
+            remedy = f"{remedy[:-1]}, or pass its history (a dict from columns to values)."
+            cli = f"{cli[:-1]}, or pass its history: halfseen recommend --history FILE."
         if index is None:
             wanted = np.asarray(wanted)
             if wanted.dtype.kind not in "iu":
@@ -289,6 +291,7 @@ class FittedModel:
                     f"Positions of {side}s must be 0 to {size - 1}.",
                     found=f"{wanted.reshape(-1)[outside[0]]} ({outside.size} outside in all)",
                     remedy=remedy,
+                    remedy_cli=cli,
                 )
             return wanted.astype(np.int64)
         try:
@@ -307,6 +310,7 @@ class FittedModel:
                 f"A {side} must be one of the {len(index)} {side}s that were fitted.",
                 found=f"{quoted(first)} ({unknown.size} unknown in all)",
                 remedy=hint + remedy,
+                remedy_cli=hint + cli,
             )
         return positions
 

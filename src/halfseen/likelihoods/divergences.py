@@ -15,7 +15,7 @@ from halfseen.errors import ParameterError
 from halfseen.likelihoods.base import Likelihood, StateSpec, UnseenPush
 from halfseen.validation import did_you_mean
 
-_REMEDY = "Shift or drop these values, or set them to NaN if they are unknown."
+_REMEDY = "Shift or drop these values, or mark them as missing."
 
 
 class Gaussian(Likelihood):

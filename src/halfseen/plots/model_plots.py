@@ -186,7 +186,7 @@ def component_strengths(model: Any, side: str) -> Array:
     near, far = (model.H_, model.W_) if side == "columns" else (model.W_, model.H_)
     k = n_components(model)
     near, far = near[:, :k].astype(np.float64), far[:, :k].astype(np.float64)
-    unit = model.thresholds_[0] if "levels" in model.offers and model.likelihood_.x_is_positive else 1.0
+    unit = model.thresholds_[0] if has_free_scale(model) else 1.0
     return near * (np.sqrt((far**2).mean(axis=0)) if is_signed(model) else far.mean(axis=0)) / unit
 
 
@@ -199,6 +199,12 @@ def n_components(model: Any) -> int:
 def is_signed(model: Any) -> bool:
     """Whether factors may be negative."""
     return hasattr(model, "row_biases_") or bool((model.W_ < 0).any() or (model.H_ < 0).any())
+
+
+def has_free_scale(model: Any) -> bool:
+    """Whether the factors and the thresholds between levels share a free scale."""
+    record = model.model_
+    return bool(record.encoder.has_levels and record.likelihood.x_is_positive)
 
 
 def strongest(strengths: Array, top: int) -> Array:

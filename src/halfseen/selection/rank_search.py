@@ -318,8 +318,8 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
             count = f"{not_converged.sum()} of {not_converged.size}"
             warning = ConvergenceWarning(
                 "Fits should settle, else their scores say little about the rank.",
-                found=f"{count} that stopped at max_iter, or by tol while the loss still fell by more than "
-                f"{NOT_CONVERGED_TOL:.0%} in an iteration, the first with n_components={first}",
+                found=f"{count} that stopped at the last iteration, or while the loss still fell by more than "
+                f"{NOT_CONVERGED_TOL:.0%} per iteration, the first with {first} component{'' if first == 1 else 's'}",
                 remedy="Raise `max_iter`, lower `tol`, or set `accelerate=True`.",
                 remedy_cli="Raise `max_iter`, or lower `tol`.",
             )

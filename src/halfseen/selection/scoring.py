@@ -123,7 +123,13 @@ VALUES: dict[str, Scorer] = {"log-likelihood": _log_likelihood, "divergence": _d
 
 def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.random.RandomState) -> Iterator[Fold]:
     """Split the cells into folds; the only cells of a level stay in training, which needs them for its threshold."""
-    for _, held in fold_indices(observed, n_folds, random):
+    cli = "Get more cells, or give a number, such as -k 5."
+    try:
+        folds = fold_indices(observed, n_folds, random)
+    except DataError as error:
+        error.remedy_cli = cli
+        raise
+    for _, held in folds:
         is_test = np.zeros(observed.nnz, dtype=bool)
         is_test[held] = True
         if "levels" in estimator.offers:
@@ -133,7 +139,7 @@ def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.rand
                 "Every fold must have a cell to score.",
                 found=f"none whose level is in other folds as well, among {observed.nnz} cells",
                 remedy="Make fewer folds, or get more cells.",
-                remedy_cli="Get more cells, or give a number, such as -k 5.",
+                remedy_cli=cli,
                 parameter="n_folds",
             )
         yield observed.select_cells(~is_test), observed.select_cells(is_test), int(random.randint(2**31))

@@ -107,8 +107,10 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         positive = values[np.searchsorted(values, 0.0, side="right") :]
         if positive.size == 0:
             raise DataError(
-                f"Edges are learned from values above 0. Found none among {values.size}. "
-                "Give the edges: Quantizer([1, 2, 5, 10])."
+                "Edges are learned from values above 0.",
+                found=f"none among {values.size}",
+                remedy="Give the edges: Quantizer([1, 2, 5, 10]).",
+                parameter="edges",
             )
         return np.unique(positive[np.arange(self.n_levels) * positive.size // self.n_levels])
 
@@ -121,8 +123,10 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         known = np.isin(levels, np.arange(self.values_.size))
         if np.any(seen & ~known):
             raise DataError(
-                f"Levels must be whole numbers from 0 to {self.edges_.size}. Found {levels[seen & ~known][0]}. "
-                "Pass levels as transform gives them; round expected ones."
+                f"Levels must be whole numbers from 0 to {self.edges_.size}.",
+                found=f"{levels[seen & ~known][0]}",
+                remedy="Pass levels as transform gives them; round expected ones.",
+                parameter="X",
             )
         values = self.values_[np.where(seen, levels, 0).astype(np.intp)].astype(levels.dtype)
         return np.where(seen, values, levels)
@@ -175,8 +179,10 @@ def _replaced_in_long(frame: Any, rule: Rule) -> Any:
     header = recognise(table, ReadOptions())
     if header is None or header.value is None:
         raise DataError(
-            f"A long table must have a column of values. Found only {', '.join(map(repr, frame.columns))}, every pair "
-            'counting as 1. Count the pairs first: observe(X, duplicates="sum").'
+            "A long table must have a column of values.",
+            found=f"only {', '.join(map(repr, frame.columns))}, every pair counting as 1",
+            remedy='Count the pairs first: observe(X, duplicates="sum").',
+            parameter="X",
         )
     return _with_columns(frame, {header.value: rule(table.numbers(header.value))})
 

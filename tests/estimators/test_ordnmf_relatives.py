@@ -1,16 +1,33 @@
-"""SquaredOrdNMF and SquaredPoisson against the models written densely, and what is their own."""
+"""Relatives of OrdNMF: SquaredOrdNMF, SquaredPoisson, BernoulliPoisson, CompoundPoisson, each against its oracle."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 import halfseen
-from halfseen import Observed, SquaredOrdNMF, SquaredPoisson, metrics
-from halfseen.errors import ParameterError
+from halfseen import (
+    BernoulliPoisson,
+    CompoundPoisson,
+    PoissonFactorization,
+    SquaredOrdNMF,
+    SquaredPoisson,
+    metrics,
+)
+from halfseen.errors import DataError, ParameterError
 from halfseen.estimators import ordnmf
-from tests.estimators.test_ordnmf import U1, levels_matrix
+from tests.estimators.models import (
+    counts,
+    folding_until,
+    levels_matrix,
+    movielens,
+    needs_movielens,
+    refused,
+    start,
+    with_holes,
+)
 from tests.ordinal import oracle, squared
 
 
@@ -30,14 +47,7 @@ def test_iterations_with_the_safe_exponent_are_those_of_the_oracle(level_weight,
     assert model.thresholds_[0] == pytest.approx(1.0, rel=1e-9)
 
 
-def test_eager_steps_are_faster_and_never_raise_the_loss():
-    Y = levels_matrix(80, 60)
-    model = SquaredOrdNMF(10, random_state=0, max_iter=60, tol=0).fit(Y)
-    losses = model.trace_["objective"]
-    assert np.all(np.diff(losses) <= 1e-10 * losses[0])
-
-
-def test_the_same_start_and_penalty_whatever_is_not_said():
+def test_the_default_start_and_penalty():
     Y = levels_matrix(40, 90)
     model = SquaredOrdNMF(5, random_state=3, max_iter=5, tol=0).fit(Y)
     assert model.l2_ == pytest.approx(0.72 * (np.sqrt(40) + np.sqrt(90)))
@@ -47,17 +57,12 @@ def test_the_same_start_and_penalty_whatever_is_not_said():
     assert_allclose(again.W_, model.W_, rtol=1e-9, atol=1e-15)
 
 
-def test_probabilities_and_files(tmp_path):
-    Y = levels_matrix()
-    model = SquaredOrdNMF(3, l2=2.0, random_state=0, max_iter=30, tol=0).fit(Y)
+def test_probabilities_are_those_of_the_model():
+    model = SquaredOrdNMF(3, l2=2.0, random_state=0, max_iter=30, tol=0).fit(levels_matrix())
     rate = (model.W_ @ model.H_.T) ** 2
     expected = np.exp(-rate[2, 5] / np.append(model.thresholds_, np.inf))
     assert_allclose(model.predict_proba(2, 5).cumsum(), expected, rtol=1e-10)
     assert_allclose(model.predict(2, 5), model.predict_proba(2, 5) @ np.arange(6), rtol=1e-10)
-    model.save(tmp_path / "model.hs")
-    again = halfseen.load(tmp_path / "model.hs")
-    assert_array_equal(again.predict_proba([0, 2], 5), model.predict_proba([0, 2], 5))
-    assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
 
 
 def test_weights_of_levels_may_be_given(tmp_path, monkeypatch):
@@ -74,10 +79,11 @@ def test_weights_of_levels_may_be_given(tmp_path, monkeypatch):
     assert_array_equal(model.level_weights_, [1.0, *weights])
     same = SquaredOrdNMF(4, level_weight=dict(enumerate(weights, start=1)), **ask).fit(Y)
     assert_array_equal(same.W_, model.W_)
-    for given in (same, SquaredOrdNMF(4, level_weight=np.array(weights), **ask).fit(Y)):
+    listed = SquaredOrdNMF(4, level_weight=np.array(weights), **ask).fit(Y)
+    for given, kept in ((same, same.level_weight), (listed, weights)):
         given.save(tmp_path / "model.hs")
         again = halfseen.load(tmp_path / "model.hs")
-        assert again.level_weight == weights
+        assert again.level_weight == kept
         assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
     # Held-out cells are asked how likely they are, not how much they count.
     plain = SquaredOrdNMF(4, level_weight=None, **ask).fit(Y)
@@ -139,54 +145,37 @@ def test_squared_poisson_is_squared_ordnmf_of_rare_events():
     assert_allclose(other, x, atol=0.1 * x.max())
 
 
-def test_squared_poisson_files_and_defaults(tmp_path):
+def test_rows_folded_into_squared_poisson_are_those_of_a_fit_with_fixed_columns():
+    """A step does not move what is above 0; what is on its way to 0, which takes for ever, does not turn back."""
     Y = levels_matrix(40, 90)
     model = SquaredPoisson(5, random_state=3, max_iter=30, tol=0).fit(Y)
     assert model.l2_ == pytest.approx(0.72 * (np.sqrt(40) + np.sqrt(90)))
-    assert np.all(np.diff(model.trace_["objective"]) <= 1e-10 * model.trace_["objective"][0])
-    model.save(tmp_path / "model.hs")
-    again = halfseen.load(tmp_path / "model.hs")
-    assert_array_equal(again.transform(Y[:3]), model.transform(Y[:3]))
-    assert again.l2_ == model.l2_
-    # Its folded-in rows are those of a full fit whose columns are fixed: a step of it does not move what is above 0,
-    # and what is on its way to 0, which takes for ever, does not turn back.
-    folded = model.set_params(max_iter=5000, tol=1e-13).transform(Y[5:9].astype(float))
+    folded = folding_until(model, max_iter=5000, tol=1e-13).transform(Y[5:9].astype(float))
     moved, there = squared_poisson_step(Y[5:9], folded, model.H_, model.l2_), folded > 1e-3
     assert_allclose(moved[there], folded[there], rtol=1e-6)
     assert np.all(moved[~there] <= folded[~there] * (1 + 1e-6))
 
 
-def test_parameters_that_can_not_be():
-    for ask, sentence in (
-        ({"l2": -1.0}, "l2 must be a finite number of at least 0 or None"),
-        (
-            {"level_weight": "level"},
-            r"^level_weight must be 'levels', None, or a finite weight above 0 for each level\. Found 'level'\. "
-            r"Did you mean 'levels'\?$",
-        ),
-        ({"level_weight": [1, 1, 0, 1, 1]}, r"a finite weight above 0 for each level\. Found \[1, 1, 0, 1, 1\]\. Pass"),
-        (
-            {"level_weight": [1, 2]},
-            r"^level_weight must hold a weight for each of the 5 levels 1, 2, 3, 4, 5\. Found 2\. List them from the "
-            r"lowest level to the highest, or pass a dict\.$",
-        ),
-        (
-            {"level_weight": {1: 1, 2: 1, 3: 1, 5: 1}},
-            r"^level_weight must hold a weight for each of the 5 levels 1, 2, 3, 4, 5\. Found none for 4\. Add it\.$",
-        ),
-    ):
-        with pytest.raises(ParameterError, match=sentence):
-            SquaredOrdNMF(2, **ask).fit(levels_matrix())
+@pytest.mark.parametrize(
+    "ask",
+    [
+        {"l2": -1.0},
+        {"level_weight": "level"},
+        {"level_weight": [1, 1, 0, 1, 1]},
+        {"level_weight": [1, 2]},
+        {"level_weight": {1: 1, 2: 1, 3: 1, 5: 1}},
+    ],
+    ids=str,
+)
+def test_invalid_parameters_are_refused(ask):
+    with refused(ParameterError, *ask):
+        SquaredOrdNMF(2, **ask).fit(levels_matrix())
 
 
-@pytest.mark.skipif(not U1.exists(), reason="MovieLens 100K is not in the data folder")
-def test_it_ranks_as_was_found_on_movielens_100k():
-    """Found with another program there: .588 / .587 / .561 / .482, where OrdNMF has .535 / .527 / .492 / .413."""
-    cells = {name: np.loadtxt(U1 / f"u1.{name}", dtype=int) for name in ("base", "test")}
-    train, test = (
-        Observed.from_cells(one[:, 0] - 1, one[:, 1] - 1, one[:, 2].astype(float), (943, 1682), unseen="zero")
-        for one in cells.values()
-    )
+@needs_movielens
+def test_it_ranks_movielens_100k_as_another_program_does():
+    """Found there: .588 / .587 / .561 / .482, where OrdNMF has .535 / .527 / .492 / .413."""
+    train, test = movielens()
     model = SquaredOrdNMF(200, random_state=0, tol=0).fit(train)
     found = metrics.ndcg_at_k(model, train, test, k=100, relevant=[1, 3, 4, 5])
     assert np.all(found > [0.575, 0.575, 0.550, 0.472])
@@ -196,20 +185,82 @@ def test_a_start_with_a_row_of_zeros_is_refused():
     Y = levels_matrix()
     W, H = np.ones((Y.shape[0], 2)), np.ones((Y.shape[1], 2))
     W[3] = 0
-    with pytest.raises(ParameterError) as caught:
+    with refused(ParameterError, "init", where="in row 3"):
         SquaredOrdNMF(2, init=(W, H)).fit(Y)
-    assert str(caught.value) == (
-        "W0 of init must have a number above 0 in every row: a row of zeros never leaves 0. Found only zeros in row 3. "
-        "Start it elsewhere."
-    )
 
 
 def test_under_a_crushing_penalty_thresholds_stay_where_they_started():
     Y = levels_matrix()
-    start = np.full((Y.shape[0], 2), 0.1), np.full((Y.shape[1], 2), 0.1)
-    ask = {"init": start, "max_iter": 3, "tol": 0}
+    flat = np.full((Y.shape[0], 2), 0.1), np.full((Y.shape[1], 2), 0.1)
+    ask = {"init": flat, "max_iter": 3, "tol": 0}
     model = SquaredOrdNMF(2, l2=1e300, **ask).fit(Y)
     assert_array_equal(model.W_, 0.0)
     counts = np.bincount(Y[Y > 0].astype(int))[1:]
     decrements = counts / (counts.sum() + np.cumsum(counts))
     assert_allclose(1 / model.thresholds_, np.cumsum(decrements[::-1])[::-1] / decrements.sum(), rtol=1e-12)
+
+
+# Presence, and compound counts
+
+
+def assert_like(model, record):
+    assert_allclose(model.W_, record.w.mean, rtol=1e-9)
+    assert_allclose(model.H_, record.h.mean, rtol=1e-9)
+    assert model.trace_["objective"][-1] == pytest.approx(record.elbo, rel=1e-11)
+    assert np.all(np.diff(model.trace_["objective"]) > -1e-9 * abs(model.trace_["objective"][-1]))
+
+
+@pytest.mark.parametrize("unseen", ["zero", "missing"])
+def test_bernoulli_poisson_is_the_oracles(unseen):
+    Y = counts() if unseen == "zero" else with_holes(counts())
+    W, H = start(*Y.shape)
+    model = BernoulliPoisson(4, init=(W, H), accelerate=False, max_iter=50, tol=0, unseen=unseen).fit(Y)
+    *_, record = oracle.bepof(Y, W, H, 50, unseen=unseen)
+    assert_like(model, record)
+    x = model.W_ @ model.H_.T
+    assert_allclose(model.predict([0, 1], [2, 3]), 1 - np.exp(-x[[0, 1], [2, 3]]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("unseen", ["zero", "missing"])
+@pytest.mark.parametrize("p", [None, 0.3])
+def test_compound_poisson_is_the_oracles(unseen, p):
+    Y = counts() if unseen == "zero" else with_holes(counts())
+    W, H = start(*Y.shape)
+    model = CompoundPoisson(4, p=p, init=(W, H), accelerate=False, max_iter=50, tol=0, unseen=unseen).fit(Y)
+    *_, record = oracle.dcpf(Y, W, H, 50, unseen=unseen, p=p)
+    assert_like(model, record)
+    assert model.p_ == pytest.approx(record.family.p, rel=1e-10)
+
+
+def test_the_limits_of_p_are_poisson():
+    Y = counts()
+    W, H = start(*Y.shape)
+    ask = {"init": (W, H), "max_iter": 30, "tol": 0}
+    raw, binary = (PoissonFactorization(4, **ask).fit(data) for data in (Y, np.minimum(Y, 1)))
+    assert_allclose(CompoundPoisson(4, p=1e-10, **ask).fit(Y).W_, raw.W_, rtol=1e-6)
+    nearly_one = CompoundPoisson(4, p=1 - 1e-16 * 2, **ask).fit(Y)
+    assert (
+        np.abs(nearly_one.W_ - binary.W_).max() < np.abs(CompoundPoisson(4, p=0.9, **ask).fit(Y).W_ - binary.W_).max()
+    )
+
+
+def test_compound_poisson_is_negative_binomial():
+    Y = counts()
+    model = CompoundPoisson(3, random_state=0, max_iter=50, tol=0).fit(Y)
+    x = model.W_ @ model.H_.T
+    r = x / -np.log1p(-model.p_)
+    likelihood = model.likelihood_
+    assert_allclose(likelihood.log_prob(Y.astype(float), x), stats.nbinom.logpmf(Y, r, 1 - model.p_), rtol=1e-9)
+    assert_allclose(model.predict([0, 3], [1, 2]), stats.nbinom.mean(r, 1 - model.p_)[[0, 3], [1, 2]], rtol=1e-10)
+    pull, push = likelihood.pull_push(Y.astype(float), x)
+    step = 1e-6 * x
+    slope = (likelihood.log_prob(Y * 1.0, x + step) - likelihood.log_prob(Y * 1.0, x - step)) / (2 * step)
+    assert_allclose(pull - push, slope, rtol=1e-5, atol=1e-6)
+
+
+def test_data_without_a_likelihood_are_refused():
+    with refused(DataError, found="1.5", where="row 0, column 0", remedy="Round"):
+        CompoundPoisson(2).fit([[1.5, 2.0], [0.0, 1.0]])
+    for p in (0.0, 1.0, "half"):
+        with refused(ParameterError, "p"):
+            CompoundPoisson(2, p=p).fit(counts())

@@ -1,6 +1,7 @@
 """Early stopping on cells that are held out, restarts, and being interrupted."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from halfseen.errors import DataError
 from halfseen.fitting import EarlyStopping, split_validation
 from halfseen.observed import Observed
 from halfseen.solvers import Newton
-from tests.estimators.test_watching import Recorder
+from tests.estimators.models import Recorder, refused
 from tests.graded import oracle
 from tests.graded.data import ratings
 
@@ -29,16 +30,16 @@ def seen(cells):
 def test_cells_are_held_out_but_never_the_only_one_of_a_row_or_column(share, holes):
     observed = observe(ratings(holes=holes)[0])
     for seed in range(5):
-        fitted, judging = split_validation(observed, share, np.random.RandomState(seed))
-        assert seen(fitted) | seen(judging) == seen(observed)
-        assert not seen(fitted) & seen(judging)
-        assert judging.nnz <= round(share * observed.nnz)
+        fitted, validation = split_validation(observed, share, np.random.RandomState(seed))
+        assert seen(fitted) | seen(validation) == seen(observed)
+        assert not seen(fitted) & seen(validation)
+        assert validation.nnz <= round(share * observed.nnz)
         if share <= 0.1 and holes < 0.5:
-            assert judging.nnz == round(share * observed.nnz)
+            assert validation.nnz == round(share * observed.nnz)
         for counts in ("seen_per_row", "seen_per_column"):
             assert_array_equal(getattr(fitted, counts)() > 0, getattr(observed, counts)() > 0)
         dense = observed.to_dense()
-        assert_array_equal(judging.values, dense[judging.row_of_cell(), judging.indices])
+        assert_array_equal(validation.values, dense[validation.row_of_cell(), validation.indices])
 
 
 def test_weights_go_with_their_cells():
@@ -47,17 +48,17 @@ def test_weights_go_with_their_cells():
         assert_array_equal(part.weights, weight[part.row_of_cell(), part.indices])
 
 
-def test_where_no_cell_can_be_spared_there_is_a_sentence():
+def test_where_no_cell_can_be_spared_the_data_are_refused():
     alone = Observed.from_cells([0, 1, 2], [0, 1, 2], [1.0, 2.0, 3.0], (3, 3))
-    with pytest.raises(DataError, match=r"must hold cells out.* Found none that could be, among 3 cells\. Set"):
+    with refused(DataError, "early_stopping"):
         split_validation(alone, 0.5, np.random.RandomState(0))
 
 
-def stopping(kind, data=X, **wishes):
+def stopping(kind, data=X, **parameters):
     model = kind(8, l2=0.02, early_stopping=True, validation_fraction=0.2, random_state=0, tol=0, max_iter=60, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.set_params(**wishes).fit(data)
+        return model.set_params(**parameters).fit(data)
 
 
 def cost(model, cells):
@@ -69,18 +70,18 @@ def cost(model, cells):
 
 @both
 @pytest.mark.parametrize("solver", ["newton", "sgd"])
-def test_the_iteration_that_held_out_cells_like_best_is_kept(kind, solver):
+def test_the_iteration_with_the_lowest_held_out_loss_is_kept(kind, solver):
     model = stopping(kind, solver=solver, n_iter_no_change=3, learning_rate=0.5, batch_size=100)
     losses = model.trace_["held_out"]
     assert model.status_ is Status.HELD_OUT
     assert len(losses) == len(model.trace_["objective"]) == model.n_iter_ < 60
     assert np.argmin(losses) == len(losses) - 1 - 3
-    _, judging = split_validation(observe(X), 0.2, np.random.RandomState(0))
-    assert_allclose(cost(model, judging), losses.min(), rtol=1e-9)
+    _, validation = split_validation(observe(X), 0.2, np.random.RandomState(0))
+    assert_allclose(cost(model, validation), losses.min(), rtol=1e-9)
 
 
 @both
-def test_more_patience_waits_longer_on_the_same_way(kind):
+def test_more_patience_goes_on_for_longer(kind):
     short, long = (stopping(kind, n_iter_no_change=wait) for wait in (2, 6))
     assert_allclose(short.trace_["held_out"], long.trace_["held_out"][: short.n_iter_], rtol=1e-12)
     assert long.n_iter_ > short.n_iter_
@@ -94,7 +95,7 @@ def test_without_early_stopping_nothing_is_held_out(kind):
 
 
 @both
-def test_a_run_that_ends_before_says_so_and_keeps_the_best(kind):
+def test_a_run_that_ends_before_has_its_own_status(kind):
     model = stopping(kind, max_iter=2, n_iter_no_change=50)
     assert model.status_ is Status.MAX_ITER
     assert len(model.trace_["held_out"]) == 2
@@ -103,11 +104,11 @@ def test_a_run_that_ends_before_says_so_and_keeps_the_best(kind):
 
 
 @both
-def test_a_callback_is_told_of_every_iteration_and_may_stop(kind):
+def test_callbacks_see_every_iteration_and_may_stop(kind):
     recorder = Recorder()
-    told = stopping(kind).set_callbacks(recorder)
-    told.fit(X)
-    assert recorder.calls.count("iteration ends") == told.n_iter_
+    watched = stopping(kind).set_callbacks(recorder)
+    watched.fit(X)
+    assert recorder.calls.count("iteration ends") == watched.n_iter_
     model = stopping(kind).set_callbacks(Recorder(stop_after=2))
     model.fit(X)
     assert model.status_ is Status.STOPPED
@@ -141,15 +142,13 @@ def test_held_out_cells_count_by_their_weights():
     weight = np.random.default_rng(0).choice([0.1, 5.0], X.shape)
     observed = observe(X, cell_weight=weight)
     model = stopping(OrdinalMF, observed, max_iter=3)
-    _, judging = split_validation(observed, 0.2, np.random.RandomState(0))
-    x = (model.W_ @ model.H_.T)[judging.row_of_cell(), judging.indices]
-    costs = oracle.LOSSES["logit"](judging.values - 1, x, model.thresholds_)[0]
-    assert_allclose(model.trace_["held_out"].min(), np.average(costs, weights=judging.weights), rtol=1e-9)
+    _, validation = split_validation(observed, 0.2, np.random.RandomState(0))
+    x = (model.W_ @ model.H_.T)[validation.row_of_cell(), validation.indices]
+    costs = oracle.LOSSES["logit"](validation.values - 1, x, model.thresholds_)[0]
+    assert_allclose(model.trace_["held_out"].min(), np.average(costs, weights=validation.weights), rtol=1e-9)
 
 
-def test_patience_counts_from_the_lowest():
-    from types import SimpleNamespace
-
+def test_patience_counts_from_the_lowest_loss():
     cells = Observed.from_cells([0], [0], [1.0], (1, 1))
     patience = EarlyStopping(cells, 2)
     answers = []

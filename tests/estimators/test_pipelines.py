@@ -13,7 +13,7 @@ from halfseen import OrdinalMF, RankOneNMF, WeightedNMF
 
 
 def holed(n=120, m=12, k=2, seed=0):
-    """A table of k parts with a third of its cells missing, and for each row a number that its parts make."""
+    """A table of k components with a third of its cells missing, and for each row a number that they determine."""
     rng = np.random.default_rng(seed)
     W, H = rng.gamma(1.0, 1.0, (n, k)), rng.gamma(1.0, 1.0, (m, k))
     X = W @ H.T * rng.uniform(0.95, 1.05, (n, m))
@@ -49,7 +49,7 @@ def test_a_pipeline_gives_what_its_steps_give(model, X):
     np.testing.assert_allclose(scaled.transform(X[80:])[:, moving], expected[:, moving], rtol=1e-6, atol=1e-9)
 
 
-def test_a_regression_on_the_parts_of_a_holed_table_foretells_what_the_parts_make():
+def test_a_regression_on_components_of_a_table_with_holes_predicts_what_they_determine():
     X, y = holed()
     pipeline = make_pipeline(WeightedNMF(2, random_state=0, accelerate=True, max_iter=2000), LinearRegression())
     assert cross_val_score(pipeline, X, y, cv=4, scoring="r2").mean() > 0.9
@@ -58,21 +58,23 @@ def test_a_regression_on_the_parts_of_a_holed_table_foretells_what_the_parts_mak
     assert cross_val_score(one, X, y, cv=4, scoring="r2").mean() > 0.9
 
 
-def test_a_classification_on_the_parts_of_answers_finds_the_groups():
+def test_a_classification_on_components_of_answers_finds_the_groups():
     Y, group = levels()
     found = cross_val_predict(make_pipeline(OrdinalMF(2, random_state=0), LogisticRegression()), Y, group, cv=4)
     assert np.mean(found == group) > 0.95
 
 
-def test_a_grid_search_takes_the_number_of_parts_that_foretells_best():
-    """y is made of three parts; with one or two of them, some of it can't be foretold."""
+def test_a_grid_search_takes_the_number_of_components_that_predicts_best():
+    """y is determined by three components; with one or two of them, some of it can't be predicted."""
     X, y = holed(n=200, k=3)
-    pipeline = Pipeline([("parts", WeightedNMF(random_state=0, max_iter=3000, n_jobs=1)), ("line", LinearRegression())])
-    search = GridSearchCV(pipeline, {"parts__n_components": [1, 2, 3]}, cv=3).fit(X, y)
-    assert search.best_params_ == {"parts__n_components": 3}
+    pipeline = Pipeline(
+        [("factors", WeightedNMF(random_state=0, max_iter=3000, n_jobs=1)), ("line", LinearRegression())]
+    )
+    search = GridSearchCV(pipeline, {"factors__n_components": [1, 2, 3]}, cv=3).fit(X, y)
+    assert search.best_params_ == {"factors__n_components": 3}
     means = search.cv_results_["mean_test_score"]
     assert means[0] < means[1] < means[2]
-    assert search.best_estimator_.named_steps["parts"].H_.shape == (12, 3)
+    assert search.best_estimator_.named_steps["factors"].H_.shape == (12, 3)
 
 
 GRIDS = {

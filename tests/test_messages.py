@@ -43,6 +43,7 @@ def test_a_renderer_sees_code_and_the_parameter():
     seen = []
     text = example(errors.DataError).render(lambda code: seen.append(code) or f"<{code}>")
     assert seen == ["levels", 'duplicates="mean"', "OrdNMF"]
-    assert text.startswith("<levels> must") and text.endswith('Pass <duplicates="mean">, or <OrdNMF>.')
+    assert text.startswith("<levels> must")
+    assert text.endswith('Pass <duplicates="mean">, or <OrdNMF>.')
     assert example(errors.DataError).render(cli=True).endswith("column 4. Leave it out.")
     assert str(errors.DataError("A plain sentence.")) == "A plain sentence."

@@ -28,15 +28,9 @@ from halfseen import (
 )
 from halfseen import model as records
 from halfseen.errors import DataError, DataWarning, ParameterError
-<<<<<<< HEAD
-from tests.estimators.models import with_factors
-from tests.estimators.test_ordnmf import levels_matrix
-from tests.estimators.test_relatives import counts
-=======
 from halfseen.likelihoods import CompoundPoisson as CompoundCounts
 from halfseen.likelihoods import GammaNoise
 from tests.estimators.models import counts, levels_matrix, refused, with_factors
->>>>>>> coretests
 from tests.ordinal import noises
 
 BAYESIAN = (OrdNMF, BernoulliPoisson, PoissonFactorization, CompoundPoisson)

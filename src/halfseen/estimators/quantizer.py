@@ -217,11 +217,7 @@ def _replaced_in_long(frame: Any, rule: Rule) -> Any:
         raise DataError(
             "A long table must have a column of values.",
             found=f"only {', '.join(map(repr, frame.columns))}, every pair counting as 1",
-<<<<<<< HEAD
             remedy='Count the pairs first: `observe(X, duplicates="sum")`.',
-=======
-            remedy='Count the pairs first: observe(X, duplicates="sum").',
->>>>>>> coretests
             parameter="X",
         )
     return _with_columns(frame, {header.value: rule(table.numbers(header.value))})

@@ -13,7 +13,7 @@ import numpy as np
 import halfseen
 from benchmarks.measuring import table
 from halfseen.datasets import k_core, load_ratings
-from halfseen.estimators.squared_factorization import L2_SHARE
+from halfseen.estimators.ordnmf import L2_SHARE
 from halfseen.io import split_cells
 from halfseen.observed import Observed
 from halfseen.studies.ordnmf_methods import quantize

@@ -17,11 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.measuring import peak_of, seconds_of, table
 from halfseen import Observed, Uncoupled, UncoupledNMF
-from halfseen.coupling.deviations import error_weights
-from halfseen.coupling.pseudo import pseudo_observations
 from halfseen.datasets import load_sushi_groups
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
+from halfseen.uncoupled.pseudo_observations import error_weights, pseudo_observations
 
 K, ITERATIONS = 10, 20
 
@@ -169,7 +168,8 @@ def _ten_million() -> list[str]:
 def _plain(seen: Uncoupled, ours: float) -> list[tuple[str, ...]]:
     """Eq. 5 in NumPy and SciPy on the same pseudo-observations, and scikit-learn on a dense matrix."""
     with Threads(2) as threads:
-        values = pseudo_observations(seen, "full", threads).observed
+        w, _ = error_weights(seen.answers, seen.answer_indptr, threads)
+    values = pseudo_observations(seen, w, "full").observed
     Z = sparse.csr_array((values.values, values.indices, values.indptr), shape=values.shape)
     random = np.random.default_rng(0)
     A, B = random.random((Z.shape[0], K)), random.random((Z.shape[1], K))

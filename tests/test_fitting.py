@@ -100,18 +100,18 @@ def test_a_watch_sees_every_iteration_and_may_stop():
         seen.append((iteration, state.objective))
         return iteration == 3
 
-    result = fit(max_iter=10, watch=watch)
+    result = fit(max_iter=10, callback=watch)
     assert result.status is Status.STOPPED
     assert seen == list(enumerate(result.trace["objective"], start=1))
     assert_at(result, 3)
 
 
 def test_a_watch_that_says_nothing_stops_nothing():
-    assert fit(max_iter=4, watch=lambda *_: None).status is Status.MAX_ITER
+    assert fit(max_iter=4, callback=lambda *_: None).status is Status.MAX_ITER
 
 
 def test_an_interrupted_watch_leaves_the_iteration_it_was_told_of():
-    result = fit(max_iter=10, watch=lambda iteration, _: interrupt() if iteration == 2 else False)
+    result = fit(max_iter=10, callback=lambda iteration, _: interrupt() if iteration == 2 else False)
     assert result.status is Status.INTERRUPTED
     assert_at(result, 2)
 

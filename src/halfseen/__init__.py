@@ -11,7 +11,6 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from halfseen import data, datasets, errors, geometry, metrics, plots, rank
     from halfseen.archive import load
-    from halfseen.data.uncoupled import Uncoupled
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
@@ -25,27 +24,26 @@ if TYPE_CHECKING:
         SquaredPoisson,
         WeightedNMF,
     )
-    from halfseen.estimators.uncoupled.uncoupled_nmf import UncoupledNMF
     from halfseen.io import observe
     from halfseen.model import Recommendations, Status
     from halfseen.observed import Observed
     from halfseen.rank_one import rank_one_nmmf
     from halfseen.report import make_report
     from halfseen.selection import RankSearch
+    from halfseen.uncoupled import Uncoupled, UncoupledNMF
 
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "data": "Uncoupled",
     "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
     "SquaredOrdNMF SquaredPoisson WeightedNMF",
-    "estimators.uncoupled.uncoupled_nmf": "UncoupledNMF",
     "io": "observe",
     "model": "Recommendations Status",
     "observed": "Observed",
     "rank_one": "rank_one_nmmf",
     "report": "make_report",
     "selection": "RankSearch",
+    "uncoupled": "Uncoupled UncoupledNMF",
 }
 _MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}

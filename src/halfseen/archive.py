@@ -7,8 +7,10 @@ of their field. The reader checks the name, dtype, shape and range of every arra
 """
 
 import json
+import math
 import os
 import zipfile
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
@@ -18,14 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
-from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
-from halfseen.errors import HalfseenError, ModelFileError
+from halfseen.errors import ModelFileError
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
 from halfseen.solvers import FACTORS, SOLVERS
+from halfseen.validation import check_parameters
 
 FORMAT = "halfseen-model"
 VERSION = 2
@@ -33,8 +36,10 @@ HEADER = "header.json"
 #: Bytes of a header at most.
 MAX_HEADER = 1 << 20
 
-#: Classes that may occur in a model file, by name.
-TYPES: dict[str, Any] = {**LIKELIHOODS, **FACTORS, **SOLVERS, **ENCODERS, **RECORDS}
+#: Arrays of a trace.
+TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
+#: Registries of the classes that may occur in a model file, by name.
+REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -72,13 +77,16 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
             raise ValueError(f"{path} must be a list{'' if count is None else f' of {count} entries'}")
         items = zip(packed, expected if isinstance(expected, tuple) else expected * len(packed), strict=True)
         return tuple(unpack(*item, f"{path}/{place}", arrays, sizes) for place, item in enumerate(items))
+    if expected is dict:  # arrays by name, which their owner checks
+        return _with_arrays(packed, arrays)
     if expected in (bool, int, float, str):
         is_number = expected is float and type(packed) is int
         if (type(packed) is not expected and not is_number) or (expected is float and not np.isfinite(packed)):
             raise ValueError(f"{path} must be of type {expected.__name__}")
         return expected(packed)
     name = packed.get("type") if isinstance(packed, dict) else None
-    kind = {**TYPES, expected.__name__: expected}.get(name) if isinstance(name, str) else None
+    types: Any = ChainMap({expected.__name__: expected}, *REGISTRIES)
+    kind = types.get(name) if isinstance(name, str) else None
     if kind is None or not issubclass(kind, expected):
         raise ValueError(f"{path} must be a record of a known type")
     if issubclass(kind, Likelihood):
@@ -126,7 +134,10 @@ def save_model(estimator: Any, path: Any) -> None:
     header = {
         "halfseen": __version__,
         "estimator": type(estimator).__name__,
-        "parameters": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        "parameters": {
+            name: None if name == "init" and not isinstance(value, str) else _plain(value)
+            for name, value in estimator.get_params(deep=False).items()
+        },
         "status": estimator.status_.name,
         "n_features_in": estimator.n_features_in_,
         "trace": {name: pack(array, f"trace/{name}", arrays) for name, array in estimator.trace_.items()},
@@ -171,11 +182,9 @@ def load(path: Any) -> Any:
         )
     try:
         if header["version"] == 1:
-            from halfseen.estimators.version1 import upgrade
-
             header, arrays = upgrade(kind, header, arrays)
         return _restore(kind, header, arrays)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, HalfseenError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"The arrays of a model file must fit together. Those of {str(path)!r} do not ({error}).",
             remedy="It was changed after it was written, or by a newer halfseen: fit again, or update.",
@@ -183,17 +192,18 @@ def load(path: Any) -> Any:
 
 
 def _restore(kind: Any, header: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    # a start that was a pair of arrays is not kept: it is not needed any more
     parameters = {
-        name: "random" if (name, value) == ("init", None) else value for name, value in header["parameters"].items()
+        name: dict(value["dict"]) if isinstance(value, dict) else value for name, value in header["parameters"].items()
     }
+    if "init" in parameters and parameters["init"] is None:  # arrays, which are not needed any more
+        parameters["init"] = "random"
     estimator = kind(**parameters)
     check_parameters(estimator.get_params(deep=False), estimator.parameter_rules)
     sizes: dict[str, int] = {}
     model = unpack(header["model"], kind.record, "model", arrays, sizes)
     trace = {}
     for name, packed in header["trace"].items():
-        if name not in ("objective", "seconds", "held_out"):
+        if name not in TRACES:
             raise ValueError(f"trace/{name} is not known")
         trace[name] = unpack(packed, ArraySpec("f", ("iterations",), finite=False), f"trace/{name}", arrays, sizes)
     names = unpack(header["feature_names"], ArraySpec("O", ("columns",), optional=True), "feature_names", arrays, sizes)
@@ -217,8 +227,8 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray) and value.ndim == 1:  # levels, thresholds, weights
         value = value.tolist()
-    if isinstance(value, dict):
-        value = None  # JSON would turn its keys into text; what it meant is in the model
+    if isinstance(value, dict):  # pairs, because JSON would turn its keys into text
+        value = {"dict": [[_plain(key), _plain(one)] for key, one in value.items()]}
     try:
         json.dumps(value)
     except TypeError:
@@ -285,10 +295,7 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             names = header["arrays"]
             if len(set(names)) != len(names) or {HEADER, *(f"{name}.npy" for name in names)} != set(members):
                 raise ValueError("its members are not those that its header names")
-            arrays = {
-                name: np.lib.format.read_array(BytesIO(archive.read(f"{name}.npy")), allow_pickle=False)
-                for name in names
-            }
+            arrays = {name: _read_array(archive.read(f"{name}.npy")) for name in names}
             texts = {name: _to_text(arrays[name]) for name in header["text"]}
     except ModelFileError:
         raise
@@ -308,6 +315,18 @@ def read_archive(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     return header, arrays | texts
 
 
+def _read_array(content: bytes) -> Array:
+    """The array of a member, unless its header declares more than the member holds: no memory is taken for it."""
+    file = BytesIO(content)
+    read_header = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    shape, _, dtype = read_header[np.lib.format.read_magic(file)[0]](file)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > len(content):
+        raise ValueError("its arrays are longer than the file")
+    file.seek(0)
+    array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
 def _to_bytes(texts: Array) -> Array:
     """Text, or None, as one array of bytes: UTF-8, a line of JSON each, which escapes line breaks."""
     lines = (json.dumps(None if text is None else str(text)) for text in texts)
@@ -315,6 +334,8 @@ def _to_bytes(texts: Array) -> Array:
 
 
 def _to_text(packed: Array) -> Array:
+    if packed.dtype != np.uint8 or packed.ndim != 1:
+        raise ValueError("its labels are not text")
     lines = packed.tobytes().decode()
     texts = [json.loads(line) for line in lines.split("\n")] if lines else []
     if not all(text is None or isinstance(text, str) for text in texts):

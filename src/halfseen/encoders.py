@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.errors import DataError, ParameterError
 from halfseen.labels import quoted
@@ -28,6 +28,11 @@ class Encoder:
     has_levels: ClassVar[bool] = False
     #: Whether values are text.
     is_text: ClassVar[bool] = False
+
+    @property
+    def n_levels(self) -> int | None:
+        """Number of different codes; None if values are not levels."""
+        return None
 
     @property
     def levels_to_read(self) -> Any:
@@ -58,6 +63,10 @@ class Encoder:
 @dataclass(frozen=True, eq=False)
 class PresenceEncoder(Encoder):
     """1 for whatever is above 0."""
+
+    @property
+    def n_levels(self) -> int:
+        return 2
 
     def codes(self, observed: Observed) -> Observed:
         Poisson().check(observed, "BernoulliPoisson")  # counts of any size are welcome, negative ones are not
@@ -130,6 +139,10 @@ class OrdinalEncoder(Encoder):
         if self.labels is None:
             raise AttributeError("The encoder is not fitted.")
         return self.labels
+
+    @property
+    def n_levels(self) -> int:
+        return self.fitted_labels.size
 
     @property
     def level_values(self) -> Array:
@@ -274,9 +287,9 @@ def level_text(label: Any) -> str:
     return quoted(label) if isinstance(label, str) else f"{label:g}"
 
 
-def levels_rule() -> checks.Rule:
+def levels_rule() -> validation.Rule:
     """None, ascending numbers, or distinct text."""
-    rising = checks.rising()
+    rising = validation.rising()
 
     def rule(value: Any) -> tuple[str, str] | None:
         if are_texts(value):
@@ -291,7 +304,7 @@ def levels_rule() -> checks.Rule:
     return rule
 
 
-def level_weight_rule() -> checks.Rule:
+def level_weight_rule() -> validation.Rule:
     """None, "levels", or finite numbers above 0: a list, or a dict by level."""
 
     def rule(value: Any) -> tuple[str, str] | None:
@@ -304,7 +317,7 @@ def level_weight_rule() -> checks.Rule:
             weights = np.empty(0)
         if weights.ndim == 1 and weights.size and np.isfinite(weights).all() and (weights > 0).all():
             return None
-        near = checks.did_you_mean(value, ["levels"]) if isinstance(value, str) else None
+        near = validation.did_you_mean(value, ["levels"]) if isinstance(value, str) else None
         return (
             "'levels', None, or a finite weight above 0 for each level",
             f"Did you mean {near!r}?" if near else "Pass a list or a dict of weights.",

@@ -6,6 +6,7 @@ import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,21 +30,22 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
 class Index:
     """The labels of rows or columns, and the position of each.
 
     Integers, whole floats and text find each other by their plain spelling: 7 finds "7", unless "007" is there too.
     """
 
+    labels: np.ndarray
+
     #: Fields of an index in a model file.
     state: ClassVar[dict[str, Any]] = {"labels": ArraySpec("biufMO", ("*",), finite=False)}
 
-    def __init__(self, labels: np.ndarray) -> None:
-        self.labels = labels
-
     def check_state(self, path: str) -> None:
-        """Refuse labels that are not all different."""
-        if len(self.positions) != len(self) or None in self.positions:
+        """Refuse labels that are missing, or not all different."""
+        is_missing = self.labels.dtype.kind in "fM" and bool(np.any(self.labels != self.labels))
+        if is_missing or len(self.positions) != len(self) or None in self.positions:
             raise ValueError(f"{path} must have labels that are all different")
 
     def __len__(self) -> int:

@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from halfseen.arrays import Array, ArraySpec, floored
-from halfseen.checks import did_you_mean
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
@@ -22,6 +21,7 @@ from halfseen.labels import Index, Places, quoted, uniform
 from halfseen.likelihoods import Likelihood, OwnThresholds
 from halfseen.observed import Observed, match_cells
 from halfseen.solvers import Problem, Solver
+from halfseen.validation import did_you_mean
 
 #: Cells whose products are held at a time.
 CELLS_AT_A_TIME = 1 << 18
@@ -162,6 +162,11 @@ class Folding:
 
     state: ClassVar[Mapping[str, Any]] = {"solver": Solver, "max_iter": int, "tol": float}
 
+    def check_state(self, path: str) -> None:
+        """Refuse limits that no estimator has."""
+        if self.max_iter < 1 or self.tol < 0:
+            raise ValueError(f"{path} must have a max_iter of 1 or more, and a tol of 0 or more")
+
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
@@ -210,12 +215,21 @@ class FittedModel:
     }
 
     def check_state(self, path: str) -> None:
-        """Refuse labels and a meaning of unseen cells that do not fit the factors."""
+        """Refuse labels, levels, thresholds and a meaning of unseen cells that do not fit together."""
         for index, size in zip(self.index, self.shape, strict=True):
             if index is not None and len(index) != size:
                 raise ValueError(f"{path}/index has {len(index)} labels for {size} rows or columns")
         if self.unseen not in ("missing", "zero") or self.seen.n_columns != self.shape[1]:
             raise ValueError(f"{path} must say what unseen cells are, of {self.shape[1]} columns")
+        n_levels = None if self.likelihood.highest is None else self.likelihood.highest + 1
+        if n_levels != self.encoder.n_levels:
+            raise ValueError(f"{path}/encoder has {self.encoder.n_levels} levels, the likelihood {n_levels}")
+        owners, n_rows = getattr(self.encoder, "owners", None), getattr(self.encoder, "n_rows", 0)
+        if owners is not None or isinstance(self.likelihood, OwnThresholds):
+            axis, offsets = getattr(self.likelihood, "axis", None), getattr(self.likelihood, "offsets", ())
+            n_owners = self.shape[0 if owners == "rows" else 1]
+            if axis != owners or len(offsets) != n_owners or n_rows != (n_owners if owners == "rows" else 0):
+                raise ValueError(f"{path}/likelihood must have thresholds for {n_owners} {owners}")
 
     @property
     def W(self) -> Array:
@@ -344,7 +358,7 @@ class FittedModel:
     # predictions
 
     def products(self, u: Array, i: Array) -> Array:
-        """x = <w_u, h_i> at pairs of positions."""
+        """x = w_u @ h_i at pairs of positions."""
         return products_at(self.W, self.H, u, i)
 
     def likelihood_at(self, rows: Array | None = None, columns: Array | None = None) -> Any:
@@ -537,7 +551,7 @@ def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -
 
 
 def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:
-    """<w_u, h_i> at pairs of positions; one row may be paired with many columns, and one column with many rows."""
+    """w_u @ h_i at pairs of positions; one row may be paired with many columns, and one column with many rows."""
     x = np.empty(np.broadcast_shapes(u.shape, i.shape), W.dtype)
     u, i = (np.broadcast_to(positions, x.shape).reshape(-1) for positions in (u, i))
     for start in range(0, x.size, PRODUCTS_AT_A_TIME):

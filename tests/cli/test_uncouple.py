@@ -261,11 +261,11 @@ def test_faults_are_told_or_refused(lists, tmp_path):
     result = run("uncouple", *lists, *FAST, "-o", tmp_path / "out.csv")
     assert result.exit_code == 0
     note = result.stderr.splitlines()[0]
-    assert note.startswith("note: Answers and comparisons should speak of what was asked. Found ")
+    assert note.startswith("note: Answers and comparisons should refer to what was asked. Found ")
     assert note.endswith("These were left out; --faults refuse stops at the first.")
     (tmp_path / "out.csv").unlink()
     sentence = refused("uncouple", *lists, *FAST, "--faults", "refuse", "-o", tmp_path / "out.csv")
-    assert sentence.endswith("or have it left out and told: --faults report.")
+    assert sentence.endswith("or have it left out and reported: --faults report.")
     assert not (tmp_path / "out.csv").exists()
 
 

@@ -1,4 +1,6 @@
-"""What may be a level: numbers of any kind, texts with an order; and the sentences for what may not."""
+"""Levels: numbers of any kind, or texts with an order; their weights; what is refused as a level."""
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 import halfseen
 from halfseen import BernoulliPoisson, OrdNMF, PoissonFactorization, SquaredOrdNMF, observe
 from halfseen.errors import DataError, DataWarning, ParameterError
-from tests.estimators.test_ordnmf import levels_matrix
-from tests.estimators.test_relatives import counts
+from halfseen.estimators import ordnmf
+from halfseen.metrics import predictive_check
+from tests.estimators.models import counts, folding_until, levels_matrix, refused
+from tests.ordinal import oracle
+from tests.ordinal.test_cells_seen_oftener import K, draw, squared_steps
 
 ORDER = ["bad", "fair", "good"]
 ASK = {"random_state": 0, "max_iter": 20, "tol": 0}
@@ -143,110 +148,90 @@ def test_a_level_may_be_called_none_and_an_empty_field_is_unknown(tmp_path):
     assert_array_equal(observed.to_dense(), [[1, 2], [2, 0], [1, 0]])
 
 
-@pytest.mark.parametrize("form", ["pandas", "array", "file", "triples"])
-def test_texts_that_are_no_levels_are_named_where_they_stand(form, tmp_path):
+def forms(frame, tmp_path):
+    """The same texts in several forms, and where each has the text of line `at`."""
+    array = object_array(frame)
+    at = len(frame) - 1 if "god" not in set(frame.rating) else int(np.argmax(frame.rating == "god"))
+    row, column = (pd.unique(frame[side]).tolist().index(frame[side][at]) for side in ("user", "item"))
+    return {
+        f"at position {at} of column 'rating'": frame,
+        f"at row {row}, column {column}": array,
+        f"on line {at + 2} of words.csv, column 'rating'": written(frame, tmp_path),
+        f"in triple {at}, for row {frame.user[at]!r}, column {frame.item[at]!r}": triples(frame),
+    }
+
+
+def test_texts_that_are_no_levels_are_refused_with_their_place(tmp_path):
     frame = opinions()
     frame.loc[2, "rating"] = "god"
-    row, column = frame.user[2], frame.item[2]
-    array = object_array(frame)
-    at = np.argwhere(array == "god")[0]
-    data, place = {
-        "pandas": (frame, "at position 2 of column 'rating'"),
-        "array": (array, f"at row {at[0]}, column {at[1]}"),
-        "file": (written(frame, tmp_path), "on line 4 of words.csv, column 'rating'"),
-        "triples": (triples(frame), f"in triple 2, for row {row!r}, column {column!r}"),
-    }[form]
-    with pytest.raises(DataError) as caught:
-        OrdNMF(2, levels=ORDER).fit(data)
-    assert str(caught.value).startswith(
-        f"Values must be among the levels 'bad', 'fair', 'good'. Found 'god' {place}. Correct it, or add it to levels. "
-    )
+    for where, data in forms(frame, tmp_path).items():
+        with refused(DataError, found="'god'", where=where):
+            OrdNMF(2, levels=ORDER).fit(data)
 
 
-@pytest.mark.parametrize("form", ["pandas", "array", "file", "triples"])
-def test_texts_without_an_order_are_refused(form, tmp_path):
-    frame = opinions()
-    data, place = {
-        "pandas": (frame, "at position 0 of column 'rating'"),
-        "array": (object_array(frame), "at row 0, column 0"),
-        "file": (written(frame, tmp_path), "on line 2 of words.csv, column 'rating'"),
-        "triples": (triples(frame), f"in triple 0, for row {frame.user[0]!r}, column {frame.item[0]!r}"),
-    }[form]
-    with pytest.raises(DataError) as caught:
-        OrdNMF(2).fit(data)
-    assert str(caught.value).startswith(
-        f"Values must be numbers, or texts whose order is given. Found {frame.rating[0]!r} {place}. "
-        "List the texts from the lowest to the highest in levels."
-    )
-    with pytest.raises(DataError, match=rf"^Values must be numbers\. Found '{frame.rating[0]}' "):
-        PoissonFactorization(2).fit(data)
+def test_texts_without_an_order_are_refused_with_their_place(tmp_path):
+    frame = opinions().iloc[:1]
+    for where, data in forms(frame, tmp_path).items():
+        for model in (OrdNMF(2), PoissonFactorization(2)):
+            with refused(DataError, found=repr(frame.rating[0]), where=where):
+                model.fit(data)
 
 
 def test_texts_have_no_mean_to_fill_holes_with():
-    model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
-    with pytest.raises(DataError) as caught:
-        model.complete(opinions())
-    assert str(caught.value) == (
-        "complete fills holes with expected values, so levels must be numbers. Found 'good'. Ask predict_level for the "
-        "cells of interest, or fit on numbers."
-    )
+    with refused(DataError, found="'good'", remedy="predict_level"):
+        OrdNMF(2, levels=ORDER, **ASK).fit(opinions()).complete(opinions())
 
 
-def test_cells_with_levels_of_their_own_that_the_model_lacks():
+def test_texts_that_the_model_lacks_are_refused_with_their_place():
     model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
     frame = opinions()
     frame.loc[0, "rating"] = "superb"
     other = observe(frame, levels=["superb", *ORDER], unseen="zero")
-    with pytest.raises(DataError) as caught:
+    with refused(DataError, found="'superb'", where=f"row '{frame.user[0]}', column '{frame.item[0]}' (1 such cell)"):
         model.log_likelihood(other)
-    assert str(caught.value) == (
-        f"Values must be among the levels 'bad', 'fair', 'good'. Found 'superb' at row '{frame.user[0]}', column "
-        f"'{frame.item[0]}' (1 such cell). Leave them out, or add the level."
-    )
     fine = observe(opinions(), levels=["good", "fair", "bad"], unseen="zero")  # another order, the same words
     assert model.log_likelihood(fine) == model.log_likelihood(opinions())
+    with refused(DataError, found="'great'", where="in history 1, column 'i7'"):
+        model.recommend([{"i1": "good"}, {"i2": "fair", "i7": "great"}])
+
+
+def test_texts_are_split_with_their_order():
+    frame = opinions()
+    train, test = halfseen.data.split_cells(frame, 0.3, random_state=0, levels=ORDER)
+    assert_array_equal(train.level_names, ORDER)
+    ordered = frame.assign(rating=pd.Categorical(frame.rating, ORDER, ordered=True))
+    assert_array_equal(halfseen.data.split_cells(ordered, 0.3, random_state=0)[1].values, test.values)
+    assert train.nnz + test.nnz == len(frame)
 
 
 # Numbers.
 
 
-def refusal(data, **ask):
-    with pytest.raises(DataError) as caught:
-        OrdNMF(2, **{**ASK, **ask}).fit(data)
-    return str(caught.value)
-
-
-def test_half_stars_are_levels_and_what_lies_between_given_ones_is_none():
+def test_half_stars_are_levels_and_what_lies_between_given_ones_is_refused():
     halves = levels_matrix(highest=4) / 2
     assert OrdNMF(2, **ASK).fit(halves).levels_.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
     row, column = np.argwhere(halves % 1 > 0)[0]
-    odd = np.count_nonzero(halves % 1)
-    assert refusal(halves, levels=[1, 2]) == (
-        f"Values must be among the levels that were given: 0, 1, 2. Found {halves[row, column]:g} at row {row}, column "
-        f"{column} ({odd} such cells). Add it to levels, or round the value."
-    )
+    where = f"row {row}, column {column} ({np.count_nonzero(halves % 1)} such cells)"
+    with refused(DataError, "levels", found=f"{halves[row, column]:g}", where=where):
+        OrdNMF(2, levels=[1, 2]).fit(halves)
 
 
 def test_counts_are_no_levels():
-    plays = np.random.default_rng(0).poisson(np.random.default_rng(1).gamma(0.5, 300.0, (40, 40)))
-    kinds, highest = np.unique(plays[plays > 0]).size, plays.max()
-    assert refusal(plays) == (
-        f"OrdNMF must have at most 100 ordered levels. Found {kinds} different values, from 1 to {highest}. Make "
-        "levels of counts with Quantizer, or use PoissonFactorization."
-    )
-    levels = halfseen.Quantizer([1, 10, 100]).fit_transform(plays)
-    assert OrdNMF(2, **ASK).fit(levels).levels_.tolist() == [0, 1, 2, 3]
+    values = np.arange(101.0).reshape(1, -1).repeat(2, axis=0) + 1.0
+    assert OrdNMF(1, unseen="missing", max_iter=2, random_state=0).fit(values[:, :100]).levels_.size == 100
+    with refused(DataError, found="101 different values", remedy="Quantizer"):
+        OrdNMF(1, unseen="missing").fit(values)
+    levels = halfseen.Quantizer([1, 10, 100]).fit_transform(values)
+    assert OrdNMF(1, unseen="missing", **ASK).fit(levels).levels_.tolist() == [1, 2, 3]
 
 
-def test_one_level_only():
-    assert refusal(np.full((3, 4), 2.0), unseen="missing") == (
-        "Ordinal data must have two levels or more. Found only 2. Fit data with more, or OrdNMF with "
-        'unseen="zero" if unseen cells are a level of their own.'
-    )
-    assert refusal([["good", None], ["good", "good"]], levels=["good"], unseen="missing") == (
-        "Ordinal data must have two levels or more. Found only 'good'. Fit data with more, or OrdNMF with "
-        'unseen="zero" if unseen cells are a level of their own.'
-    )
+def test_one_level_only_is_refused():
+    for data, levels, found in (
+        (np.full((3, 4), 2.0), None, "only 2"),
+        ([["good", None], ["good", "good"]], ["good"], "only 'good'"),
+    ):
+        with refused(DataError, found=found, remedy="OrdNMF"):
+            OrdNMF(2, levels=levels, unseen="missing").fit(data)
 
 
 def test_one_level_beside_unseen_cells_is_bernoulli_poisson():
@@ -263,16 +248,11 @@ def test_one_level_beside_unseen_cells_is_bernoulli_poisson():
     assert_allclose(learned.predict_proba(*np.nonzero(Y))[:, 1], other.predict(*np.nonzero(Y)), rtol=1e-3)
 
 
-def test_levels_that_are_not_finite_or_not_there():
+def test_a_missing_level_is_an_unseen_cell():
     Y = levels_matrix(highest=3).astype(float)
-    Y[3, 4] = np.inf
-    assert refusal(Y) == "Values must be finite. Found inf at row 3, column 4. Replace it by NaN if it is unknown."
     Y[3, 4] = np.nan
     known = OrdNMF(2, **ASK).fit(np.where(np.isnan(Y), 0.0, Y))
     assert_array_equal(OrdNMF(2, **ASK).fit(Y).W_, known.W_)
-    nothing = "At least one non-zero value must be observed. Found none in 3 rows and 2 columns. "
-    for empty in (np.zeros((3, 2)), np.full((3, 2), np.nan)):
-        assert refusal(empty) == f"{nothing}Check that the right file and columns were read."
 
 
 def test_rows_of_zeros_are_served():
@@ -285,7 +265,7 @@ def test_rows_of_zeros_are_served():
     assert sorted(ids[0].tolist()) == list(range(20))
     assert np.all(np.diff(scores[0]) <= 0)
     Y[0, 7] = 1
-    with pytest.warns(DataWarning, match=r"Found none in row 4\."):
+    with pytest.warns(DataWarning, match="row 4"):
         blank = OrdNMF(3, unseen="missing", prior_rate=1.0, random_state=0).fit(np.where(Y > 0, Y, np.nan))
     others = np.delete(blank.W_, 4, axis=0)
     assert_allclose(blank.W_[4], others.mean(axis=0), rtol=1e-12)
@@ -312,33 +292,15 @@ def test_huge_ids_are_kept_to_the_last_digit():
     assert model.row_labels_.tolist() == [2**63 + 5, 2**63 + 6, 7]
     assert model.recommend([7], n=1).ids.tolist() == [[2**40]]
     assert model.log_likelihood(frame.iloc[[3]]) == model.log_likelihood(frame, each=True)[-1]
-    with pytest.raises(DataError) as caught:
+    with refused(DataError, found="9223372036854775815 (1 unknown in all)"):
         model.predict(2**63 + 7, -1)
-    assert str(caught.value) == (
-        "A row must be one of the 3 rows that were fitted. Found 9223372036854775815 (1 unknown in all). For a new "
-        "row, fit again, or pass its history (a dict from columns to values)."
-    )
-    assert refusal(frame.assign(user=[2**70, 1, 2, 3])) == (
-        f"Integer ids of rows must fit in 64 bits. Found {2**70}. Convert the ids to text."
-    )
-
-
-def test_an_error_in_a_history_names_history_and_column():
-    model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
-    with pytest.raises(DataError) as caught:
-        model.recommend([{"i1": "good"}, {"i2": "fair", "i7": "great"}])
-    assert str(caught.value).startswith(
-        "Values must be among the levels 'bad', 'fair', 'good'. Found 'great' in history 1, column 'i7'."
-    )
+    with refused(DataError, found=str(2**70)):
+        OrdNMF(2).fit(frame.assign(user=[2**70, 1, 2, 3]))
 
 
 def test_negative_levels_are_refused_where_unseen_cells_are_zeros():
-    with pytest.raises(ParameterError) as caught:
+    with refused(ParameterError, "levels", found="-1"):
         OrdNMF(2, levels=[-1, 1, 2]).fit(levels_matrix())
-    assert str(caught.value) == (
-        "levels must be 0 or larger where unseen cells are zeros, which are the lowest. Found -1. Shift the levels, or "
-        'use unseen="missing".'
-    )
 
 
 @pytest.mark.parametrize("fitted_in", [np.float32, np.float64])
@@ -357,22 +319,6 @@ def test_levels_that_single_precision_would_merge_stay_apart():
     assert_array_equal(OrdNMF(1, unseen="missing", **ASK).fit(Y).levels_, [1.0, 1.0 + 1e-10, 2.0])
 
 
-def test_words_keep_their_meaning_whatever_unseen_is_set_to_afterwards():
-    model = OrdNMF(2, levels=ORDER, **ASK).fit(opinions())
-    coded = model._counted(observe(opinions(), levels=ORDER, unseen="zero")).values
-    model.set_params(unseen="missing")
-    assert_array_equal(model._counted(observe(opinions(), levels=ORDER, unseen="zero")).values, coded)
-
-
-def test_a_refused_fit_leaves_the_levels_of_the_last_one():
-    Y = levels_matrix()
-    model = OrdNMF(2, **ASK).fit(Y)
-    levels = model.levels_
-    with pytest.raises(ParameterError, match="thresholds must stand between"):
-        model.set_params(thresholds=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).fit(np.minimum(Y, 2))
-    assert model.levels_ is levels
-
-
 def test_levels_and_thresholds_given_as_arrays_come_back_from_files(tmp_path):
     Y = levels_matrix()
     levels = np.unique(Y[Y > 0])
@@ -383,10 +329,101 @@ def test_levels_and_thresholds_given_as_arrays_come_back_from_files(tmp_path):
     assert_array_equal(again.fit(Y).thresholds_, model.thresholds_)
 
 
-def test_words_are_split_with_their_order():
-    frame = opinions()
-    train, test = halfseen.data.split_cells(frame, 0.3, random_state=0, levels=ORDER)
-    assert_array_equal(train.level_names, ORDER)
-    ordered = frame.assign(rating=pd.Categorical(frame.rating, ORDER, ordered=True))
-    assert_array_equal(halfseen.data.split_cells(ordered, 0.3, random_state=0)[1].values, test.values)
-    assert train.nnz + test.nnz == len(frame)
+# Weights of cells and of levels.
+
+STARS = {"zero": np.array([0.0, 0.5, 3.0, 3.5]), "missing": np.array([-1.0, 0.5, 3.0, 3.5])}
+every_case = pytest.mark.parametrize("unseen", STARS)
+each_seed = pytest.mark.parametrize("seed", [0, 1, 2])
+
+
+def problem(seed, unseen, repeated):
+    """The cells as a user has them; spelled out, each counted as often as its weight and its level say; a start."""
+    observed, (u, i, y, c), start = draw(seed, unseen, True, repeated)
+    stars = replace(observed, values=STARS[unseen][observed.values.astype(int)])
+    mean = np.average(y[y > 0], weights=c[y > 0])
+    first = oracle.first_decrements(np.bincount(y, c), unseen)
+    return stars, (u, i, y, c * np.where(y > 0, y / mean, 1.0)), first / first.sum(), start, mean
+
+
+@every_case
+@each_seed
+@pytest.mark.parametrize("repeated", [False, True])
+def test_steps_are_those_of_all_cells_spelled_out(unseen, seed, repeated, monkeypatch):
+    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
+    stars, cells, D, (W, H), mean = problem(seed, unseen, repeated)
+    ask = {"l2": 0.7, "init": (W, H), "accelerate": False, "max_iter": 12, "tol": 0, "unseen": unseen}
+    model = SquaredOrdNMF(K, **ask).fit(stars)
+    W, H, D, loss = squared_steps(cells, D, W, H, 0.7, 12)
+    assert_allclose(model.level_weights_, [1.0, 1 / mean, 2 / mean, 3 / mean])
+    assert_allclose(model.W_, W, rtol=1e-8, atol=1e-100)
+    assert_allclose(model.H_, H, rtol=1e-8, atol=1e-100)
+    assert_allclose(model.thresholds_, oracle.Ordinal(D).thresholds, rtol=1e-8)
+    assert model.trace_["objective"][-1] == pytest.approx(loss, rel=1e-9)
+
+
+@every_case
+@each_seed
+def test_the_start_has_the_share_of_cells_above_zero_as_rate(unseen, seed):
+    stars, (_, _, y, c), *_ = problem(seed, unseen, False)
+    n, m = stars.shape
+    share = min(1.0, c[y > 0].sum() / (n * m if unseen == "zero" else c.sum()))
+    random = np.random.RandomState(seed)
+    W, H = (np.sqrt(np.sqrt(share) / K) * random.standard_gamma(1.0, (size, K)) for size in (n, m))
+    ask = {"l2": 0.3, "max_iter": 2, "tol": 0, "unseen": unseen}
+    drawn, given = (SquaredOrdNMF(K, **ask, init=init, random_state=seed).fit(stars) for init in ("random", (W, H)))
+    assert_allclose(drawn.W_, given.W_, rtol=1e-10)
+    assert_allclose(drawn.H_, given.H_, rtol=1e-10)
+
+
+@every_case
+def test_folded_rows_hear_the_weights_of_levels(unseen):
+    """With H and thresholds held, a row rests where what pulls it equals what pushes it."""
+    stars, (u, i, y, c), *_ = problem(0, unseen, False)
+    model = SquaredOrdNMF(K, l2=0.3, max_iter=30, tol=0, random_state=0, unseen=unseen).fit(stars)
+    W = folding_until(model, max_iter=5000, tol=1e-12).transform(stars)
+    family = oracle.Ordinal(oracle.decrements_of(model.thresholds_))
+    x = np.sum(W[u] * model.H_[i], axis=1)
+    slope = 2 * c * (family.counts(y, x**2) / np.where(x > 0, x, 1.0) - family.push(y) * x)
+    gradient = np.zeros_like(W)
+    np.add.at(gradient, u, slope[:, None] * model.H_[i])
+    gradient -= 0.3 * W
+    assert np.abs(W * gradient).max() < 1e-6 * np.abs(W).max()
+
+
+@pytest.mark.parametrize("unseen", ["zero", "missing"])
+def test_weights_of_levels_are_as_many_as_levels(unseen):
+    stars, *_ = problem(0, unseen, False)
+    for weights in ([1.0, 2.0], [1.0] * 5, {0.5: 1.0, 3.0: 1.0}):
+        with refused(ParameterError, "level_weight"):
+            SquaredOrdNMF(K, level_weight=weights, unseen=unseen).fit(stars)
+
+
+@pytest.mark.parametrize("kind", [OrdNMF, SquaredOrdNMF])
+@every_case
+def test_levels_of_which_no_cell_is_seen(kind, unseen):
+    """Nothing tells where their thresholds are: of the lowest no less, unless it is that of unseen zeros."""
+    stars, *_ = problem(0, unseen, False)
+    lowest, *others = STARS[unseen].tolist()
+    for levels, empty in (
+        ([lowest, *others, 4.0], 4),
+        ([lowest, 0.5, 2.0, 3.0, 3.5], 2),
+        ([-3.0, lowest, *others], -3),
+    ):
+        if levels[0] < 0 and unseen == "zero":
+            continue  # below unseen zeros nothing can be
+        with refused(DataError, "levels", found=f"none at level {empty}"):
+            kind(K, levels=levels, unseen=unseen).fit(stars)
+    above = stars.select_cells(stars.values > lowest)
+    given = kind(K, levels=STARS[unseen].tolist(), unseen=unseen, max_iter=2, random_state=0)
+    if unseen == "zero":
+        assert_allclose(given.fit(above).levels_, STARS[unseen])
+    else:
+        with refused(DataError, "levels", found="none at level -1"):
+            given.fit(above)
+
+
+def test_a_check_of_counts_that_are_there_or_not_asks_no_more():
+    Y = counts()
+    check = predictive_check(BernoulliPoisson(2, random_state=0, max_iter=5).fit(Y), Y, n=2)
+    assert check.observed[:2].tolist() == [(Y == 0).sum(), (Y > 0).sum()]
+    assert check.observed[2:].sum() == 0

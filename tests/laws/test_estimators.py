@@ -34,32 +34,21 @@ from halfseen import (
 )
 from halfseen.engines import cpu
 from halfseen.errors import DataWarning
-from halfseen.rank_one import incomplete_tables, marginals
 from halfseen.model import Status
+from halfseen.rank_one import incomplete_tables, marginals
 from tests import oracle
+from tests.estimators.models import folding_until
 from tests.laws.cases import counts, half_seen, start, weights_for
+from tests.laws.estimators import (
+    ESTIMATORS,
+    FACTORIZATIONS,
+    RANK_ONE,
+    every_estimator,
+    fitted,
+    suited,
+    with_parameters,
+)
 
-FACTORIZATIONS = [
-    WeightedNMF(),
-    WeightedNMF(loss="frobenius"),
-    WeightedNMF(loss=1.5, l1=0.1, l2=0.1),
-    WeightedNMF(loss="frobenius", unseen="zero"),
-    WeightedNMF(unseen="zero"),
-    PoissonFactorization(),
-    PoissonFactorization(unseen="missing", prior_rate=1.0),
-]
-RELATIVES = [
-    OrdNMF(),
-    OrdNMF(unseen="missing", noise="exponential"),
-    BernoulliPoisson(),
-    CompoundPoisson(),
-    SquaredOrdNMF(),
-    RoundMF(),
-    RoundMF(loss="linear", biases=False),
-    OrdinalMF(),
-]
-RANK_ONE = [RankOneNMF(), RankOneNMF("em"), RankOneNMF(unseen="zero")]
-ESTIMATORS = [*FACTORIZATIONS, *RANK_ONE, *RELATIVES]
 #: All that scikit-learn's own checks run over: a new estimator joins this list.
 CONTRACTED = [
     *FACTORIZATIONS,
@@ -84,7 +73,6 @@ ONE_LEVEL = dict.fromkeys(
     ["check_estimator_sparse_tag", "check_estimator_sparse_array", "check_estimator_sparse_matrix"], "one level only"
 )
 every_factorization = pytest.mark.parametrize("estimator", FACTORIZATIONS, ids=str)
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 every_weighing_estimator = pytest.mark.parametrize(
     "estimator", [estimator for estimator in ESTIMATORS if getattr(estimator, "method", "exact") == "exact"], ids=str
 )
@@ -97,26 +85,6 @@ every_weighing_estimator = pytest.mark.parametrize(
 )
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
-
-
-def with_parameters(estimator, **parameters):
-    """A new estimator with these parameters, if it has them: the best rank-one fit has no rank, start or seed."""
-    known = estimator.get_params()
-    return clone(estimator).set_params(**{name: value for name, value in parameters.items() if name in known})
-
-
-def suited(estimator, X):
-    """The data as they are; where levels are asked for, in five of them."""
-    return np.minimum(X, 4) if hasattr(estimator, "levels") else X
-
-
-def fitted(estimator, X, n_components=3, **parameters):
-    """A short fit, which needn't settle."""
-    parameters = {"max_iter": 30, "tol": 0, "random_state": 0, "n_components": n_components} | parameters
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return with_parameters(estimator, **parameters).fit(X)
 
 
 def long_table(X):
@@ -307,7 +275,7 @@ def test_the_same_seed_gives_the_same_bits_on_one_thread_and_two(estimator, dtyp
 def test_single_precision_is_kept_and_all_else_is_double(estimator, given, kept):
     X = suited(estimator, np.nan_to_num(counts())).astype(given)
     model = fitted(estimator, X)
-    arrays = [*model.factors_[0], *model.factors_[1], model.transform(X), model.predict([0], [1]), model.complete(X)]
+    arrays = [*model.model_.rows, *model.model_.columns, model.transform(X), model.predict([0], [1]), model.complete(X)]
     assert {array.dtype for array in [*arrays, model.recommend([0], exclude_seen=False).scores]} == {np.dtype(kept)}
 
 
@@ -329,7 +297,7 @@ def test_training_rows_folded_in_get_the_factors_of_the_fit(estimator):
     wish = {"prior_shape": 1.0} if isinstance(estimator, OrdNMF) else {}
     wish["max_iter"] = 1000 if isinstance(estimator, RoundMF) else 6000  # Newton's method is there long before
     model = fitted(estimator, X, n_components=2, tol=1e-13, **wish)
-    model.set_params(tol=1e-9)
+    model = folding_until(model, tol=1e-9)
     assert_allclose(model.transform(X), model.W_, rtol=2e-3, atol=2e-3 * model.W_.max())
     assert_allclose(
         model.inverse_transform(model.transform(X)), model.inverse_transform(model.W_), rtol=1e-2, atol=1e-2
@@ -365,10 +333,10 @@ def test_a_row_without_a_cell_gets_what_is_known_of_such_a_row(estimator):
 def test_folding_in_finds_the_best_row(loss):
     """Compared with the oracle's half-steps taken very often from elsewhere."""
     model = fitted(WeightedNMF(loss=loss), half_seen(zeros=False), n_components=2)
-    model.set_params(tol=1e-12, max_iter=5000)
+    model = folding_until(model, tol=1e-12, max_iter=5000)
     X = half_seen(5, 11, zeros=False, blanks=False, seed=9)
     Y, C = oracle.grid(observe(X))
-    beta = model._make_likelihood().powers and {"kullback-leibler": 1, "frobenius": 2}.get(loss, loss)
+    beta = {"kullback-leibler": 1, "frobenius": 2}.get(loss, loss)
     W = np.ones((5, 2))
     for _ in range(5000):
         W = oracle.multiplicative_half(Y, C, W, model.H_, beta)
@@ -470,7 +438,7 @@ def test_a_model_comes_back_from_its_file_as_it_was(estimator, tmp_path):
     assert back.get_params() == model.get_params()
     assert (back.n_iter_, back.status_, back.n_features_in_) == (model.n_iter_, model.status_, 11)
     for mine, theirs in zip(
-        (*model.factors_[0], *model.factors_[1]), (*back.factors_[0], *back.factors_[1]), strict=True
+        (*model.model_.rows, *model.model_.columns), (*back.model_.rows, *back.model_.columns), strict=True
     ):
         assert_array_equal(mine, theirs)
     assert_array_equal(back.trace_["objective"], model.trace_["objective"])

@@ -7,10 +7,9 @@ import pytest
 
 from halfseen import RankOneNMF, WeightedNMF, observe
 from halfseen.errors import DataError, DataWarning
-from halfseen.model import Seen
-from halfseen.metrics import held_out as module
-from halfseen.metrics import ranking_scores
+from halfseen.metrics import ranking_scores, scorers
 from halfseen.metrics.scorers import held_out
+from halfseen.model import Seen
 from halfseen.observed import Observed
 
 
@@ -35,9 +34,9 @@ def told(test, *seen):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("height", [1, 4, 100])
 def test_what_is_left_is_in_none_of_the_sets(seed, height, monkeypatch):
-    monkeypatch.setattr(module, "_ROWS_AT_A_TIME", height)
+    monkeypatch.setattr(scorers, "ROWS_COMPARED", height)
     test, *trains = (draw(seed + part) for part in (0, 100, 200))
-    left, sentences = told(test, *(Seen.in_(one) for one in trains))
+    left, sentences = told(test, *(Seen.from_observed(one) for one in trains))
     known = {(row, column) for one in trains for row, column, _ in pairs(one)}
     expected = [cell for cell in pairs(test) if cell[:2] not in known]
     assert 0 < len(expected) < test.nnz
@@ -60,17 +59,17 @@ def test_a_fit_of_a_dense_table_knows_its_holes():
 def test_where_nothing_is_shared_the_cells_stay_as_they_are():
     test = draw(0)
     none = observe(np.full(test.shape, np.nan), allow_empty=True)
-    for seen in ([], [Seen.in_(none)]):
+    for seen in ([], [Seen.from_observed(none)]):
         left, sentences = told(test, *seen)
         assert left is test
         assert sentences == []
-    assert told(none, Seen.in_(test))[0] is none
+    assert told(none, Seen.from_observed(test))[0] is none
 
 
 def test_each_measurement_of_a_cell_is_left_out():
     test = Observed.from_cells([0, 0, 0], [1, 1, 2], [1.0, 2.0, 3.0], (1, 3), duplicates="keep")
     train = Observed.from_cells([0], [1], [5.0], (1, 3))
-    assert pairs(told(test, Seen.in_(train))[0]) == [(0, 2, 3.0)]
+    assert pairs(told(test, Seen.from_observed(train))[0]) == [(0, 2, 3.0)]
 
 
 def test_a_test_of_training_cells_alone_is_refused_with_the_cause():

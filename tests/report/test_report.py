@@ -260,7 +260,7 @@ def test_uncoupled_data():
     held = truth.set_axis([f"question {place}" for place in range(6)]).stack().dropna().reset_index()
     held.columns = ["row", "column", "value"]
     page = page_of(model, seen, held)
-    assert str(seen.account) in page.notes
+    assert str(seen.summary) in page.notes
     risk = model.disclosure_risk()
     assert page.facts["A guess of an answer is right"] == f"{100 * risk.mean():.3g}% of the time in the mean"
     heads, *lines = next(rows for caption, rows in page.tables.items() if "couplings" in caption)

@@ -22,7 +22,6 @@ from halfseen import (
     RoundMF,
     SquaredOrdNMF,
     SquaredPoisson,
-    UncoupledNMF,
     WeightedNMF,
     observe,
 )
@@ -303,41 +302,47 @@ def test_the_rule_may_be_the_best():
 
 
 @pytest.mark.parametrize(
-    ("how", "sentence"),
+    ("how", "parameter"),
     [
-        ({"ranks": []}, "ranks must be different whole numbers of at least 1, .* Found none"),
-        ({"ranks": [2, 3, 2]}, "Found 2 twice. Leave one out"),
-        ({"ranks": [2, 2.5]}, r"Found 2\.5\. Replace it"),
-        ({"ranks": [0, 1]}, r"Found 0\. Replace it"),
-        ({"ranks": 5}, r"Found 5\. List them, such as"),
-        ({"ranks": "5,10"}, r"Found '5,10'\. List them"),
-        ({"metric": "ndgc@10"}, "Did you mean"),
-        ({"metric": "log-likelihood"}, "for WeightedNMF"),
-        ({"rule": "1se"}, "rule must be one of"),
-        ({"n_folds": 1}, "n_folds must be a whole number of at least 2"),
-        ({"parameters": {"l2": 3}}, "parameters must be None or a dict"),
-        ({"parameters": {"l2": []}}, "none of them empty"),
-        ({"parameters": {"n_components": [2]}}, "Move its values to ranks"),
-        ({"parameters": {"unseen": ["zero", "missing"]}}, "Found 'unseen'. Search once for each"),
-        ({"parameters": {"loss": ["frobenius", "kullback-leibler"]}}, 'Set metric="rmse"'),
-        ({"parameters": {"l3": [2]}}, "Invalid parameter 'l3' for estimator WeightedNMF. Valid parameters are"),
-        ({"estimator": RankOneNMF()}, "Found a RankOneNMF, which has one component. Use WeightedNMF"),
-        ({"estimator": UncoupledNMF()}, "Found a UncoupledNMF, whose values have no cells"),
-        ({"estimator": WeightedNMF}, r"must be a model, not its class. Found WeightedNMF. Pass WeightedNMF\(\)"),
-        ({"estimator": "ordnmf"}, "Found a str. Pass such a model"),
-        ({"estimator": WeightedNMF(init=(np.ones((60, 2)), np.ones((40, 2))))}, "init must be the name of a start"),
-        ({"estimator": WeightedNMF(l2=-1)}, "l2 must be"),
+        ({"ranks": []}, "ranks"),
+        ({"ranks": [2, 3, 2]}, "ranks"),
+        ({"ranks": [2, 2.5]}, "ranks"),
+        ({"ranks": [0, 1]}, "ranks"),
+        ({"ranks": 5}, "ranks"),
+        ({"ranks": "5,10"}, "ranks"),
+        ({"metric": "ndgc@10"}, "metric"),
+        ({"metric": "log-likelihood"}, "metric"),
+        ({"rule": "1se"}, "rule"),
+        ({"n_folds": 1}, "n_folds"),
+        ({"parameters": {"l2": 3}}, "parameters"),
+        ({"parameters": {"l2": []}}, "parameters"),
+        ({"parameters": {"n_components": [2]}}, "parameters"),
+        ({"parameters": {"unseen": ["zero", "missing"]}}, "parameters"),
+        ({"parameters": {"loss": ["frobenius", "kullback-leibler"]}}, "metric"),
+        ({"parameters": {"l3": [2]}}, "l3"),
+        ({"estimator": RankOneNMF()}, "estimator"),
+        ({"estimator": WeightedNMF}, "estimator"),
+        ({"estimator": "ordnmf"}, "estimator"),
+        ({"estimator": WeightedNMF(init=(np.ones((60, 2)), np.ones((40, 2))))}, "init"),
+        ({"estimator": WeightedNMF(l2=-1)}, "l2"),
     ],
 )
-def test_what_can_not_be_tried_is_refused(how, sentence):
-    with pytest.raises(ParameterError, match=sentence):
+def test_invalid_searches_are_refused(how, parameter):
+    with pytest.raises(ParameterError) as refused:
         RankSearch(**{"estimator": WeightedNMF(), "ranks": [1, 2], **how}).fit(table(2, 0))
+    assert refused.value.parameter == parameter
+
+
+def test_a_model_without_cells_is_refused():
+    with pytest.raises(ParameterError, match="cells") as refused:
+        RankSearch(halfseen.UncoupledNMF(), [1, 2]).fit(table(2, 0))
+    assert refused.value.parameter == "estimator"
 
 
 def test_too_few_cells_are_refused():
     with pytest.raises(DataError, match=r"Every fold must have a cell\. Found 3 cells for 5 folds"):
         RankSearch(WeightedNMF(), [1]).fit([[1.0, 2.0], [3.0, np.nan]])
-    with pytest.raises(DataError, match=r"Every fold must have a cell to judge by"):
+    with pytest.raises(DataError, match=r"Every fold must have a cell to score"):
         RankSearch(OrdinalMF(), [1], n_folds=2).fit([[1.0, 2.0], [3.0, 4.0]])
 
 

@@ -202,7 +202,7 @@ def test_every_cell_keeps_its_own_value(fold):
     with Threads(1) as threads:
         chain = unmf.known_chain(fold.train, 2, 0, threads)
         for _ in range(3):
-            np.testing.assert_allclose(chain.layout.told(chain.x), fold.train.values, rtol=1e-12)
+            np.testing.assert_allclose(chain.layout.in_answer_units(chain.x), fold.train.values, rtol=1e-12)
             chain.sweep(0)
     np.testing.assert_array_equal(chain.token_of_cell[chain.cell_of_token], np.arange(fold.train.nnz))
 

@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from halfseen import __version__
-from halfseen.checks import did_you_mean
 from halfseen.cli.messages import render
 from halfseen.errors import HalfseenError
+from halfseen.validation import did_you_mean
 
 #: The commands in the order of the help, with their summaries there. Each is imported only when it is run.
 SUMMARIES = {

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from halfseen.checks import did_you_mean
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON, Out
 from halfseen.cli.summaries import describe_data, describe_file
 from halfseen.errors import DataError, ParameterError
+from halfseen.validation import did_you_mean
 
 if TYPE_CHECKING:
     from halfseen.datasets import Entry

@@ -7,7 +7,6 @@ from typing import Any
 import click
 import numpy as np
 
-from halfseen.checks import did_you_mean
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
 from halfseen.cli.messages import render
@@ -17,6 +16,7 @@ from halfseen.cli.summaries import count, data_facts, describe_counting, describ
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.io.splits import check_pair
 from halfseen.observed import Observed, match_cells
+from halfseen.validation import did_you_mean
 
 
 @click.command(cls=Command)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON
@@ -96,7 +96,7 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     elif not quiet and click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT:
         click.echo("note: --seed changes nothing: --method rank-one has no random start.", err=True)
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **params)
-    checks.check_parameters(model.get_params(deep=False), model.parameter_rules)
+    validation.check_parameters(model.get_params(deep=False), model.parameter_rules)
     try:
         is_slow = os.path.isfile(data) and os.path.getsize(data) > 20_000_000  # bytes: about a second
         with streams.byte_bar("Reading", is_slow and not quiet, transient=True) as progress:

@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from halfseen.data.uncoupled import Uncoupled
     from halfseen.datasets import load_movietweetings, planted
     from halfseen.io import k_folds, observe, read_table, read_wide_table, split_cells, write_table
     from halfseen.observed import Observed
+    from halfseen.uncoupled import Uncoupled
 
 _MODULES = {
     "Observed": "observed",
-    "Uncoupled": "data.uncoupled",
+    "Uncoupled": "uncoupled",
     "k_folds": "io",
     "load_movietweetings": "datasets",
     "observe": "io",

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen.checks import check_parameters, one_of, whole
-from halfseen.data.uncoupled import Uncoupled
-from halfseen.data.uncoupled.uncoupling import different
 from halfseen.errors import ParameterError
 from halfseen.labels import text_array
 from halfseen.observed import Observed
+from halfseen.uncoupled.collection import Uncoupled, sorted_unique
+from halfseen.validation import check_parameters, one_of, whole
 
 
 def planted(
@@ -177,6 +176,6 @@ def skewed_cells(n: int, m: int, nnz: int, random_state: int | None = None) -> t
     while cells.size < nnz:  # flatter in every round, so that dense matrices are filled, too
         draws = int(1.3 * (nnz - cells.size)) + nnz // 50 + 10
         drawn = zipf(row_ranks) * m + zipf(column_ranks)
-        cells, skew = different(np.append(cells, drawn)), 0.6 * skew
+        cells, skew = sorted_unique(np.append(cells, drawn)), 0.6 * skew
     surplus = rng.choice(cells.size, cells.size - nnz, replace=False, shuffle=False)
     return np.divmod(np.delete(cells, surplus), m)

@@ -3,6 +3,7 @@
 The beta divergence is a family of losses with Itakura-Saito (0), Kullback-Leibler (1) and Frobenius (2) among them.
 """
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -10,9 +11,9 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from halfseen.arrays import Array, floored, namespace
-from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
 from halfseen.likelihoods.base import Likelihood, StateSpec, UnseenPush
+from halfseen.validation import did_you_mean
 
 _REMEDY = "Shift or drop these values, or mark them as missing."
 
@@ -75,16 +76,19 @@ class Poisson(Likelihood):
         return y >= 0
 
 
+@dataclass(frozen=True, eq=False)
 class BetaDivergence(Likelihood):
     """d(y|x) = (y^b + (b-1) x^b - b y x^(b-1)) / (b (b-1));  pull = y x^(b-2), push = x^(b-1).
 
     For b = 0 it is y/x - log(y/x) - 1. The cases b = 1 and b = 2 have their own classes, `Poisson` and `Gaussian`.
     """
 
+    beta: float
+
     state: ClassVar[StateSpec] = {"beta": float}
 
-    def __init__(self, beta: float) -> None:
-        self.beta = float(beta)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "beta", float(self.beta))
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.plots.axes import BLUE, GREY, ORANGE, label_ticks, new_axes, wrong_type
@@ -76,7 +76,7 @@ def trace(model: BaseEstimator, *, by: str = "iteration", ax: Axes | None = None
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
     model = _check_model(model)
-    checks.check_parameters({"by": by}, {"by": checks.one_of("iteration", "seconds")})
+    validation.check_parameters({"by": by}, {"by": validation.one_of("iteration", "seconds")})
     ax = new_axes("the attribute trace_") if ax is None else ax
     objective = model.trace_["objective"]
     places = model.trace_["seconds"] if by == "seconds" else np.arange(1, objective.size + 1)
@@ -138,13 +138,13 @@ def factors(
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
     model = _check_model(model)
-    checks.check_parameters(
-        {"top": top, "side": side}, {"top": checks.whole(1), "side": checks.one_of("columns", "rows")}
+    validation.check_parameters(
+        {"top": top, "side": side}, {"top": validation.whole(1), "side": validation.one_of("columns", "rows")}
     )
     strengths = component_strengths(model, side)
     count = strengths.shape[1]
     if component is not None:
-        checks.check_parameters({"component": component}, {"component": checks.whole(0)})
+        validation.check_parameters({"component": component}, {"component": validation.whole(0)})
         if component >= count:
             must = f"must be one of the model's, 0 to {count - 1}."
             raise ParameterError(must, found=f"{component}", remedy="Count them from 0.", parameter="component")

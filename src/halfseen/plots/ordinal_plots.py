@@ -14,7 +14,7 @@ from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.metrics import PredictiveCheck, predictive_check
 from halfseen.plots import axes
-from halfseen.plots.model_plots import best_model, has_free_scale
+from halfseen.plots.model_plots import best_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,7 +134,7 @@ def thresholds(model: BaseEstimator, *, ax: Axes | None = None) -> Axes:
         raise axes.wrong_type("model", model, must, remedy)
     check_is_fitted(model)
     ax = axes.new_axes("the attribute thresholds_") if ax is None else ax
-    is_positive = has_free_scale(model)
+    is_positive = model.likelihood_.x_is_positive
     cuts = np.asarray(model.thresholds_, dtype=np.float64)
     cuts = cuts / cuts[0] if is_positive else cuts
     # the plot ends as far beyond the outer thresholds as thresholds are apart on average

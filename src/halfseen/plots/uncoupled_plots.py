@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from halfseen.plots import axes
+from halfseen.uncoupled import UncoupledNMF
+from halfseen.uncoupled.estimator import sampled_posterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,8 +58,6 @@ def coupling(model: BaseEstimator, question: Hashable, *, ax: Axes | None = None
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
-    from halfseen.uncoupled.estimator import sampled_posterior
-
     posterior = sampled_posterior(_check_uncoupled(model), "A picture of the coupling")
     are_rows = model.questions_are_ == "rows"
     row = int(model.model_.positions(question, "row" if are_rows else "column")[0])
@@ -82,9 +82,7 @@ def coupling(model: BaseEstimator, question: Hashable, *, ax: Axes | None = None
 
 
 def _check_uncoupled(model: BaseEstimator) -> Any:
-    import halfseen
-
-    if isinstance(model, halfseen.UncoupledNMF):
+    if isinstance(model, UncoupledNMF):
         return model
     must, remedy = (
         "must be an UncoupledNMF, which tells whose an answer may be.",

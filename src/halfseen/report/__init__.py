@@ -13,7 +13,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.errors import DataError, HalfseenError, ParameterError
 from halfseen.io.write import atomic_write
 from halfseen.plots.axes import display_label
@@ -123,7 +123,7 @@ def make_report(
     'A table with two holes'
     """
     check_tools()
-    checks.check_parameters({"top": top, "k": k}, {"top": checks.whole(1), "k": checks.whole(1)})
+    validation.check_parameters({"top": top, "k": k}, {"top": validation.whole(1), "k": validation.whole(1)})
     if not isinstance(relevant, Real) or isinstance(relevant, bool) or not isfinite(relevant):
         remedy = "Use the lowest value that makes a cell relevant, such as 1 or 4."
         raise ParameterError("must be one finite number.", parameter="relevant", found=repr(relevant), remedy=remedy)

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, flag, number, seed, whole
-from halfseen.engines import blas
+from halfseen.engines.threads import one_blas_thread
 from halfseen.errors import DataError
 from halfseen.io.reader import as_numbers, well_formed
 from halfseen.labels import Places
@@ -18,6 +17,7 @@ from halfseen.roundrank.exact_rounding import RoundingProblem, check_levels, che
 from halfseen.roundrank.lower_bounds import LowerBound, lower_bounds
 from halfseen.roundrank.outer_products import decide_outer_product
 from halfseen.roundrank.upper_bounds import best_construction, bisect_rank, search_factors
+from halfseen.validation import check_parameters, flag, number, seed, whole
 
 _ONE = LowerBound(1, "Not all of Y is at the level of 0.")
 _TWO = LowerBound(2, "No outer product rounds to Y: the signs or the sizes of its factors would contradict each other.")
@@ -102,8 +102,7 @@ def round_rank(
     tau = None if thresholds is None else check_thresholds(thresholds)
     problem, row_of, column_of = RoundingProblem(check_levels(Y, tau), tau).distinct()
     n, m = problem.levels.shape
-    blas.hold()  # the search ends elsewhere with other sums, and small ones do not gain by threads
-    try:
+    with one_blas_thread():  # the search ends elsewhere with other sums, and small ones do not gain by threads
         if certificate := problem.certify(np.zeros((n, 0)), np.zeros((m, 0)), "0 rounds to Y."):
             lower = LowerBound(0, "No rank is smaller.")
         else:
@@ -115,8 +114,6 @@ def round_rank(
             random = check_random_state(random_state)
             attempt = partial(search_factors, problem, n_init=n_init if search else 0, random=random)
             certificate = bisect_rank(lower.rank, best.rank, attempt) or best
-    finally:
-        blas.release()
     return RoundRank(
         lower.rank, certificate.rank, certificate.W[row_of], certificate.H[column_of], certificate.thresholds,
         lower.reason, certificate.reason,

@@ -15,15 +15,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
-from halfseen.checks import did_you_mean
 from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.progress import progress_bar
+from halfseen.fitting import progress_bar
 from halfseen.io.splits import fold_indices
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from halfseen.model import Status
 from halfseen.observed import Observed
 from halfseen.selection.warm_start import warm_start
+from halfseen.validation import did_you_mean
 
 #: The score of a model fitted on `train` by the cells of `test`, from (model, train, test); larger is better.
 Scorer = Callable[[Any, Observed, Observed], float]

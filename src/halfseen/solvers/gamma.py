@@ -4,7 +4,7 @@ Each entry's posterior is q(w) = Gamma(shape, rate) with
 
     shape = a + w~ * sum of pull * h~,    rate = b + sum of push * E[h]
 
-where w~ = exp(E[log w]) is the geometric mean, and the pulls are taken at x~ = <w~, h~>. Each step is a coordinate
+where w~ = exp(E[log w]) is the geometric mean, and the pulls are taken at x~ = w~ @ h~. Each step is a coordinate
 ascent on the evidence lower bound
 
     ELBO = sum of (log p(y|x~) + push x~) - sum of push E[w] E[h] + sum of (E[log p(w)] - E[log q(w)]),
@@ -13,6 +13,7 @@ which therefore never falls.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -66,8 +67,12 @@ class GammaFactor(NamedTuple):
         return np.where(spread, gammaincinv(shape, p) / rate, self.mean).astype(self.mean.dtype)
 
 
+@dataclass(frozen=True, eq=False)
 class Variational(Solver[FactorT]):
     """Coordinate ascent on a lower bound of the evidence, with gamma priors; the bound never falls."""
+
+    rows: GammaPrior = field(default_factory=GammaPrior)
+    columns: GammaPrior = field(default_factory=GammaPrior)
 
     minimizes = False
     #: Momentum in the first, large epochs makes more components die, and the bound end lower.
@@ -75,9 +80,10 @@ class Variational(Solver[FactorT]):
     state: ClassVar[Mapping[str, Any]] = {"rows": GammaPrior, "columns": GammaPrior}
     start_requirement = ", in every row at least one above 0"
 
-    def __init__(self, rows: GammaPrior | None = None, columns: GammaPrior | None = None) -> None:
-        self.rows, self.columns = rows or GammaPrior(), columns or GammaPrior()
-        self.priors = {Side.ROWS: self.rows, Side.COLUMNS: self.columns}
+    @property
+    def priors(self) -> dict[Side, GammaPrior]:
+        """Priors of rows and of columns."""
+        return {Side.ROWS: self.rows, Side.COLUMNS: self.columns}
 
     def accepts_start(self, factor: Array) -> bool:
         """A row of zeros has no distribution, and would stay 0."""

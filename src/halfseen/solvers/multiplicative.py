@@ -8,6 +8,7 @@ from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 pe
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,24 +38,24 @@ class PointFactor(NamedTuple):
         return ("mean",)
 
 
+@dataclass(frozen=True, eq=False)
 class Multiplicative(Solver[PointFactor]):
     """Alternating: x is recomputed between the rows' half-step and the columns'.
 
     Parameters
     ----------
-    penalty : Penalty, default=None
-        Penalty on both factors. None: no penalty.
+    penalty : Penalty, default=Penalty()
+        Penalty on both factors.
     eager : float, default=None
         An exponent to try first; an epoch that raises the loss is repeated with the safe one.
     """
 
+    penalty: Penalty = field(default_factory=Penalty)
+    eager: float | None = None
+
     name = "multiplicative"
     state: ClassVar[Mapping[str, Any]] = {"penalty": Penalty, "eager": float | None}
     minimizes = True
-
-    def __init__(self, penalty: Penalty | None = None, eager: float | None = None) -> None:
-        self.penalty = penalty or Penalty()
-        self.eager = eager
 
     def check(self, likelihood: Likelihood) -> None:
         self._require(likelihood.powers is not None, likelihood, "of values that non-negative factors can have")

@@ -39,7 +39,7 @@ class Ridge:
     that columns and rows have biases at the price of l2 / 3, and each row its own sensitivity w_1 to those of columns,
     each column its own to those of rows. (Around 0, what all rows have in common would be penalised in every single
     one; and around the mean of the rows, the means would grow until biases cost nothing.) Biases proper are the last
-    two components: rows have [w, b, 1], columns [h, 1, c], so that x = <w, h> + b + c.
+    two components: rows have [w, b, 1], columns [h, 1, c], so that x = w @ h + b + c.
 
     Parameters
     ----------
@@ -89,16 +89,16 @@ def ridge_costs(factor: Any, penalty: RidgePenalty) -> Any:
     return xp.sum(0.5 * l2 * (factor - centre) ** 2, axis=1)
 
 
+@dataclass(frozen=True, eq=False)
 class Newton(Solver[PointFactor]):
     """Alternating: rows, columns, then the likelihood's parameters, each from where the others have come to."""
+
+    ridge: Ridge
 
     name = "newton"
     minimizes = True
     is_multiplicative = False
     state: ClassVar[Mapping[str, Any]] = {"ridge": Ridge}
-
-    def __init__(self, ridge: Ridge) -> None:
-        self.ridge = ridge
 
     def check(self, likelihood: Likelihood) -> None:
         self._require(isinstance(likelihood, SmoothOrdinal), likelihood, "with a slope everywhere")

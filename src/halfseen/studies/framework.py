@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from halfseen.arrays import Array
 from halfseen.datasets import source
 from halfseen.datasets.registry import local_paths
-from halfseen.engines.threads import hold_blas, release_blas
+from halfseen.engines.threads import one_blas_thread
 from halfseen.errors import DataError, DataWarning
 
 if TYPE_CHECKING:
@@ -204,14 +204,11 @@ def median_seconds(functions: Sequence[Callable[[], Any]], at_least: int = 5, un
         function()
         return perf_counter() - started
 
-    hold_blas()
-    try:
+    with one_blas_thread():
         for function in functions:
             function()
         rounds: list[list[float]] = []
         started = perf_counter()
         while len(rounds) < at_least or perf_counter() - started < until:
             rounds.append([seconds(function) for function in functions])
-    finally:
-        release_blas()
     return [median(times) for times in zip(*rounds, strict=True)]

@@ -177,9 +177,9 @@ def thesis_methods(family: MatrixFamily, size: int, epochs: int = EPOCHS) -> lis
 
     def make(loss: Setting, *, random_state: int) -> halfseen.RoundMF:
         random = np.random.default_rng(random_state)
-        init = tuple(random.uniform(-0.005, 0.005, (size, family.k)) for _ in range(2))
+        W, H = (random.uniform(-0.005, 0.005, (size, family.k)) for _ in range(2))
         return halfseen.RoundMF(
-            family.k, biases=False, centred=False, solver="sgd", init=init, l2=1e-4, tol=0.0, max_iter=epochs,
+            family.k, biases=False, centred=False, solver="sgd", init=(W, H), l2=1e-4, tol=0.0, max_iter=epochs,
             random_state=random_state, n_jobs=ONE_THREAD, **loss,
         )  # fmt: skip
 

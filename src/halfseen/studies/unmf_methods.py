@@ -11,13 +11,13 @@ import numpy as np
 
 import halfseen
 from halfseen.arrays import Array
-from halfseen.coupling.sampling.layout import Layout
-from halfseen.data.uncoupled import Uncoupled
 from halfseen.datasets import draw_active, load_movielens_genres, load_sushi_groups, unmf_synthetic
-from halfseen.engines.threads import Threads, hold_blas, release_blas
+from halfseen.engines.threads import Threads, one_blas_thread
 from halfseen.io import k_folds, observe
 from halfseen.observed import Observed
 from halfseen.studies.framework import Progress, Setting, ignore_fit_warnings
+from halfseen.uncoupled import Uncoupled
+from halfseen.uncoupled.layout import Layout
 
 FOLDS = 5
 #: n_per of the paper: pairs compared in each row.
@@ -159,25 +159,21 @@ def coupled_bayes(train: Observed, k: int, sweeps: int, burn: int, seed: int) ->
     The posterior mean of every cell under  x_ij ~ N(a_i . b_j, rho_i s_j^2), x known at the training cells.
     """
     total = np.zeros(train.shape)
-    hold_blas()  # its matrices are small
-    try:
-        with Threads(None) as threads:
-            chain = known_chain(train, k, seed, threads)
-            for number in range(sweeps):
-                chain.sweep(0)
-                if number >= burn:
-                    total += chain.A @ chain.B.T
-    finally:
-        release_blas()
+    with one_blas_thread(), Threads(None) as threads:  # its matrices are small
+        chain = known_chain(train, k, seed, threads)
+        for number in range(sweeps):
+            chain.sweep(0)
+            if number >= burn:
+                total += chain.A @ chain.B.T
     centre, scale = (unit[:, None] for unit in chain.layout.units)
     return np.asarray(centre + scale * total / (sweeps - burn))
 
 
 def known_chain(train: Observed, k: int, seed: int, threads: Threads) -> Any:
     """A chain in which every cell has its own value, and keeps it as long as no exchanges are proposed."""
-    from halfseen.coupling.sampling.chain import Chain
+    from halfseen.uncoupled.chain import Chain
 
-    layout = Layout.of(Uncoupled.from_coupled(train, 0))
+    layout = Layout.from_collection(Uncoupled.from_coupled(train, 0))
     chain = Chain(layout, k, TRUST, np.random.default_rng(seed), threads)
     by_value = np.lexsort((train.values, train.row_of_cell()))  # tokens rise in each row
     chain.cell_of_token = by_value

@@ -1,1 +1,0 @@
-"""Which answer came from whom, sampled together with the factors: Gibbs' method over couplings and normal factors."""

@@ -1,1 +1,0 @@
-"""The estimator for uncoupled data."""

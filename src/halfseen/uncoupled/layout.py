@@ -1,0 +1,189 @@
+"""Uncoupled data as the sampler sees them: in every row as many tokens as cells, and the units of the answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from halfseen.arrays import Array
+from halfseen.uncoupled.collection import Uncoupled
+
+SCALES = ("auto", "all", "question")
+#: Questions with fewer answers tell too little of their own standard deviation.
+_MIN_ANSWERS = 5
+#: Where the logarithms of the questions' standard deviations scatter by more than this, beyond chance, questions are in
+#: different units: nine tenths of the deviations then span more than sevenfold.
+_MAX_LOG_SCATTER = 0.6
+#: Relative to its mean, a smaller deviation of a question's answers is rounding.
+_ROUNDING = 1e-12
+#: Least variance of noise in any units.
+MIN_VARIANCE = 1e-4
+
+
+class Units(NamedTuple):
+    """Units in which answers are sampled: (answer - centre) / scale, of each question."""
+
+    centre: Array
+    scale: Array
+
+    @classmethod
+    def from_answers(cls, seen: Uncoupled, scale: str) -> Units:
+        """By "all", mean and standard deviation of all answers; by "question", those of each question.
+
+        Questions on one scale, such as stars, tell more together: which of them is high is a pattern, too. Questions in
+        different units, such as ages and incomes, have no common deviation. "auto" finds out which it is.
+        """
+        counts, answers = np.diff(seen.answer_indptr), seen.answers
+        row = np.repeat(np.arange(counts.size), counts)
+        mean, deviation = float(answers.mean()), float(answers.std()) if np.ptp(answers) > 0 else 1.0
+        means = np.where(counts > 0, np.bincount(row, answers, minlength=counts.size) / np.maximum(counts, 1), mean)
+        squares = np.bincount(row, (answers - means[row]) ** 2, minlength=counts.size)
+        deviations = np.sqrt(squares / np.maximum(counts, 1))
+        is_constant = deviations <= _ROUNDING * np.abs(means)
+        if scale == "auto":
+            # Log deviations scatter beyond chance, by which that of n answers has a variance of 1 / 2 (n - 1)?
+            counted = (counts >= _MIN_ANSWERS) & ~is_constant
+            scale = "all"
+            if np.count_nonzero(counted) >= 2:
+                beyond_chance = np.var(np.log(deviations[counted]), ddof=1) - np.mean(0.5 / (counts[counted] - 1))
+                scale = "question" if beyond_chance > _MAX_LOG_SCATTER**2 else "all"
+        if scale == "all":
+            return cls(np.full(counts.size, mean), np.full(counts.size, deviation))
+        # Equal answers have no deviation: their absolute value will do; without answers, the deviation of all answers.
+        sizes = np.where((means == 0) | (counts == 0), deviation, np.abs(means))
+        return cls(means, np.where(is_constant, sizes, deviations))
+
+
+def noise_floor(seen: Uncoupled, units: Units) -> float:
+    """Lower bound of the columns' common variance, in these units: the variance of rounding, a twelfth of the squared
+    step between answers (the median over questions of the smallest step of each), and no less than 1e-4."""
+    steps = np.diff(seen.answers)
+    row = np.repeat(np.arange(units.scale.size), np.diff(seen.answer_indptr))
+    inside = (row[1:] == row[:-1]) & (steps > 0)
+    smallest = np.full(units.scale.size, np.inf)
+    np.minimum.at(smallest, row[1:][inside], steps[inside])
+    known = np.isfinite(smallest)
+    rounding = float(np.median(smallest[known] / units.scale[known])) ** 2 / 12 if known.any() else 0.0
+    return max(rounding, MIN_VARIANCE)
+
+
+class CellIndex(NamedTuple):
+    """Cells by rows (CSR) or by columns (CSC): pointers, indices of the other side, permutation from row order."""
+
+    indptr: Array
+    indices: Array
+    order: Array | None = None
+
+
+class Neighbours(NamedTuple):
+    """For every cell a list of other cells of its row."""
+
+    indptr: Array
+    cells: Array
+
+    @classmethod
+    def from_pairs(cls, cells: Array, neighbours: Array, n_cells: int) -> Neighbours:
+        counts = np.bincount(cells, minlength=n_cells)
+        return cls(np.append(0, np.cumsum(counts)), neighbours[np.argsort(cells, kind="stable")])
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Cells and tokens, row by row.
+
+    Whoever was asked several times has as many cells, of which the first is in `asked`, the one that was compared.
+    Where a row has more answers than that, somebody's question was not written down: as many unknown respondents are
+    added, each with this cell alone, in columns behind the known ones. Where it has fewer, some answers were lost: as
+    many tokens are unknown values, behind the answers. `n_answers` counts the answers of each row.
+
+    `below` and `above` have the cells that each cell was said to be no smaller, or no larger, than; `half_known` its
+    comparisons won and lost against others that were not named.
+    """
+
+    rows: CellIndex
+    columns: CellIndex
+    n_answers: Array
+    tokens: Array
+    below: Neighbours
+    above: Neighbours
+    half_known: Array
+    asked: Array
+    n_respondents: int
+    units: Units
+    noise_floor: float
+
+    @classmethod
+    def from_collection(cls, seen: Uncoupled, scale: str = "all") -> Layout:
+        """Lay out a collection, in units of all answers or of each question's (`Units`)."""
+        # cells: of known respondents, then of unknown ones
+        times = np.ones(seen.n_asked, np.int64) if seen.times is None else seen.times.astype(np.int64)
+        first_asking = np.append(0, np.cumsum(times))
+        asking_indptr, n_answers = first_asking[seen.indptr], np.diff(seen.answer_indptr)
+        indptr = np.append(0, np.cumsum(np.maximum(np.diff(asking_indptr), n_answers)))
+        n_cells = indptr[-1]
+        place_of_asking = _positions_in_longer_rows(asking_indptr, indptr)
+        asked = place_of_asking[first_asking[:-1]]
+        columns = np.full(n_cells, -1, np.int64)
+        columns[place_of_asking] = np.repeat(seen.respondents, times)
+        unknown = np.flatnonzero(columns < 0)
+        columns[unknown] = seen.n_respondents + np.arange(unknown.size)
+        order = np.argsort(columns, kind="stable")
+        row_of_cell = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        column_counts = np.bincount(columns, minlength=seen.n_respondents + unknown.size)
+        by_columns = CellIndex(np.append(0, np.cumsum(column_counts)), row_of_cell[order], order)
+
+        # tokens, in units
+        units = Units.from_answers(seen, scale)
+        row = np.repeat(np.arange(n_answers.size), n_answers)
+        tokens = np.zeros(n_cells)
+        places = _positions_in_longer_rows(seen.answer_indptr, indptr)
+        tokens[places] = (seen.answers - units.centre[row]) / units.scale[row]
+
+        # comparisons
+        whole = (seen.higher >= 0) & (seen.lower >= 0)
+        higher, lower = asked[seen.higher[whole]], asked[seen.lower[whole]]
+        half_known = np.zeros((n_cells, 2))
+        for column, (one, other) in enumerate(((seen.higher, seen.lower), (seen.lower, seen.higher))):
+            half_known[:, column] = np.bincount(asked[one[(one >= 0) & (other < 0)]], minlength=n_cells)
+        return cls(
+            CellIndex(indptr, columns), by_columns, n_answers, tokens, Neighbours.from_pairs(higher, lower, n_cells),
+            Neighbours.from_pairs(lower, higher, n_cells), half_known, asked, seen.n_respondents, units,
+            noise_floor(seen, units),
+        )  # fmt: skip
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.indptr.size - 1, self.columns.indptr.size - 1
+
+    @property
+    def n_cells(self) -> int:
+        return self.tokens.size
+
+    def in_answer_units(self, values: Array, cells: Array | slice = slice(None)) -> Array:
+        """Values at cells, or at tokens of the same numbers, in the units of the answers."""
+        row = self.row_of_cell[cells]
+        return np.asarray(self.units.centre[row] + self.units.scale[row] * values)
+
+    @cached_property
+    def token_dtype(self) -> Any:
+        """Smallest type that numbers the tokens of a row."""
+        return np.min_scalar_type(int(np.diff(self.rows.indptr).max()))
+
+    @cached_property
+    def row_of_cell(self) -> Array:
+        """Row of every cell, which is that of every token."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.rows.indptr))
+
+    @cached_property
+    def is_answer(self) -> Array:
+        """Which tokens are answers, and not unknown."""
+        inside = np.arange(self.n_cells) - self.rows.indptr[self.row_of_cell]
+        return inside < self.n_answers[self.row_of_cell]
+
+
+def _positions_in_longer_rows(indptr: Array, longer: Array) -> Array:
+    """Positions of the entries of rows with these pointers in rows that are at least as long."""
+    return np.arange(indptr[-1]) + np.repeat(longer[:-1] - indptr[:-1], np.diff(indptr))

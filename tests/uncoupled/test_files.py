@@ -1,0 +1,172 @@
+"""UncoupledNMF to a file and back, and arrays of hostile files."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from halfseen import UncoupledNMF, load
+from halfseen.errors import DataWarning, ModelFileError
+from tests.uncoupled.cases import METHODS, SHORT, assert_same, collected, fitted, labelled, odd_lists, said
+
+
+def uncompared():
+    """A model of a collection without comparisons, and the collection."""
+    seen = collected(odd_lists()[:2])
+    with pytest.warns(DataWarning):
+        return UncoupledNMF(2, random_state=0, n_jobs=1).fit(seen), seen
+
+
+def assert_comes_back(model, seen, path):
+    model.save(path)
+    back = load(path)
+    assert_same(said(model, seen), said(back, seen))
+    assert_array_equal(model.trace_["seconds"], back.trace_["seconds"])
+    for name in ("status_", "n_features_in_", "questions_are_"):
+        assert getattr(back, name) == getattr(model, name)
+    assert back.get_params() == model.get_params()
+    assert_array_equal(back.seen_.indptr, model.seen_.indptr)
+    assert_array_equal(back.seen_.indices, model.seen_.indices)
+    assert type(back.model_.rows) is type(model.model_.rows)
+    assert back.model_.fingerprint == model.model_.fingerprint
+    if model.method == "gibbs":
+        assert back.diagnostics_ == model.diagnostics_
+    back.save(path)
+    assert_same(said(model, seen), said(load(path), seen))
+
+
+@pytest.mark.parametrize("questions_are", ["rows", "columns"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_comes_back_bit_by_bit(method, questions_are, tmp_path):
+    seen = collected(odd_lists(), questions_are=questions_are)
+    assert_comes_back(fitted(seen, method, **SHORT[method]), seen, tmp_path / "model")
+
+
+def test_units_labels_and_a_lambda_for_each_question_come_back(tmp_path):
+    seen = collected(labelled(odd_lists()))
+    assert_comes_back(fitted(seen, scale="question", **SHORT["gibbs"]), seen, tmp_path / "model")
+    model = fitted(seen, "unmf", balance=np.linspace(1, 2, 12).tolist(), max_iter=3)
+    assert_comes_back(model, seen, tmp_path / "model")
+
+
+def test_a_model_without_comparisons_comes_back(tmp_path):
+    assert_comes_back(*uncompared(), tmp_path / "model")
+
+
+@pytest.mark.parametrize(("before", "after"), [("bayes", "unmf"), ("gibbs", "bayes"), ("bayes", "gibbs")])
+def test_a_model_with_another_method_set_for_its_next_fit_comes_back(before, after, tmp_path):
+    seen = collected(odd_lists())
+    model = fitted(seen, before, **SHORT[before]).set_params(method=after)
+    model.save(tmp_path / "model")
+    back = load(tmp_path / "model")
+    assert back.method == after
+    assert_array_equal(back.complete(seen), model.complete(seen))
+
+
+# Hostile files.
+
+
+@pytest.fixture(scope="module")
+def models():
+    seen = collected(odd_lists())
+    sampled, by_loop = (fitted(seen, method, **SHORT[method]) for method in ("gibbs", "unmf"))
+    return {"gibbs": sampled, "unmf": by_loop, "uncompared": uncompared()[0]}
+
+
+def restored(model, arrays):
+    """A model with the factors of this one, given these arrays."""
+    other = UncoupledNMF(**model.get_params())
+    other._set_state(model.model_, model.trace_, arrays)
+    return other
+
+
+def put(place, value):
+    """A change of one entry."""
+
+    def change(array):
+        array = array.copy()
+        array[place] = value
+        return array
+
+    return change
+
+
+def swapped(array):
+    """The first two entries exchanged."""
+    return array[[1, 0, *range(2, len(array))]]
+
+
+SIZES = {"short": lambda a: a[:-1], "long": lambda a: np.append(a, a[-1:], axis=0), "flat": lambda a: a.reshape(-1, 1)}
+KINDS = {"text": lambda a: a.astype(str), "complex": lambda a: a.astype(complex)}
+FLOATS = {"NaN": put(0, np.nan), "infinite": put(-1, np.inf)}
+NUMBERS = {"turned": 2, "n_clipped": 0.5, "posterior": 3}
+INDPTR = {
+    "not from 0": put(0, 1), "falling": put(2, 0), "far": put(1, 2**62), "negative": put(1, -5),
+    "too far": put(-1, 2**40), "floats": lambda a: a.astype(float), "unsigned": lambda a: a.astype(np.uint64),
+}  # fmt: skip
+CORRUPTED = {
+    "indptr": SIZES | KINDS | INDPTR,
+    "respondents": SIZES | KINDS | {"far": put(0, 2**31 - 1), "negative": put(3, -1), "not ascending": swapped},
+    "askings": SIZES | KINDS | {"fewer than cells": put(0, 0)},
+    "answers": SIZES | KINDS | FLOATS | {"falling": put(0, 1e9), "none": lambda a: a[:0]},
+    "answer_indptr": SIZES | KINDS | INDPTR,
+    "draws_A": SIZES | KINDS | FLOATS | {"no draw": lambda a: a[:, :0]},
+    "draws_B": SIZES | KINDS | FLOATS,
+    "draws_row_noise": SIZES | KINDS | FLOATS | {"negative": put(0, -1.0)},
+    "draws_column_noise": SIZES | KINDS | FLOATS | {"zero": put(0, 0.0)},
+    "draws_coupling": SIZES | KINDS | {"beyond the row": put((0, 0), 200), "signed": lambda a: a.astype(np.int8)},
+    "draws_unknown": SIZES | KINDS | FLOATS,
+    "draws_unknown_indptr": SIZES | KINDS | INDPTR,
+    "draws_centre": SIZES | KINDS | FLOATS,
+    "draws_scale": SIZES | KINDS | FLOATS | {"zero": put(0, 0.0)},
+    "diagnosed": {"short": SIZES["short"], "numbers": lambda a: np.arange(len(a))},
+    "diagnostics": SIZES | KINDS,
+}
+CASES = [("gibbs", name, *change) for name, changes in CORRUPTED.items() for change in changes.items()]
+CASES += [("unmf", name, *change) for name in ("w_", "balance_") for change in (SIZES | KINDS | FLOATS).items()]
+CASES += [("uncompared", name, *one) for name in ("askings", "answers", "indptr") for one in CORRUPTED[name].items()]
+CASES += [("unmf", name, "another", lambda a, value=value: np.array(value)) for name, value in NUMBERS.items()]
+
+
+@pytest.mark.parametrize(("model", "name", "how", "change"), CASES, ids=lambda one: one if isinstance(one, str) else "")
+def test_an_array_that_is_not_as_it_was_saved_is_refused(models, model, name, how, change):
+    """With a ValueError of a sentence, before anything uses it; of a file, `load` makes a ModelFileError of it."""
+    arrays = models[model]._more_state()
+    restored(models[model], arrays)
+    with pytest.raises(ValueError, match=" must "):
+        restored(models[model], arrays | {name: change(arrays[name])})
+
+
+@pytest.mark.parametrize("model", ["gibbs", "unmf", "uncompared"])
+def test_an_array_that_is_missing_is_refused(models, model):
+    arrays = models[model]._more_state()
+    for name in arrays.keys() - {"w_", "balance_"}:
+        with pytest.raises(KeyError, match=name):
+            restored(models[model], {one: array for one, array in arrays.items() if one != name})
+
+
+@pytest.mark.parametrize("change", [None, put(0, 2**62)], ids=["missing", "far"])
+def test_a_hostile_file_is_refused(models, change, tmp_path):
+    path = tmp_path / "model"
+    models["gibbs"].save(path)
+    with zipfile.ZipFile(path) as archive:
+        parts = {item: archive.read(item) for item in archive.namelist()}
+    header, name = json.loads(parts["header.json"]), "more/respondents"
+    if change is None:
+        header["arrays"].remove(name)
+    else:
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, change(np.lib.format.read_array(io.BytesIO(parts[f"{name}.npy"]))))
+        parts[f"{name}.npy"] = buffer.getvalue()
+    parts["header.json"] = json.dumps(header).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for item, content in parts.items():
+            archive.writestr(item, content)
+    with pytest.raises(ModelFileError):
+        load(path)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ModelFileError, match="cut off"):
+        load(path)

@@ -14,7 +14,7 @@ from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import Products, best_columns
-from halfseen.errors import DataError
+from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.labels import Index, Places, quoted, uniform
@@ -50,6 +50,11 @@ class Status(Enum):
         "numbers, or use float64."
     )
     WORSENED = "The next iteration was worse than rounding explains; the one before is kept. Please report this."
+
+    @property
+    def message(self) -> str:
+        """What happened and what to do, as plain text."""
+        return CODE.sub(r"\1", self.value)
 
     def __str__(self) -> str:
         return self.name

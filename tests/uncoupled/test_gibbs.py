@@ -201,12 +201,15 @@ def test_long_rows_of_two_values_follow_the_conditional_bernoulli_distribution(s
 
 
 def test_rows_are_what_they_are_in_any_company():
-    """The same seed, the rows in two blocks or one, alone or among others."""
+    """The same seed, the rows in two blocks or one, alone or among others; another seed gives other numbers."""
     answers, comparisons, alone = CASES["five cells"]
     how = {"mean": MEAN, "precision": PRECISION, "trust": 1.0, "moves": 3}
     many, _ = run(answers, comparisons, alone, **how, copies=50)
     few, _ = run(answers, comparisons, alone, **how, copies=20)
     assert_array_equal(many[:20], few)
+    alone = drawn(gibbs.uniform, 9, [7], 50)
+    assert_array_equal(alone, drawn(gibbs.uniform, 9, range(12), 50)[7:8])
+    assert (alone != drawn(gibbs.uniform, 10, [7], 50)).all()
 
 
 def test_no_moves_and_single_cells_leave_all_as_it_is():
@@ -278,12 +281,6 @@ def test_uniform_numbers_are_even_and_know_nothing_of_their_neighbours(seed):
     assert np.unique(numbers).size == numbers.size  # no number of any row is met in another
 
 
-def test_the_same_seed_and_row_give_the_same_numbers_in_any_company():
-    alone = drawn(gibbs.uniform, 9, [7], 50)
-    assert_array_equal(alone, drawn(gibbs.uniform, 9, range(12), 50)[7:8])
-    assert (alone != drawn(gibbs.uniform, 10, [7], 50)).all()
-
-
 def test_normal_numbers_are_normal_and_made_of_two_uniform_ones():
     """Box and Muller's formula, of the stream's own numbers."""
     numbers = drawn(gibbs.normal, 4, range(400), 500)
@@ -325,7 +322,8 @@ def rows_drawn(arguments, start, shape=None, begin=0, end=None):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
 def test_a_draw_is_the_mean_and_a_root_of_the_covariance_times_its_noise(k):
-    """An affine function of the numbers that `out` comes with: found by zeros and unit vectors."""
+    """An affine function of the normal numbers that `out` comes with: found by zeros and unit vectors, also of a row
+    without cells, which has the prior alone."""
     arguments, whole = problem(k)
     n = len(arguments[4])
     means = rows_drawn(arguments, np.zeros((n, k)))
@@ -336,32 +334,6 @@ def test_a_draw_is_the_mean_and_a_root_of_the_covariance_times_its_noise(k):
         assert_allclose(roots[row] @ roots[row].T, np.linalg.inv(precision), rtol=1e-8, atol=1e-11)
     noise = np.random.default_rng(1).normal(size=(n, k))
     assert_allclose(rows_drawn(arguments, noise), means + np.einsum("nab,nb->na", roots, noise), rtol=1e-9, atol=1e-11)
-
-
-def test_many_draws_have_the_mean_and_the_covariance():
-    """By Mahalanobis' distance, which is chi-square, and its single coordinates, which are normal."""
-    (indptr, indices, x, G, near, far, prior, pulled), whole = problem(3)
-    row, copies = 1, 20_000
-    precision, mean = dense((indptr, indices, x, G, near, far, prior, pulled), whole, row)
-    mine = slice(indptr[row], indptr[row + 1])
-    size = mine.stop - mine.start
-    many = (
-        size * np.arange(copies + 1), np.tile(indices[mine], copies), np.tile(x[mine], copies), G,
-        np.full(copies, near[row]), far, prior, pulled,
-    )  # fmt: skip
-    draws = rows_drawn(many, np.random.default_rng(2).standard_normal((copies, 3))) - mean
-    distances = np.einsum("na,ab,nb->n", draws, precision, draws)
-    assert stats.kstest(distances, "chi2", (3,)).pvalue > CHANCE
-    covariance = np.linalg.inv(precision)
-    for direction in (*np.eye(3), [1.0, -1.0, 0.5]):
-        spread = np.sqrt(np.dot(direction, covariance @ direction))
-        assert stats.kstest(draws @ direction / spread, "norm").pvalue > CHANCE
-
-
-def test_a_row_without_cells_is_drawn_from_the_prior():
-    arguments, _ = problem(2)
-    *_, prior, pulled = arguments
-    assert_allclose(rows_drawn(arguments, np.zeros((6, 2)))[2], np.linalg.solve(prior, pulled), rtol=1e-10)
 
 
 def test_only_the_rows_asked_for_are_drawn():

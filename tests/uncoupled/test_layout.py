@@ -25,13 +25,16 @@ def test_one_unit_for_all_is_the_mean_and_deviation_of_all_answers():
 
 
 def test_a_unit_for_each_question_is_its_own_mean_and_deviation():
-    """Even answers go by their size, zeros and questions without answers by all answers."""
-    zeros = [0.0] * 5
-    units = Units.from_answers(survey([AGES, INCOMES, EVEN, [], zeros]), "question")
-    everything = AGES + INCOMES + EVEN + zeros
-    assert_allclose(units.centre, [np.mean(AGES), np.mean(INCOMES), 7.0, np.mean(everything), 0.0], rtol=1e-14)
-    assert_allclose(units.scale[:3], [np.std(AGES), np.std(INCOMES), 7.0], rtol=1e-14)
-    assert_allclose(units.scale[3:], [np.std(everything)] * 2, rtol=1e-14)
+    """Even answers go by their size, also if their mean is rounded; zeros and questions without answers by all."""
+    zeros, thirds = [0.0] * 5, [10 / 3] * 7
+    assert np.std(thirds) > 0 or np.mean(thirds) != thirds[0]  # else there is nothing to be seen here
+    units = Units.from_answers(survey([AGES, INCOMES, EVEN, thirds, [], zeros]), "question")
+    everything = AGES + INCOMES + EVEN + thirds + zeros
+    expected = [np.mean(AGES), np.mean(INCOMES), 7.0, 10 / 3, np.mean(everything), 0.0]
+    assert_allclose(units.centre, expected, rtol=1e-14)
+    assert_allclose(units.scale[:4], [np.std(AGES), np.std(INCOMES), 7.0, 10 / 3], rtol=1e-14)
+    assert_allclose(units.scale[4:], [np.std(everything)] * 2, rtol=1e-14)
+    assert_array_equal(Units.from_answers(survey([[0.1, 0.1]]), "all").scale, 1.0)  # of one value
 
 
 @pytest.mark.parametrize(
@@ -49,14 +52,6 @@ def test_auto_takes_a_unit_for_each_question_where_deviations_are_far_apart(answ
     seen = survey(answers)
     for found, wanted in zip(Units.from_answers(seen, "auto"), Units.from_answers(seen, expected), strict=True):
         assert_array_equal(found, wanted)
-
-
-def test_answers_that_are_the_same_but_for_rounding_go_by_their_size():
-    thirds = [10 / 3] * 7
-    assert np.std(thirds) > 0 or np.mean(thirds) != thirds[0]  # else there is nothing to be seen here
-    units = Units.from_answers(survey([AGES, thirds]), "question")
-    assert_allclose(units.scale, [np.std(AGES), 10 / 3], rtol=1e-14)
-    assert_allclose(units.centre, [np.mean(AGES), 10 / 3], rtol=1e-14)
 
 
 def smallest_step(row):

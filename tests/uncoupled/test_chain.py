@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
+from halfseen import Uncoupled
 from halfseen.engines.threads import Threads
 from halfseen.uncoupled import chain as chain_module
 from halfseen.uncoupled.chain import Chain, Noise, draw_gamma_above, draw_normal_wishart
@@ -202,18 +203,11 @@ def test_the_normal_of_a_factor_is_drawn_from_its_normal_wishart(n, k):
 
 def chain_of(shape, seed=0):
     """A chain over a matrix without holes, without a comparison."""
-    n, m = shape
-    cells = m * np.arange(n + 1)
-    nobody = np.empty(0, np.int64)
-    values = np.sort(np.random.default_rng(seed).normal(size=(n, m)), axis=1).reshape(-1)
-    seen = SimpleNamespace(
-        indptr=cells, respondents=np.tile(np.arange(m), n), n_respondents=m, answers=values, answer_indptr=cells,
-        higher=nobody, lower=nobody, times=None, n_asked=n * m,
-    )  # fmt: skip
+    seen = Uncoupled.from_coupled(np.random.default_rng(seed).normal(size=shape), 0)
     return Chain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
 
 
-def test_row_noises_are_inverse_gamma():
+def test_noises_of_rows_and_columns_are_inverse_gamma():
     """IG(2 + m / 2, 2 + sum of squares / 2 s_j^2), of rows that all have the same squares."""
     n, m = 4000, 3
     chain = chain_of((n, m))
@@ -222,10 +216,7 @@ def test_row_noises_are_inverse_gamma():
     chain._draw_noise(np.tile(squares, n))
     law = stats.invgamma(2 + m / 2, scale=2 + np.sum(squares / columns) / 2)
     assert stats.kstest(chain.noise.rows, law.cdf).pvalue > CHANCE
-
-
-def test_column_noises_are_inverse_gamma_around_the_common_one():
-    """IG(3 + n / 2, 3 s0 + sum of squares / 2 rho_i), of columns with the same squares, given the rows' draw."""
+    # IG(3 + n / 2, 3 s0 + sum of squares / 2 rho_i), of columns with the same squares, given the rows' draw.
     n, m = 3, 4000
     chain = chain_of((n, m))
     squares, common = np.array([0.3, 2.0, 0.7]), 0.4

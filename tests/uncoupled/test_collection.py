@@ -61,7 +61,7 @@ def test_every_field_and_every_count(asked, answers, comparisons):
 
 @CALM
 @given(asked_lists, answer_lists, comparison_lists, st.randoms(use_true_random=False))
-def test_the_order_of_answers_and_comparisons_changes_no_bit(asked, answers, comparisons, random):
+def test_the_order_changes_no_bit_and_that_of_those_asked_the_numbers_alone(asked, answers, comparisons, random):
     assume(has_an_answer(asked, answers))
     seen = quietly(asked, answers, comparisons)
     random.shuffle(answers)
@@ -72,11 +72,6 @@ def test_the_order_of_answers_and_comparisons_changes_no_bit(asked, answers, com
         assert one is other is None or (one.dtype == other.dtype and one.tobytes() == other.tobytes()), name
     assert seen.summary == again.summary
     assert seen.fingerprint() == again.fingerprint()
-
-
-@CALM
-@given(asked_lists, answer_lists, comparison_lists, st.randoms(use_true_random=False))
-def test_the_order_of_those_asked_changes_the_numbers_alone(asked, answers, comparisons, random):
     assume(has_an_answer(asked, answers))
     one = in_names(quietly(asked, answers, comparisons))
     random.shuffle(asked)
@@ -102,16 +97,13 @@ def small(**options):
     return Uncoupled(asked, [("q", 1), ("q", 2), ("r", 3)], [("q", "ann", "bob")], **options)
 
 
-def test_it_can_not_be_changed_but_copied_and_pickled():
+def test_it_introduces_itself_and_can_not_be_changed_but_copied_and_pickled():
     seen = small()
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.answers = np.zeros(3)
     for other in (copy.deepcopy(seen), pickle.loads(pickle.dumps(seen))):
         assert other.fingerprint() == seen.fingerprint()
         assert other.respondent_labels.tolist() == ["ann", "bob"]
-
-
-def test_it_introduces_itself():
     assert repr(small()) == (
         "Uncoupled(2 questions x 2 respondents, 3 cells asked, 3 answers, 1 comparisons, questions_are='rows', "
         "question_labels, respondent_labels)"
@@ -205,18 +197,7 @@ def refusal(*lists):
     return error.value
 
 
-@pytest.mark.parametrize("kind", FAULTY)
-def test_faulty_comparisons(kind):
-    count, line = FAULTY[kind]
-    seen, warning = reported(ASKED, ANSWERS, [GOOD[0], line, GOOD[1]])
-    assert getattr(seen.summary, count) == 1
-    assert (seen.higher.tolist(), seen.lower.tolist()) == ([1, 4], [0, -1])
-    assert warning.found.startswith("1 comparison ")
-    assert warning.found.endswith("(at position 1 of comparisons)")
-    assert refusal(ASKED, ANSWERS, [GOOD[0], line, GOOD[1]]).where == "at position 1 of comparisons"
-
-
-def test_all_faults_in_one_warning_and_the_first_line_is_refused():
+def test_faults_are_reported_with_their_places(tmp_path):
     lines = [GOOD[0]] + [line for _, line in reversed(FAULTY.values())] * 2
     seen, warning = reported(ASKED, ANSWERS, lines)
     assert seen.n_comparisons == 1
@@ -228,9 +209,6 @@ def test_all_faults_in_one_warning_and_the_first_line_is_refused():
     )
     error = refusal(ASKED, ANSWERS, lines)
     assert (error.found, error.where) == ("a comparison with both sides unknown", "at position 1 of comparisons")
-
-
-def test_faults_in_files_are_reported_with_their_line(tmp_path):
     for name, text in {
         "a.csv": "item,user\nq,1\nq,2\n",
         "b.csv": "item,value\n\nq,1\nz,5\nq,2\n",
@@ -318,11 +296,20 @@ def test_every_set_of_pairs_is_as_likely(n_comparisons):
     assert stats.chisquare([drawn[one] for one in sets]).pvalue > 1e-3
 
 
-def test_a_long_row_has_different_pairs():
+def test_long_rows_and_seeds_and_reading_the_lists_again():
     seen = Uncoupled.from_coupled(np.random.default_rng(0).random((2, 3000)), 500_000, random_state=2)
     assert np.diff(seen.comparison_indptr).tolist() == [500_000, 500_000]
     assert len(set(zip(seen.higher.tolist(), seen.lower.tolist(), strict=True))) == 1_000_000
     assert seen.summary.repeated == 0
+    X = np.random.default_rng(0).random((30, 20))
+    one, again, other = (Uncoupled.from_coupled(X, 6, random_state=seed).fingerprint() for seed in (3, 3, 4))
+    assert one == again != other
+    X = np.round(np.random.default_rng(5).random((6, 7)) * 4)
+    seen = Uncoupled.from_coupled(X, 5, random_state=0)
+    asked = np.argwhere(X == X)
+    again = Uncoupled(asked, np.column_stack([asked[:, 0], X.ravel()]), np.array(comparisons_of(seen)), faults="refuse")
+    assert again.fingerprint() == seen.fingerprint()
+    assert again.summary == seen.summary
 
 
 @pytest.mark.parametrize("start", [0, 10**6, 10**13, 10**15])
@@ -333,13 +320,7 @@ def test_the_members_of_a_pair_by_its_number(start):
     assert ((first >= 0) & (first < second)).all()
 
 
-def test_the_seed_decides():
-    X = np.random.default_rng(0).random((30, 20))
-    one, again, other = (Uncoupled.from_coupled(X, 6, random_state=seed).fingerprint() for seed in (3, 3, 4))
-    assert one == again != other
-
-
-def test_everything_that_observe_reads_with_its_labels():
+def test_split_matrices_keep_labels_and_empty_lines():
     X = pd.DataFrame([[1.0, 2.0, np.nan], [4.0, 3.0, 9.0]], index=["q", "r"], columns=["ann", "bob", "cid"])
     seen = Uncoupled.from_coupled(X, random_state=0)
     turned = Uncoupled.from_coupled(X, random_state=0, questions_are="columns")
@@ -353,23 +334,11 @@ def test_everything_that_observe_reads_with_its_labels():
     stored = sparse.csr_array(np.nan_to_num(X.to_numpy()))
     assert Uncoupled.from_coupled(stored, random_state=0).fingerprint() == plain.fingerprint()
     assert Uncoupled.from_coupled(observe(X, unseen="zero"), random_state=0).fingerprint() == plain.fingerprint()
-
-
-def test_rows_and_columns_of_which_nothing_is_seen_stay():
     X = np.full((3, 4), np.nan)
     X[1, 2] = 5.0
     seen = Uncoupled.from_coupled(X)
     assert (seen.shape, seen.indptr.tolist(), seen.respondents.tolist()) == ((3, 4), [0, 0, 1, 1], [2])
     assert (seen.summary.no_answers, seen.summary.no_comparisons) == (0, 3)
-
-
-def test_reading_the_lists_of_a_simulated_collection_gives_it_again():
-    X = np.round(np.random.default_rng(5).random((6, 7)) * 4)
-    seen = Uncoupled.from_coupled(X, 5, random_state=0)
-    asked = np.argwhere(X == X)
-    again = Uncoupled(asked, np.column_stack([asked[:, 0], X.ravel()]), np.array(comparisons_of(seen)), faults="refuse")
-    assert again.fingerprint() == seen.fingerprint()
-    assert again.summary == seen.summary
 
 
 TWICE = pd.DataFrame({"user": [1, 1], "item": [2, 2], "rating": [3.0, 4.0]})

@@ -228,9 +228,6 @@ def test_without_comparisons_nothing_is_known_but_the_question():
     assert (low[~was_asked] < means[rows][~was_asked]).all()
     assert (model.diagnostics_, model.status_, model.n_iter_, model.n_clipped_) == ({}, Status.DIRECT, 0, 0)
     assert (model.W_.shape, model.H_.shape) == ((12, 3), (7, 3))
-
-
-def test_negative_row_means_have_no_place_in_non_negative_factors():
     X = np.array([[1.0, 2.0, 3.0], [-1.0, -2.0, 1.0], [-5.0, 1.0, 1.0]])
     seen = Uncoupled.from_coupled(X, 0)
     with pytest.warns(DataWarning):
@@ -257,7 +254,7 @@ def survey():
     return X, hidden, lists, of_row_mean, whole
 
 
-def test_lost_answers_and_lost_names_cost_little(survey):
+def test_lost_answers_lost_names_and_half_known_comparisons_cost_little(survey):
     """A tenth of either, or of both, in different rows: still less than a third of the way back to the row mean."""
     X, hidden, (asked, answers, compared), of_row_mean, whole = survey
     random = np.random.default_rng(0)
@@ -268,11 +265,7 @@ def test_lost_answers_and_lost_names_cost_little(survey):
     for lists in ((asked, kept, compared), (named, answers, among), (named, kept, among)):
         seen = collected(lists)
         assert error(fitted(seen, n_components=3), seen, X, hidden) < whole + (of_row_mean - whole) / 3
-
-
-def test_half_known_comparisons_help_and_do_not_harm(survey):
-    """All comparisons with one side hidden: better than the row mean. Whole ones and as many halves: no worse."""
-    X, hidden, (asked, answers, compared), of_row_mean, whole = survey
+    # All comparisons with one side hidden: better than the row mean. Whole ones and as many halves: no worse.
     half = [(i, high, None) if place % 2 else (i, None, low) for place, (i, high, low) in enumerate(compared)]
     seen = collected((asked, answers, half))
     assert error(fitted(seen, n_components=3), seen, X, hidden) < of_row_mean

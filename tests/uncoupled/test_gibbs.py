@@ -210,17 +210,20 @@ def test_rows_are_what_they_are_in_any_company():
     alone = drawn(gibbs.uniform, 9, [7], 50)
     assert_array_equal(alone, drawn(gibbs.uniform, 9, range(12), 50)[7:8])
     assert (alone != drawn(gibbs.uniform, 10, [7], 50)).all()
+    arguments, _ = problem(3)
+    start = np.random.default_rng(3).normal(size=(6, 3))
+    whole = rows_drawn(arguments, start)
+    part = rows_drawn(arguments, start, begin=2, end=4)
+    assert_array_equal(part[2:4], whole[2:4])
+    assert_array_equal(part[[0, 1, 4, 5]], start[[0, 1, 4, 5]])
 
 
-def test_no_moves_and_single_cells_leave_all_as_it_is():
+def test_no_moves_single_cells_and_violations():
     answers, comparisons, alone = CASES["compared"]
     values, _ = run(answers, comparisons, alone, mean=MEAN[:4], precision=PRECISION[:4], trust=1.0, moves=0, copies=9)
     assert_array_equal(values, np.tile(answers, (9, 1)))
     values, _ = run([0.7], [], {}, mean=[3.0], precision=[2.0], trust=1.0, moves=5, copies=9)
     assert_array_equal(values, np.full((9, 1), 0.7))
-
-
-def test_violations_are_counted_each_time():
     answers = [0.0, 1.0, 1.0, 2.0]  # by cell: the first coupling hands token 0 to cell 0, and so on
     comparisons = [(0, 1), (0, 1), (1, 2), (2, 1), (3, 0), (2, 3)]
     size = len(answers)
@@ -253,10 +256,7 @@ def test_it_is_the_published_generator():
     stream = np.array([1234567], np.uint64)
     found = [gibbs.uniform(stream) for _ in PUBLISHED]
     assert_array_equal(found, [(number >> 11) / 2**53 for number in PUBLISHED])
-
-
-def test_uniform_numbers_stay_below_one():
-    """The smallest that 53 bits can say, and many."""
+    # The smallest that 53 bits can say, and many.
     stream = np.array([-0x9E3779B97F4A7C15 % 2**64], np.uint64)  # the next counter is 0, which mixes to 0
     assert gibbs.uniform(stream) == 0.0
     assert drawn(gibbs.uniform, 3, range(2000), 500).max() < 1.0
@@ -334,12 +334,3 @@ def test_a_draw_is_the_mean_and_a_root_of_the_covariance_times_its_noise(k):
         assert_allclose(roots[row] @ roots[row].T, np.linalg.inv(precision), rtol=1e-8, atol=1e-11)
     noise = np.random.default_rng(1).normal(size=(n, k))
     assert_allclose(rows_drawn(arguments, noise), means + np.einsum("nab,nb->na", roots, noise), rtol=1e-9, atol=1e-11)
-
-
-def test_only_the_rows_asked_for_are_drawn():
-    arguments, _ = problem(3)
-    start = np.random.default_rng(3).normal(size=(6, 3))
-    whole = rows_drawn(arguments, start)
-    part = rows_drawn(arguments, start, begin=2, end=4)
-    assert_array_equal(part[2:4], whole[2:4])
-    assert_array_equal(part[[0, 1, 4, 5]], start[[0, 1, 4, 5]])

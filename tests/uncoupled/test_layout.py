@@ -17,15 +17,12 @@ def survey(answers):
 AGES, INCOMES, EVEN = [20, 31, 45, 52, 70], [20e3, 25e3, 40e3, 80e3, 31e3], [7.0] * 5
 
 
-def test_one_unit_for_all_is_the_mean_and_deviation_of_all_answers():
+def test_units_are_means_and_deviations_of_all_answers_or_of_each_question():
     units = Units.from_answers(survey([AGES, INCOMES, []]), "all")
     everything = AGES + INCOMES
     assert_allclose(units.centre, [np.mean(everything)] * 3, rtol=1e-15)
     assert_allclose(units.scale, [np.std(everything)] * 3, rtol=1e-15)
-
-
-def test_a_unit_for_each_question_is_its_own_mean_and_deviation():
-    """Even answers go by their size, also if their mean is rounded; zeros and questions without answers by all."""
+    # Even answers go by their size, also if their mean is rounded; zeros and questions without answers by all.
     zeros, thirds = [0.0] * 5, [10 / 3] * 7
     assert np.std(thirds) > 0 or np.mean(thirds) != thirds[0]  # else there is nothing to be seen here
     units = Units.from_answers(survey([AGES, INCOMES, EVEN, thirds, [], zeros]), "question")
@@ -35,6 +32,10 @@ def test_a_unit_for_each_question_is_its_own_mean_and_deviation():
     assert_allclose(units.scale[:4], [np.std(AGES), np.std(INCOMES), 7.0, 10 / 3], rtol=1e-14)
     assert_allclose(units.scale[4:], [np.std(everything)] * 2, rtol=1e-14)
     assert_array_equal(Units.from_answers(survey([[0.1, 0.1]]), "all").scale, 1.0)  # of one value
+    seen = survey([AGES, INCOMES, EVEN])
+    layout = Layout.from_collection(seen, "question")
+    assert_allclose(layout.in_answer_units(layout.tokens)[layout.is_answer], seen.answers, rtol=1e-14)
+    assert_allclose(layout.in_answer_units(layout.tokens[6:8], np.arange(6, 8)), seen.answers[6:8], rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +84,6 @@ def test_the_least_noise_is_that_of_rounding(answers, scale):
 def test_the_least_noise_is_a_hundredth_of_the_unit_where_nothing_was_rounded(answers):
     seen = survey(answers)
     assert noise_floor(seen, Units.from_answers(seen, "all")) == 1e-4
-
-
-def test_tokens_in_units_of_their_question_are_told_as_answered():
-    seen = survey([AGES, INCOMES, EVEN])
-    layout = Layout.from_collection(seen, "question")
-    assert_allclose(layout.in_answer_units(layout.tokens)[layout.is_answer], seen.answers, rtol=1e-14)
-    assert_allclose(layout.in_answer_units(layout.tokens[6:8], np.arange(6, 8)), seen.answers[6:8], rtol=1e-14)
 
 
 def planted_units(seed):

@@ -100,11 +100,13 @@ def test_numbers_with_nan_for_an_unknown_side_and_the_same_as_frames_files_and_t
     assert same(Uncoupled(asked, answers.astype(str), COMPARED[:0]), Uncoupled(asked, answers))
 
 
-def test_007_is_not_7():
+def test_ids_as_they_are_spelled():
     with pytest.warns(DataWarning):
         Uncoupled([("q", "007"), ("q", "8")], [("q", 1)], [("q", 7, 8)])
     seen = Uncoupled([("q", "007"), ("q", "8")], [("q", 1)], [("q", "8", "007")])
     assert (seen.higher.tolist(), seen.lower.tolist()) == ([1], [0])
+    seen = Uncoupled([("q", "None"), ("q", "b")], [("q", 3)], [("q", "None", "b"), ("q", None, "b")])
+    assert (seen.higher.tolist(), seen.lower.tolist()) == ([-1, 0], [1, 1])
 
 
 @pytest.mark.parametrize("mark", ["N/A", "n/a", "", "  ", "nan", "?", None, float("nan"), pd.NA, pd.NaT])
@@ -117,11 +119,6 @@ def test_missing_answers_are_dropped_and_counted(mark):
 def test_unknown_sides(mark):
     seen = Uncoupled([("q", "a"), ("q", "b")], [("q", 3)], [("q", mark, "a"), ("q", "b", mark)])
     assert (seen.higher.tolist(), seen.lower.tolist(), seen.summary.half_known) == ([-1, 1], [0, -1], 2)
-
-
-def test_somebody_called_none_is_somebody():
-    seen = Uncoupled([("q", "None"), ("q", "b")], [("q", 3)], [("q", "None", "b"), ("q", None, "b")])
-    assert (seen.higher.tolist(), seen.lower.tolist()) == ([-1, 0], [1, 1])
 
 
 # Headers.
@@ -163,7 +160,7 @@ def test_headers_go_before_the_order(headers):
     assert same(Uncoupled(*made), expected())
 
 
-def test_given_names():
+def test_given_names_places_and_columns_beside(tmp_path):
     headers = (("wer", "was"), ("wieviel", "was"), ("was", "unten", "oben"))
     lists = ([line[::-1] for line in ASKED], [line[::-1] for line in ANSWERS], [(q, b, a) for q, a, b in COMPARED])
     names = {"question": "was", "respondent": "wer", "value": "wieviel", "higher": "oben", "lower": "unten"}
@@ -174,15 +171,9 @@ def test_given_names():
     mixed[1] = ANSWERS  # names are for the lists that have some
     del names["value"]
     assert same(Uncoupled(*mixed, **names), expected())
-
-
-def test_given_places_of_columns_without_names(tmp_path):
     seen = Uncoupled(*written(tmp_path, ["bob,pay\nann,age\n", "3,age\n4,pay\n"]), question=1)
     assert (seen.question_labels.tolist(), seen.answers.tolist()) == (["pay", "age"], [4, 3])
     assert same(seen, Uncoupled([("bob", "pay"), ("ann", "age")], [(3, "age"), (4, "pay")], question=1))
-
-
-def test_columns_beside_are_passed_by(tmp_path):
     made = frames(pd.DataFrame)
     for frame in made:
         frame.insert(0, "timestamp", range(len(frame)))
@@ -198,17 +189,11 @@ def test_files_without_a_header(tmp_path):
     assert same(Uncoupled(*written(tmp_path, texts)), expected())
     numbers = Uncoupled(*written(tmp_path, ["7 1\n7 2\n8 1\n", "7 3.5\n8 2\n", "7 1 2\n"]))
     assert same(numbers, Uncoupled([(7, 1), (7, 2), (8, 1)], [(7, 3.5), (8, 2)], [(7, 1, 2)]))
-
-
-def test_a_first_line_whose_ids_come_again_late_is_no_header(tmp_path):
     asked = [(f"q{place % 40}", f"p{place % 90}") for place in range(500)]
     texts = ["".join(f"{q},{p}\n" for q, p in asked), "q0,1\nq1,2\n", "".join(f"{q},,{p}\n" for q, p in asked)]
     seen = Uncoupled(*written(tmp_path, texts))
     assert same(seen, Uncoupled(asked, [("q0", 1), ("q1", 2)], [(q, None, p) for q, p in asked]))
     assert (seen.n_asked, seen.question_labels[0]) == (len(set(asked)), "q0")
-
-
-def test_a_file_of_comparisons_with_a_header_alone(tmp_path):
     paths = written(tmp_path, ["q,u\na,1\n", "q,y\na,1\n", "q,higher,lower\n"])
     assert Uncoupled(*paths).n_comparisons == 0
 

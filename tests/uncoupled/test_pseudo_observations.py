@@ -338,23 +338,17 @@ def test_uniform_answers_have_no_error(a, b, n):
     assert errors[0] <= 1e-15 * b
 
 
-def test_rows_without_answers_are_left_open_and_move_no_other():
+def test_rows_without_answers_threads_and_scales_move_no_other():
     rows = rows_of("continuous", 5) + rows_of("stars", 5)
     gaps = [np.empty(0), *rows[:4], np.empty(0), np.empty(0), *rows[4:], np.empty(0)]
     there = [len(row) > 0 for row in gaps]
     for with_gaps, without in zip(solved(gaps), solved(rows), strict=True):
         assert_array_equal(with_gaps[there], without)
         assert np.isnan(with_gaps[~np.array(there)]).all()
-
-
-def test_threads_do_not_matter():
     rng = np.random.default_rng(0)
     rows = [np.sort(rng.lognormal(0, 1, n)) for n in rng.integers(0, 400, 2000)]
     for one, three in zip(solved(rows), solved(rows, n_jobs=3), strict=True):
         assert_array_equal(one, three)
-
-
-def test_a_scale_scales():
     rows = rows_of("stars", 20) + rows_of("either sign", 20)
     w, errors = solved(rows)
     for scale in (2.0**-900, 2.0**900):
@@ -401,22 +395,3 @@ def test_decoded_answers_are_numpys_quantiles(seed, more, change):
     places = zip(np.repeat(np.arange(SHAPE[0]), np.diff(found.indptr)).tolist(), found.indices.tolist(), strict=True)
     assert list(places) == sorted(truth)
     assert_allclose(found.values, [max(truth[cell], 0) for cell in sorted(truth)], rtol=1e-13)
-
-
-def values_of(asked, answers, compared, shape=SHAPE):
-    observed, _ = decoded_answers(seen_of(asked, answers, compared, shape))
-    rows = np.repeat(np.arange(shape[0]), np.diff(observed.indptr))
-    return dict(zip(zip(rows.tolist(), observed.indices.tolist(), strict=True), observed.values, strict=True))
-
-
-def test_order_is_found_when_every_pair_was_compared():
-    """The more of the others lie below a cell, the higher its value; the shrunk extremes lie inside the answers."""
-    rng = np.random.default_rng(7)
-    X = rng.normal(5, 1, (3, 8))
-    asked = [(i, j) for i in range(3) for j in range(8)]
-    compared = [one for i in range(3) for one in oracle.every_pair(X[i], i) if one[1] != one[2]]
-    found = values_of(asked, [(i, X[i, j]) for i, j in asked], compared, X.shape)
-    Y = np.array([[found[i, j] for j in range(8)] for i in range(3)])
-    assert_array_equal(np.argsort(Y, axis=1), np.argsort(X, axis=1))
-    assert (Y.max(axis=1) < X.max(axis=1)).all()
-    assert (Y.min(axis=1) > X.min(axis=1)).all()

@@ -51,7 +51,7 @@ def test_the_layout_has_as_many_tokens_as_cells():
     assert_array_equal(np.nonzero(layout.half_known), [[4, 5, 10], [0, 1, 0]])
 
 
-def test_a_chain_starts_in_the_order_of_win_rates():
+def test_a_chain_starts_in_the_order_of_win_rates_and_lost_answers_anywhere_at_the_mean():
     """Shrunk: (wins + 1) / (comparisons + 2), half-known ones included; ties by chance."""
     compared = [(0, 3, 0), (0, 3, 1), (0, 3, 1), (0, 3, 2), (0, 4, 3), (0, 5, None)]
     seen = Uncoupled([(0, j) for j in range(6)], [(0, j) for j in range(6)], compared)
@@ -64,9 +64,6 @@ def test_a_chain_starts_in_the_order_of_win_rates():
         assert_array_equal(chain.cell_of_token[chain.token_of_cell], np.arange(6))
         orders.add(tuple(places))
     assert len(orders) == 4
-
-
-def test_lost_answers_start_at_random_cells_and_at_their_row_s_mean():
     seen = Uncoupled([(0, j) for j in range(4)], [(0, 1), (0, 2), (0, 6)], [(0, 1, 0), (0, 3, 2)])
     lost = []
     for seed in range(60):
@@ -118,7 +115,7 @@ def run(plan, watch=None, seed=0, trust=2.0):
     return layout, sample(layout, 2, trust, Plan(*plan), np.random.default_rng(seed), Threads(1), watch)
 
 
-def test_what_is_kept_is_what_the_chain_drew(recorded):
+def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
     layout, sampled = run((9, 3, 3))
     past = recorded[0].past
     assert [moves for moves, *_ in past] == [0] * sampler.WARM_UP + [sampler.FIRST_PROPOSALS] + [sampler.PROPOSALS] * 8
@@ -141,9 +138,6 @@ def test_what_is_kept_is_what_the_chain_drew(recorded):
     assert_array_equal(draws.unknown_indptr, [0, 0, 1, 1, 1])
     assert_array_equal(draws.centre, layout.units.centre)
     assert_array_equal(draws.scale, layout.units.scale)
-
-
-def test_the_trace_tells_of_every_sweep(recorded):
     layout, sampled = run((9, 3, 3))
     sweeps = recorded[0].past[sampler.WARM_UP :]
     row, column = layout.row_of_cell, layout.rows.indices
@@ -185,13 +179,6 @@ def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
         told = {one: SimpleNamespace(r_hat=bad if one == name else r_hat) for one, r_hat in calm.items()}
         monkeypatch.setattr(sampler._Recorder, "mixing", lambda self, told=told: told)
         assert run((4, 1, 2))[1].status is status, (name, bad)
-
-
-@pytest.mark.parametrize("plan", [(1, 0, 1), (4, 1, 3), (9, 6, 3)])
-def test_fewer_than_four_draws_have_not_mixed(plan):
-    sampled = run(plan)[1]
-    assert sampled.status is Status.UNMIXED
-    assert all(np.isnan(found.r_hat) for found in sampled.mixing.values())
 
 
 def assert_kept(draws, past, numbers):
@@ -297,15 +284,15 @@ def test_an_autoregressive_chain_is_worth_what_theory_says(phi):
     assert abs(found.mean() - expected) < 4 * found.std() / np.sqrt(found.size) + 0.05 * expected
 
 
-def test_a_chain_that_settled_has_an_r_hat_of_one_and_one_that_drifts_has_not():
+def test_chains_that_settled_that_drift_and_that_stand_still():
     assert abs(mixing(autoregressive(0.3, 4000)).r_hat - 1) < 0.01
     # Halves at 0 and at d, of deviation 1: r_hat^2 is nearly 1 + d^2 / 2.
     halves = autoregressive(0.0, 4000) + np.repeat([0.0, 3.0], 2000)
     assert_allclose(mixing(halves).r_hat, np.sqrt(1 + 3.0**2 / 2), rtol=0.03)
-
-
-def test_what_never_moves_has_mixed():
     assert mixing(np.full(50, 0.7)) == (pytest.approx(0.7), 1.0, 50.0)
+    found = mixing(np.repeat([0.0, 1.0], 10))
+    assert found.r_hat == np.inf
+    assert found.effective < 4
 
 
 @pytest.mark.parametrize("draws", [[2.0], [1.0, 2.0], [1.0, 2.0, 4.0]])
@@ -315,9 +302,3 @@ def test_of_too_few_draws_nothing_can_be_said(draws):
         found = mixing(these)
         assert found.mean == pytest.approx(these.mean())
         assert np.isnan([found.r_hat, found.effective]).all()
-
-
-def test_two_halves_that_stand_still_at_different_values_never_met():
-    found = mixing(np.repeat([0.0, 1.0], 10))
-    assert found.r_hat == np.inf
-    assert found.effective < 4

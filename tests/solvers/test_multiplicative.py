@@ -13,17 +13,9 @@ from tests.laws.cases import half_seen, start, states
 
 @pytest.mark.parametrize(
     ("beta", "plain", "with_l2"),
-    [
-        (-1, 1 / 3, 1 / 4),
-        (0, 1 / 2, 1 / 3),
-        (0.5, 2 / 3, 2 / 5),
-        (1, 1, 1 / 2),
-        (1.5, 1, 2 / 3),
-        (2, 1, 1),
-        (3, 1 / 2, 1 / 2),
-        (5, 1 / 4, 1 / 4),
-    ],
-)
+    [(-1, 1 / 3, 1 / 4), (0, 1 / 2, 1 / 3), (0.5, 2 / 3, 2 / 5), (1, 1, 1 / 2), (1.5, 1, 2 / 3), (2, 1, 1),
+     (3, 1 / 2, 1 / 2), (5, 1 / 4, 1 / 4)],
+)  # fmt: skip
 def test_exponents(beta, plain, with_l2):
     """Févotte & Idier 2011, Table 2; a quadratic penalty pushes with the power 2."""
     likelihood = likelihood_for(beta)

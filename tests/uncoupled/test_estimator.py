@@ -14,9 +14,8 @@ from halfseen.errors import DataWarning
 from halfseen.uncoupled import chain as chain_module
 from halfseen.uncoupled import sampler
 from halfseen.uncoupled.pseudo_observations import decoded_answers, error_weights, pseudo_observations
-from tests.uncoupled.cases import METHODS, SHORT, assert_same, collected, fitted, labelled, odd_lists, said
 
-from tests.uncoupled.cases import planted, three_lists  # isort: skip
+from .cases import METHODS, SHORT, assert_same, collected, fitted, labelled, odd_lists, planted, said, three_lists
 
 every_method = pytest.mark.parametrize("method", METHODS)
 

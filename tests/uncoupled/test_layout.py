@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen import Uncoupled, UncoupledNMF
+from halfseen import Uncoupled
 from halfseen.uncoupled.layout import Layout, Units, noise_floor
 
 
@@ -84,32 +84,3 @@ def test_the_least_noise_is_that_of_rounding(answers, scale):
 def test_the_least_noise_is_a_hundredth_of_the_unit_where_nothing_was_rounded(answers):
     seen = survey(answers)
     assert noise_floor(seen, Units.from_answers(seen, "all")) == 1e-4
-
-
-def planted_units(seed):
-    """Twelve questions about 120 people, two patterns, in units from tenths to thousands; a fifth is hidden."""
-    random = np.random.default_rng(seed)
-    patterns = random.normal(size=(12, 2)) @ random.normal(size=(2, 120)) + 0.4 * random.normal(size=(12, 120))
-    units = 10.0 ** random.uniform(-1, 4, (12, 1))
-    X = units * (6 + patterns)
-    return X, np.where(random.random(X.shape) < 0.8, X, np.nan), units
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_questions_in_different_units_are_learned_from_alike():
-    """In their own units questions are told much better than by their means, and better than in one unit for all."""
-    X, cells, units = planted_units(0)
-    seen = Uncoupled.from_coupled(cells, 150, random_state=0)
-    hidden = np.nonzero(np.isnan(cells))
-
-    def error(means):
-        return float(np.mean(np.abs(means - X[hidden]) / units[hidden[0], 0]))
-
-    def sampled(scale):
-        model = UncoupledNMF(3, scale=scale, n_sweeps=300, n_burn=150, random_state=0).fit(seen)
-        return error(model.predict(*hidden))
-
-    own = sampled("question")
-    assert own < 0.7 * error(np.nanmean(cells, axis=1)[hidden[0]])
-    assert own < sampled("all")
-    assert own == sampled("auto")

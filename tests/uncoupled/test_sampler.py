@@ -75,15 +75,9 @@ def test_a_chain_starts_in_the_order_of_win_rates_and_lost_answers_anywhere_at_t
 
 @pytest.mark.parametrize(
     ("plan", "expected"),
-    [
-        ((10, 4, 3), [6, 8, 10]),
-        ((10, 4, 6), [5, 6, 7, 8, 9, 10]),
-        ((10, 4, 100), [5, 6, 7, 8, 9, 10]),
-        ((10, 0, 1), [10]),
-        ((1, 0, 1), [1]),
-        ((400, 100, 100), list(range(103, 401, 3))),
-    ],
-)
+    [((10, 4, 3), [6, 8, 10]), ((10, 4, 6), [5, 6, 7, 8, 9, 10]), ((10, 4, 100), [5, 6, 7, 8, 9, 10]),
+     ((10, 0, 1), [10]), ((1, 0, 1), [1]), ((400, 100, 100), list(range(103, 401, 3)))],
+)  # fmt: skip
 def test_kept_sweeps_are_spread_evenly_up_to_the_last(plan, expected):
     assert Plan(*plan).kept().tolist() == expected
 

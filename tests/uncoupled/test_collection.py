@@ -72,7 +72,6 @@ def test_the_order_changes_no_bit_and_that_of_those_asked_the_numbers_alone(aske
         assert one is other is None or (one.dtype == other.dtype and one.tobytes() == other.tobytes()), name
     assert seen.summary == again.summary
     assert seen.fingerprint() == again.fingerprint()
-    assume(has_an_answer(asked, answers))
     one = in_names(quietly(asked, answers, comparisons))
     random.shuffle(asked)
     assert in_names(quietly(asked, answers, comparisons)) == one

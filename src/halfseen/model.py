@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from halfseen.arrays import Array, ArraySpec, floored
+from halfseen.arrays import Array, ArraySpec
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
@@ -432,7 +432,7 @@ class FittedModel:
         for start in range(0, cells.nnz, CELLS_AT_A_TIME):
             part = slice(start, start + CELLS_AT_A_TIME)
             u, i = rows[part], cells.indices[part]
-            x = away_from_zero(self.products(u, i), self.likelihood)
+            x = self.likelihood.away_from_zero(self.products(u, i))
             log = self.likelihood_at(u, i).log_prob(cells.values[part].astype(np.float64), x)
             logs.append(log - self._log_above_zero(x) if self.unseen == "zero" else log)
         return np.concatenate(logs)
@@ -563,16 +563,6 @@ def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:
         part = slice(start, start + PRODUCTS_AT_A_TIME)
         x.reshape(-1)[part] = np.einsum("pk,pk->p", W[u[part]], H[i[part]])
     return x
-
-
-def away_from_zero(x: Array, likelihood: Likelihood) -> Array:
-    """x in double precision; where it is a rate next to 0, so much that its square has a logarithm.
-
-    Nothing is lost: so near to 0, log p(y | x) - log p(y > 0 | x) has reached its limit to the last digit.
-    """
-    x = x.astype(np.float64)
-    far: Array = floored(x, 4.0) if likelihood.x_is_positive else x
-    return far
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

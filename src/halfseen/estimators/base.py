@@ -612,6 +612,12 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
         """What the parameters mean."""
 
     @property
+    def objective_name(self) -> str:
+        """What the objective in the trace is, in words."""
+        is_loss = self.model_.folding.solver.minimizes if hasattr(self, "model_") else not self.score_is_log_likelihood
+        return "Loss" if is_loss else "Evidence bound"
+
+    @property
     def levels_to_read(self) -> Any:
         """Which text may stand for values of training data, as `levels` of `halfseen.observe`."""
         return self._method().encoder.levels_to_read

@@ -129,8 +129,8 @@ class Seen:
     lists_holes: bool = False
 
     state: ClassVar[Mapping[str, Any]] = {
-        "indptr": ArraySpec("iu", ("rows+1",), low=0, sorted=True),
-        "indices": ArraySpec("iu", ("cells",), low=0, high="columns"),
+        "indptr": ArraySpec("i", ("rows+1",), low=0, sorted=True),
+        "indices": ArraySpec("i", ("cells",), low=0, high="columns"),
         "n_columns": int,
         "lists_holes": bool,
     }
@@ -376,11 +376,6 @@ class FittedModel:
         if self.likelihood.axis == "rows":
             return self.likelihood.for_owners(len(self.W) if rows is None else rows)
         return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
-
-    def mean_at(self, u: Array, i: Array) -> Array:
-        """Expected values at pairs of positions."""
-        means: Array = self.likelihood_at(u, i).mean(self.products(u, i))
-        return means
 
     def means(self, W: Array) -> Array:
         """Expected values of every cell of rows with factor W, which are new ones unless it is the model's own."""

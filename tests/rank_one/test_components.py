@@ -247,3 +247,20 @@ def test_single_precision_spans_what_it_can(scales):
     assert model.W_.dtype == model.H_.dtype == np.float32
     assert model.W_.min() >= 1.17e-38
     assert relative_gap(X.astype(float), *factors(model)) < 1e-5
+
+
+def test_shifts_stay_within_their_bounds_and_sum_to_zero():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        axes = rng.integers(2, 5)
+        shift = rng.normal(size=axes) * 300
+        shift -= shift.mean()
+        low, high = -rng.uniform(0, 400, axes), rng.uniform(0, 400, axes)
+        found = components._clip_shifts(shift, low, high)
+        assert found.sum() == pytest.approx(0.0, abs=1e-9)
+        # Bounds that hold 0 always leave room for shifts that sum to 0.
+        assert ((found >= low - 1e-9) & (found <= high + 1e-9)).all()
+        if ((shift >= low) & (shift <= high)).all():
+            assert_allclose(found, shift, atol=1e-9)
+    no_room = components._clip_shifts(np.array([5.0, -5.0]), np.array([10.0, 10.0]), np.array([20.0, 20.0]))
+    assert no_room.sum() == pytest.approx(0.0, abs=1e-12)

@@ -64,7 +64,7 @@ def test_what_is_printed_is_the_report(demo, report):
     folder, lines = demo
     assert report.splitlines()[:2] == ["# halfseen: the demo", ""]
     assert lines[:-1] == report.splitlines()[2:]
-    assert lines[-1] == f"Look at {folder}/report.html; models and tables are beside it."
+    assert lines[-1] == f"See {folder}/report.html; models and tables are beside it."
 
 
 def test_the_page_says_what_the_text_says(page, report):

@@ -311,7 +311,7 @@ def test_an_interrupted_sampling_keeps_the_sweeps_so_far(lists, tmp_path):
         assert running.ended() == 130
         assert running.process.stdout.read() == ""
     shown = plain(running.shown)
-    assert re.search(r"Interrupted after [\d,]+ sweeps; what they tell is in .*filled\.csv\.$", shown.replace("\n", ""))
+    assert re.search(r"Interrupted after [\d,]+ sweeps; .*filled\.csv\.$", shown.replace("\n", ""))
     assert "Traceback" not in shown
     assert names_in(tmp_path) == ["filled.csv"]
     assert len(place.read_text().splitlines()) == 1 + 20 * 15

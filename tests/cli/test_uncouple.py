@@ -306,7 +306,7 @@ def test_options_that_are_not_there(lists, tmp_path, words, sentence):
 
 
 def test_a_table_that_nobody_could_read_is_refused_before_the_fit(lists, tmp_path, monkeypatch):
-    monkeypatch.setattr("halfseen.cli.uncouple.MOST_CELLS", TRUTH.size - 1)
+    monkeypatch.setattr("halfseen.cli.uncouple.MAX_CELLS", TRUTH.size - 1)
     monkeypatch.setattr(hs.UncoupledNMF, "fit", lambda *_: pytest.fail("The refusal came only after the work."))
     sentence = refused("uncouple", *lists, "-o", tmp_path / "out.csv")
     assert f"at most {TRUTH.size - 1} cells. Found {TRUTH.size} of 6 questions and 7 respondents." in sentence

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfseen.labels import Index, encode, index_dtype, uniform
+from halfseen.labels import Index, encode, index_dtype, parse_labels, uniform
 from tests.data.strategies import CALM
 from tests.io.conftest import refused
 
@@ -80,3 +80,19 @@ def test_indices_have_64_bits_where_32_are_too_few():
     assert index_dtype((largest, largest), largest) == np.int32
     for shape, nnz in (((2**31 + 1, 1), 1), ((1, 2**31), 1), ((1, 1), 2**31)):
         assert index_dtype(shape, nnz) == np.int64
+
+
+@pytest.mark.parametrize(("text", "label"), [("10", 10), (" 10 ", 10), ("-3", -3), ("x", "x")])
+def test_texts_are_integers_where_labels_are(text, label):
+    assert parse_labels([text], np.array([7, 10, -3])) == [label]
+    assert parse_labels([text], None) == [label]  # positions
+
+
+@pytest.mark.parametrize("text", ["1_0", "007", "+7", "1e1", "²", ""])
+def test_what_python_would_read_as_another_integer_stays_text(text):
+    assert parse_labels([text], np.array([7, 10, -3])) == [text]
+
+
+def test_texts_of_floats_and_names():
+    assert parse_labels(["1.5", "1_0.5", "x"], np.array([1.5, 10.5])) == [1.5, "1_0.5", "x"]
+    assert parse_labels(["1_0", 10], np.array(["1_0", "10"], dtype=object)) == ["1_0", "10"]

@@ -17,28 +17,53 @@ CLASSES = {
 FIELDS = ("parameter", "found", "where", "remedy", "remedy_cli")
 
 
-def template(node: ast.expr) -> str:
-    """A text as its source writes it, with the expressions that are filled in."""
+#: Values of local names, by name and line.
+Names = dict[str, list[tuple[int, ast.expr]]]
+
+
+def template(node: ast.expr, names: Names) -> str:
+    """A text as its source writes it, with the expressions that are filled in; local names that are texts resolved."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(template(value) for value in node.values)
+        return "".join(template(value, names) for value in node.values)
     if isinstance(node, ast.FormattedValue):
-        return f"{{{ast.unparse(node.value)}}}"
+        inner = template(node.value, names) if isinstance(node.value, ast.Name) else ""
+        return inner if inner[:1] not in ("", "{") else f"{{{ast.unparse(node.value)}}}"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return template(node.left) + template(node.right)
+        return template(node.left, names) + template(node.right, names)
+    if isinstance(node, ast.Name):
+        before = [value for line, value in names.get(node.id, ()) if line < node.lineno]
+        if before and isinstance(before[-1], ast.Constant | ast.JoinedStr | ast.BinOp):
+            return template(before[-1], names)
     return f"{{{ast.unparse(node)}}}"
+
+
+def local_names(tree: ast.AST) -> Names:
+    """What names are assigned in a file, in the order of lines."""
+    names: Names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[0], node.value
+            pairs = [(target, value)]
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                pairs = list(zip(target.elts, value.elts, strict=True))
+            for one, text in pairs:
+                if isinstance(one, ast.Name):
+                    names.setdefault(one.id, []).append((node.lineno, text))
+    return {name: sorted(values, key=lambda pair: pair[0]) for name, values in names.items()}
 
 
 def messages(path: Path) -> Iterator[str]:
     """The messages of a file, in the order of their lines."""
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    tree = ast.parse(path.read_text())
+    calls, names = [node for node in ast.walk(tree) if isinstance(node, ast.Call)], local_names(tree)
     for node in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         if node.args or node.keywords:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in CLASSES:
-                fields = {keyword.arg: template(keyword.value) for keyword in node.keywords}
-                must = template(node.args[0]) if node.args else fields.get("must", "")
+                fields = {keyword.arg: template(keyword.value, names) for keyword in node.keywords}
+                must = template(node.args[0], names) if node.args else fields.get("must", "")
                 lines = [f"{name}: {must}", *(f"    {field}: {fields[field]}" for field in FIELDS if field in fields)]
                 yield "\n".join(lines)
 

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.cli import main
-from halfseen.cli.app import COMMANDS
 from halfseen.errors import DataWarning
 
 SCRIPT = Path(sys.executable).with_name("halfseen")
+MODULES = ("fit", "predict", "evaluate", "impute", "uncouple", "split", "reproduce", "datasets", "installation", "demo")
 PROGRAM = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-c", "from halfseen.cli import main; main()"]
 
 
@@ -86,7 +86,7 @@ def warm_program(folder, *words, stdin=os.devnull):
 
     What it prints goes through files in a folder; standard input is a file."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([*(f"halfseen.cli.{name}" for name in COMMANDS), "halfseen.estimators", "jinja2"])
+    server.set_forkserver_preload([*(f"halfseen.cli.{name}" for name in MODULES), "halfseen.estimators", "jinja2"])
     logs = [folder / "stdout", folder / "stderr"]
     process = server.Process(target=_run, args=([str(word) for word in words], stdin, logs, dict(os.environ)))
     process.start()

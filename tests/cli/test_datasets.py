@@ -13,7 +13,7 @@ import pytest
 import halfseen
 from halfseen.datasets import listing, registry
 from halfseen.datasets.catalogue import sources
-from tests.cli.program import done, misused, program, refused
+from tests.cli.program import done, misused, refused
 from tests.cli.program import halfseen as run
 from tests.cli.test_terminal import OnTerminal, listening, plain  # noqa: F401  (a fixture for Ctrl-C)
 from tests.datasets.server import ONE, TWO, folder, offered, published  # noqa: F401  (fixtures)
@@ -38,17 +38,6 @@ def test_the_list_has_a_line_for_every_dataset(empty):
     assert line.endswith(f"  {registry.NOT_FETCHED}")
     assert "943 x 1,682, 100,000 ratings" in line
     assert json.loads("\n".join(done("datasets", "--json"))) == [entry._asdict() for entry in listing()]
-
-
-def test_what_has_no_checksum_is_not_called_verified(empty):
-    for name in ("smallnetflix", "movielens-1m"):
-        for file in sources()[name].files:
-            (empty / file.path).parent.mkdir(exist_ok=True)
-            (empty / file.path).write_text("anything")
-    states = {entry["name"]: entry["state"] for entry in json.loads("\n".join(done("datasets", "--json")))}
-    assert (states["smallnetflix"], states["movielens-1m"]) == (registry.UNVERIFIED, registry.MODIFIED)
-    assert f"state:     {registry.UNVERIFIED}" in done("datasets", "smallnetflix")
-    assert all(line.startswith("Already there:") for line in done("datasets", "smallnetflix", "--fetch"))
 
 
 def test_the_details_of_a_dataset(empty):
@@ -76,29 +65,20 @@ def test_the_built_in_ratings_can_be_fitted_by_their_path():
 
 
 def test_there_is_no_path(empty):
-    sentence = refused("datasets", "movielens-100k", "--path")
-    assert "halfseen datasets movielens-100k --fetch" in sentence
-    result = program("datasets", "movielens-100k", "--path")
-    assert (result.returncode, result.stdout, result.stderr.strip()) == (2, "", sentence)
+    assert "halfseen datasets movielens-100k --fetch" in refused("datasets", "movielens-100k", "--path")
     assert "halfseen.datasets.make_survey()" in refused("datasets", "survey", "--path")
 
 
 # Ratings as a table.
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_the_built_in_ratings_are_written_with_titles(tmp_path, ending):
-    path = tmp_path / f"ratings.{ending}"
-    lines = done("datasets", "movietweetings", "-o", path)
-    assert str(path) in lines[-1]
-    frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
+def test_the_built_in_ratings_are_written_with_titles(tmp_path):
+    path = tmp_path / "ratings.parquet"
+    assert str(path) in done("datasets", "movietweetings", "-o", path)[-1]
+    frame, ratings = pd.read_parquet(path), halfseen.datasets.load_movietweetings()
     assert frame.columns.tolist() == ["user", "item", "rating"]
     assert (frame.dtypes["user"], frame.dtypes["rating"]) == (np.int64, np.int64)
-    again, ratings = halfseen.observe(path), halfseen.datasets.load_movietweetings()
-    assert again.row_labels.tolist() == ratings.row_labels.tolist()
-    assert set(again.column_labels) == set(ratings.column_labels)
-    titles = ratings.column_labels[ratings.indices]
-    assert frame["item"].tolist() == titles.tolist()
+    assert frame["item"].tolist() == ratings.column_labels[ratings.indices].tolist()
     assert frame["rating"].tolist() == ratings.values.tolist()
 
 
@@ -109,23 +89,16 @@ def test_public_ratings_are_written_with_their_ids(empty):
     (empty / "movielens-latest-small" / "ratings.csv").write_text(lines)
     result = run("datasets", "movielens-latest-small", "-o", "-", "-q")
     assert (result.exit_code, result.stdout) == (0, "user,item,rating\n7,20,3.5\n7,3,5.0\n")
-    told = run("datasets", "movielens-latest-small", "-o", empty / "r.csv", "--json")
-    assert json.loads(told.stdout)["cells"] == 2
-    assert "twice" in refused("datasets", "movielens-latest-small", "-o", empty / "movielens-latest-small/ratings.csv")
+    result = run("datasets", "movielens-latest-small", "-o", empty / "r.csv", "--json")
+    assert json.loads(result.stdout)["cells"] == 2
+    refused("datasets", "movielens-latest-small", "-o", empty / "movielens-latest-small/ratings.csv")
 
 
 @pytest.mark.parametrize(
-    ("name", "output", "part"),
-    [
-        ("wiki4he", "r.csv", "load_tabular"),
-        ("survey", "r.csv", "make_survey"),
-        ("movielens-100k", "r.csv", "--fetch"),
-        ("movietweetings", "r.xlsx", "r.xlsx"),
-        ("movietweetings", "nowhere/r.csv", "nowhere"),
-    ],
+    ("name", "part"), [("wiki4he", "load_tabular"), ("survey", "make_survey"), ("movielens-100k", "--fetch")]
 )
-def test_what_cannot_be_written(empty, name, output, part):
-    assert part in refused("datasets", name, "-o", empty / output)
+def test_what_cannot_be_written(empty, name, part):
+    assert part in refused("datasets", name, "-o", empty / "r.csv")
     assert list(empty.iterdir()) == []
 
 
@@ -142,11 +115,6 @@ def test_terms_are_shown_at_the_first_download(offered, folder):  # noqa: F811
     again = run("datasets", "some-set", "--fetch")
     assert (again.exit_code, again.stderr) == (0, "")
     assert all(line.startswith("Already there:") for line in again.stdout.splitlines())
-
-
-def test_quiet_and_json(offered, folder):  # noqa: F811
-    offered()
-    assert done("datasets", "some-set", "--fetch", "-q") == []
     paths = json.loads("\n".join(done("datasets", "some-set", "--fetch", "-q", "--json")))
     assert [Path(path).read_bytes() for path in paths] == [ONE, TWO]
 
@@ -199,21 +167,13 @@ def test_ctrl_c_in_a_download_leaves_nothing(network, folder):  # noqa: F811
             assert running.process.stdout.read() == ""
     finally:
         network["hold"].set()
-    assert "Interrupted; nothing was saved." in plain(running.shown)
+    assert "Interrupted" in plain(running.shown)
     assert "Traceback" not in running.shown
     assert not folder.exists()
 
 
-# Misuse.
-
-
-def test_an_unknown_dataset():
-    assert refused("datasets", "movielens-100").endswith("Did you mean 'movielens-100k'?")
-
-
-def test_options_that_exclude_each_other():
+def test_misuse():
+    assert refused("datasets", "movielens-100").endswith("'movielens-100k'?")
     for words in (("--path", "--fetch"), ("--path", "-o", "r.csv")):
-        sentence = misused("datasets", "movielens-100k", *words)
-        assert all(word in sentence for word in words if word.startswith("-"))
-    for words in (("--fetch",), ("-o", "r.csv")):
-        assert misused("datasets", *words).startswith(words[0])
+        assert "--path" in misused("datasets", "movielens-100k", *words)
+    assert misused("datasets", "--fetch").startswith("--fetch")

@@ -1,13 +1,17 @@
-"""halfseen evaluate: how well a model ranks and predicts cells that it has not seen."""
+"""halfseen evaluate and halfseen report: the quality of a model on held-out cells, as numbers and as a page."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
 
 import halfseen
+from halfseen.report import Report
+from tests.cli.conftest import ITEMS, USERS, planted_counts, write_long
+from tests.cli.program import done, names_in, refused, refused_for_room, remarked
 from tests.cli.program import halfseen as run
-from tests.cli.program import refused
+from tests.report.pages import Page
 
 STARS = "user,item,rating\nann,x,1\nann,y,2\nann,z,4\nbob,x,2\nbob,y,1\nbob,w,4\ncid,z,2\ncid,w,2\ncid,x,4\n"
 HELD = {("ann", "w"): 4, ("bob", "z"): 1, ("cid", "y"): 2}
@@ -32,7 +36,7 @@ def words(stars):
 
 
 def evaluated(folder, model, *options):
-    """What is told of a model that is fitted now."""
+    """The result for a model that is fitted now."""
     model.set_params(random_state=0).fit(folder / "train.csv").save(folder / "model.hs")
     result = run("evaluate", folder / "model.hs", "--test", folder / "test.csv", *options)
     assert result.exit_code == 0
@@ -62,13 +66,15 @@ def test_ranking_and_likelihood_are_those_of_the_library(stars):
     assert likelihood == (
         f"Log-likelihood of 3 cells, given that they are above 0: {logs.sum():,.6g} ({logs.mean():.4f} per cell)."
     )
-    first, told, *others = evaluated(stars, model, *ask, "--train", stars / "train.csv").stdout.splitlines()
-    assert told.startswith(f"Read {stars / 'train.csv'}: ")
-    assert [first, *others] == result.stdout.splitlines()  # what is known may be said, and is that of the fit
+    assert "Values of" not in result.stdout  # where unseen cells are zeros, means are no predictions of seen values
+    first, read, *others = evaluated(stars, model, *ask, "--train", stars / "train.csv").stdout.splitlines()
+    assert read.startswith(f"Read {stars / 'train.csv'}: ")
+    assert [first, *others] == result.stdout.splitlines()  # what is known may be given, and is that of the fit
 
 
 @pytest.mark.parametrize("model", [halfseen.OrdinalMF(2, l2=0.5), halfseen.WeightedNMF(2, max_iter=1000)], ids=str)
-def test_values_are_told_where_unseen_cells_are_missing(stars, model):
+def test_values_where_unseen_cells_are_missing(stars, model):
+    """The same with cells of the fit among those held out, and a note that these were left out."""
     line, found = values_of(evaluated(stars, model))
     users, items = zip(*HELD, strict=True)
     seen = np.array(list(HELD.values()))
@@ -77,35 +83,21 @@ def test_values_are_told_where_unseen_cells_are_missing(stars, model):
     if hasattr(model, "predict_proba"):
         up_to = np.cumsum(model.predict_proba(list(users), list(items)), axis=1)  # of levels 1, 2 and 4
         expected.append(np.mean((up_to[:, 0] - (seen <= 1)) ** 2 + (up_to[:, 1] - (seen <= 2)) ** 2))
-    assert line.startswith("Values of 3 cells: root mean squared error ")
+    assert line.startswith("Values of 3 cells: ")
+    assert ("Log-likelihood of 3 cells" in evaluated(stars, model).stdout) == hasattr(model, "log_likelihood")
     np.testing.assert_allclose(found, expected, atol=5.1e-5)
-
-
-def test_values_are_not_told_where_unseen_cells_are_zeros_nor_likelihoods_where_there_are_none(stars):
-    told = evaluated(stars, halfseen.OrdNMF(1, max_iter=5000)).stdout
-    assert "Values of" not in told
-    assert "Log-likelihood of 3 cells" in told
-    assert "ikelihood" not in evaluated(stars, halfseen.WeightedNMF(1, unseen="zero", max_iter=1000)).stdout
-
-
-def test_cells_of_the_fit_do_not_judge_values(stars):
-    """The same numbers with cells of the fit among those held out, and a note that these were left out."""
-    model = halfseen.OrdinalMF(2, l2=0.5)
-    alone = values_of(evaluated(stars, model))
     with (stars / "test.csv").open("a") as file:
         file.write(STARS.splitlines()[1] + "\n")
     result = evaluated(stars, model)
-    _, note = result.stderr.splitlines()  # the other is of dan
-    assert note == "note: Test cells should not be among those of training. Found 1 of 4 that are. They were left out."
-    assert values_of(result) == alone
-    assert "Log-likelihood of 3 cells" in result.stdout
+    assert values_of(result) == (line, found)
+    assert len(result.stderr.splitlines()) == 2  # the other note is of dan
 
 
 def test_a_level_that_training_did_not_have_leaves_the_ranking(stars):
     (stars / "test.csv").write_text("user,item,rating\nann,w,3\nbob,z,1\n")
     result = evaluated(stars, halfseen.OrdinalMF(1), "-k", 1)
     assert result.stdout.splitlines()[-1].split() == ["1", "2", *["1.0000"] * 4]  # one candidate each
-    assert re.match(r"note: .* levels that were fitted: 1, 2, 4\. Found 3 at row 'ann', column 'w'", result.stderr)
+    assert re.match(r"note: .*Found 3 at row 'ann', column 'w'", result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -116,31 +108,102 @@ def test_words_are_ranked_by_their_place(words, model, default):
     is relevant by default."""
     model.set_params(levels=list(WORDS.values()))
     result = evaluated(words, model)
-    assert "4 cells seen (0.25 of all), levels 'bad' to 'good'." in result.stdout.splitlines()[0]
+    assert "levels 'bad' to 'good'." in result.stdout.splitlines()[0]
     assert result.stdout.splitlines()[2].split()[:2] == default
-    told = evaluated(words, model, "--relevant", "bad", "--relevant", "good").stdout.splitlines()[2:4]
-    assert [line.split()[:2] for line in told] == [["bad", "3"], ["good", "1"]]
-    for word, hint in (("god", "Did you mean 'good'?"), ("2", "Name the lowest")):
-        sentence = refused("evaluate", words / "model.hs", "--test", words / "test.csv", "--relevant", word)
-        assert f"one of the model's levels 'bad', 'fair', 'good'. Found {word!r}. {hint}" in sentence
-    (words / "test.csv").write_text("user,item,rating\nbob,z,bad\n")
-    sentence = refused("evaluate", words / "model.hs", "--test", words / "test.csv", "--relevant", "good")
-    assert "Found none of 'good' or more among 1 cells; the highest has 'bad'." in sentence
-
-
-def test_values_of_words_count_levels(words):
-    model = halfseen.OrdinalMF(2, l2=0.5, levels=list(WORDS.values()))
-    line, found = values_of(evaluated(words, model))
-    errors = model.predict_proba(["ann", "bob", "cid"], ["w", "z", "y"]) @ [0, 1, 2] - [2, 0, 1]
-    assert line.startswith("Values of 3 cells, levels counted 0, 1, ... from 'bad': ")
-    assert found[:2] == pytest.approx([np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)], abs=5.1e-5)
+    lines = evaluated(words, model, "--relevant", "bad", "--relevant", "good").stdout.splitlines()[2:4]
+    assert [line.split()[:2] for line in lines] == [["bad", "3"], ["good", "1"]]
+    line = refused("evaluate", words / "model.hs", "--test", words / "test.csv", "--relevant", "god")
+    assert line.endswith("'good'?")
+    if not hasattr(model, "sample") or model.unseen == "missing":
+        line, found = values_of(result)
+        errors = model.predict_proba(["ann", "bob", "cid"], ["w", "z", "y"]) @ [0, 1, 2] - [2, 0, 1]
+        assert "levels counted 0, 1, ... from 'bad'" in line
+        assert found[:2] == pytest.approx([np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)], abs=5.1e-5)
 
 
 def test_refusals_are_one_line_without_a_note(stars):
     evaluated(stars, halfseen.OrdinalMF(1))
-    ask = ("evaluate", stars / "model.hs", "--test", stars / "test.csv")
-    assert "--relevant must be a number, as the values of the model are. Found 'good'." in refused(
-        *ask, "--relevant", "good"
-    )
     (stars / "test.csv").write_text("user,item,rating\nnobody,nothing,3\n")
-    assert "check that test is of the rows and columns of the model" in refused(*ask)
+    refused("evaluate", stars / "model.hs", "--test", stars / "test.csv")
+
+
+# report
+
+
+@pytest.fixture
+def held_out(tmp_path):
+    """A file of what the ratings do not have."""
+    return write_long(tmp_path / "held_out.csv", np.where(np.isnan(planted_counts()), 2.0, np.nan))
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A report that was there before, and must be there after a refusal."""
+    path = tmp_path / "report.html"
+    path.write_text("an older report")
+    yield path
+    assert path.read_text() == "an older report"
+    assert names_in(tmp_path) == ["report.html"]
+
+
+def page_at(path):
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_a_report_of_everything(ratings, model, held_out, tmp_path):
+    place = tmp_path / "report.html"
+    words = ("--train", ratings.path, "--test", held_out, "-k", 3, "--relevant", 2, "-o", place)
+    lines = done("report", model, *words)
+    assert lines[0].startswith(f"Read {ratings.path}: {len(USERS)} x {len(ITEMS)}, ")
+    assert lines[1].startswith(f"Read {held_out}: ")
+    assert lines[2].startswith(f"Saved {place} (")
+    page = page_at(place)
+    assert page.headings[0][1] == f"PoissonFactorization of {len(USERS)} rows and {len(ITEMS)} columns"
+    assert page.facts["Cells seen"].startswith(f"{np.count_nonzero(~np.isnan(ratings.values))} of ")
+    (table,) = (rows for caption, rows in page.tables.items() if "Rankings" in caption)
+    assert table[0] == ["Ranked by", "NDCG@3", "Precision@3", "Recall@3", "MAP@3"]
+
+
+def test_a_report_of_a_model_alone_has_its_usual_place(model, elsewhere):
+    assert done("report", model, "-q", "--title", "Drinks <2>", "--top", 2) == []
+    page = page_at(elsewhere / "report.html")
+    assert page.headings[0][1] == "Drinks <2>"
+    assert len(page.tables["Strongest columns of component 0"]) == 3
+    assert names_in(elsewhere) == ["report.html"]
+
+
+def test_a_survey(tmp_path):
+    X = np.array([[1.0, 2, 3, 4], [4, 3, 1, 2], [2, 4, 1, 3]])
+    seen = halfseen.Uncoupled.from_coupled(X, 6, random_state=0)
+    halfseen.UncoupledNMF(1, n_sweeps=300, n_burn=50, random_state=0).fit(seen).save(tmp_path / "model.hs")
+    done("report", tmp_path / "model.hs", "-q", "-o", tmp_path / "report.html")
+    assert "Coupling of answers" in [title for _, title in page_at(tmp_path / "report.html").headings]
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    line = refused("report", tmp_path / "model.hs", "--train", tmp_path / "table.csv", "-o", tmp_path / "r.html")
+    assert "--train" in line
+
+
+def test_warnings_are_notes_and_on_the_page(model, ratings, tmp_path):
+    (tmp_path / "more.csv").write_text(f"{ratings.path.read_text()}zoe,ale,3\n")
+    note = remarked("report", model, "--train", tmp_path / "more.csv", "-q", "-o", tmp_path / "report.html")
+    assert "row 'zoe', column 'ale'" in note
+    assert note.removeprefix("note: ") in page_at(tmp_path / "report.html").notes
+
+
+@pytest.mark.parametrize("name", ["matplotlib", "jinja2"])
+def test_without_what_pages_are_made_with(model, kept, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    assert f"pip install {name}" in refused("report", model, "-o", kept)
+
+
+def test_a_full_disk(model, kept, full_disk):
+    refused_for_room(full_disk, "report", model, "-o", kept)
+
+
+def test_ctrl_c_leaves_the_older_report(model, kept, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Report, "save", interrupt)
+    result = run("report", model, "-o", kept)
+    assert (result.exit_code, result.stderr) == (130, "Interrupted; nothing was saved.\n")

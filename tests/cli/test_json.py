@@ -1,4 +1,4 @@
-"""--json: standard output holds one JSON value and nothing else, and it says what the account says."""
+"""--json: standard output holds one JSON value and nothing else, with the numbers of the library."""
 
 import csv
 import json
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import halfseen
+from halfseen.cli.streams import as_json
 from tests.cli.conftest import planted_counts, write_long
 from tests.cli.program import halfseen as run
 from tests.cli.program import misused, names_in
@@ -16,73 +17,88 @@ from tests.cli.test_uncouple import write_lists
 TABLE = "name,a,b,c\nx,1,2,\ny,2,,6\nz,3,6,9\n"
 
 
-def told(*words):
-    """The value on standard output; no account goes anywhere else."""
-    result = run(*words, "--json", "-q")
+def value_of(*words):
+    """The value on standard output; nothing goes anywhere else."""
+    result = run(*words, "--json")
     assert (result.exit_code, result.stderr) == (0, "")
     return json.loads(result.stdout)
 
 
 def test_fit(ratings, tmp_path):
-    found = told("fit", ratings.path, "-k", 2, "--max-iter", 500, "-o", tmp_path / "model.hs")
-    model = halfseen.load(tmp_path / "model.hs")
+    place = tmp_path / "model.hs"
+    found = value_of("fit", ratings.path, "-k", "auto:1,2,3", "--seed", 1, "-o", place)
     values = ratings.values[~np.isnan(ratings.values)]
-    assert found["data"] == {
-        "file": str(ratings.path),
-        "rows": ratings.values.shape[0],
-        "columns": ratings.values.shape[1],
-        "cells": values.size,
-        "lowest": values.min(),
-        "highest": values.max(),
-    }
-    assert (found["method"], found["model"], found["n_components"]) == ("poisson", "PoissonFactorization", 2)
-    assert (found["status"], found["iterations"], found["file"]) == (
-        "CONVERGED",
-        model.n_iter_,
-        str(tmp_path / "model.hs"),
-    )
+    n, m = ratings.values.shape
+    size = {"file": str(ratings.path), "rows": n, "columns": m, "cells": values.size}
+    assert found["data"] == size | {"lowest": values.min(), "highest": values.max()}
+    model = halfseen.load(place)
+    assert (found["method"], found["model"], found["file"]) == ("poisson", "PoissonFactorization", str(place))
+    assert (found["status"], found["iterations"]) == ("CONVERGED", model.n_iter_)
     assert found["objective"] == model.trace_["objective"][-1]
     assert found["seconds"] == model.trace_["seconds"][-1]
+    search = halfseen.RankSearch(halfseen.PoissonFactorization(random_state=1), [1, 2, 3], random_state=1)
+    search.fit(halfseen.observe(ratings.path, unseen="zero"))
+    choice, results = found["choice"], search.results_
+    assert found["n_components"] == choice["chosen"] == search.best_n_components_
+    assert (choice["metric"], choice["folds"]) == ("ndcg@100", 5)
+    for name, column in (("n_components", "n_components"), ("mean_score", "mean")):
+        assert [one[name] for one in choice["tried"]] == results[column].tolist()
+    assert [one["standard_error_of_distance"] for one in choice["tried"]] == results["standard_error"].tolist()
+
+
+def test_fit_of_words(tmp_path):
+    (tmp_path / "answers.csv").write_text("user,item,rating\na,x,fair\na,y,good\nb,x,fair\nb,y,good\nc,y,fair\n")
+    words = ("--method", "ordinal", "-k", 1, "--levels", "fair,good", "-o", tmp_path / "model.hs")
+    found = value_of("fit", tmp_path / "answers.csv", *words)
+    assert (found["data"]["lowest"], found["data"]["highest"]) == ("fair", "good")
     assert "choice" not in found
 
 
-def test_fit_tells_words_as_words(tmp_path):
-    (tmp_path / "answers.csv").write_text("user,item,rating\na,x,fair\na,y,good\nb,x,fair\nb,y,good\nc,y,fair\n")
-    words = ("--method", "ordinal", "-k", 1, "--levels", "fair,good", "-o", tmp_path / "model.hs")
-    data = told("fit", tmp_path / "answers.csv", *words)["data"]
-    assert (data["lowest"], data["highest"]) == ("fair", "good")
+def test_predict_and_recommend(model):
+    fitted = halfseen.load(model)
+    assert value_of("predict", model, "--row", "ann", "--col", "ale") == [
+        {"row": "ann", "column": "ale", "prediction": fitted.predict(["ann"], ["ale"])[0]}
+    ]
+    ids, scores = fitted.recommend(["bob", "eve"], n=2)
+    assert value_of("recommend", model, "-u", "bob", "-u", "eve", "-n", 2) == [
+        {"row": user, "rank": rank + 1, "column": ids[place][rank], "score": scores[place][rank]}
+        for place, user in enumerate(("bob", "eve"))
+        for rank in range(2)
+    ]
 
 
-def test_fit_auto_tells_what_was_tried(ratings, tmp_path):
-    found = told("fit", ratings.path, "-k", "auto:1,2,3", "--seed", 1, "-o", tmp_path / "model.hs")
-    model = halfseen.PoissonFactorization(random_state=1)
-    search = halfseen.RankSearch(model, [1, 2, 3], random_state=1).fit(halfseen.observe(ratings.path, unseen="zero"))
-    choice = found["choice"]
-    assert found["n_components"] == choice["chosen"] == search.best_n_components_
-    assert (choice["metric"], choice["folds"]) == ("ndcg@100", 5)
-    assert [one["n_components"] for one in choice["tried"]] == [1, 2, 3]
-    assert [one["mean_score"] for one in choice["tried"]] == search.results_["mean"].tolist()
-    errors = [one["standard_error_of_distance"] for one in choice["tried"]]
-    assert errors == search.results_["standard_error"].tolist()
+def test_evaluate(ratings, tmp_path):
+    (tmp_path / "held.csv").write_text("user,item,rating\nann,ale,3\nbob,wine,2\n")
+    model = halfseen.OrdinalMF(1, random_state=0).fit(ratings.path)
+    model.save(tmp_path / "model.hs")
+    words = ("--test", tmp_path / "held.csv", "-k", 3, "--relevant", 2, "--relevant", 3)
+    found = value_of("evaluate", tmp_path / "model.hs", *words)
+    assert (found["k"], [one["relevant from"] for one in found["ranking"]]) == (3, [2, 3])
+    assert [one["rows"] for one in found["ranking"]] == [2, 1]
+    scores = halfseen.metrics.ranking_scores(model, None, halfseen.observe(tmp_path / "held.csv"), k=3, relevant=[2, 3])
+    for place, one in enumerate(found["ranking"]):
+        for name, metric in scores._asdict().items():
+            assert one[name] == pytest.approx(np.nanmean(metric[place]))
+    errors = model.predict(["ann", "bob"], ["ale", "wine"]) - [3, 2]
+    assert found["values"]["root_mean_squared_error"] == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert found["likelihood"]["cells"] == 2
 
 
 def test_impute(tmp_path):
-    (tmp_path / "table.csv").write_text(TABLE.replace("name,a", "name,a_code"))
-    noted = told("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv")["notes"]
-    assert (len(noted), "'a_code'" in noted[0]) == (1, True)
     (tmp_path / "table.csv").write_text(TABLE)
-    found = told("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv")
+    found = value_of("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv")
     assert (found["holes"], found["filled"], found["kept"]) == (2, ["a", "b", "c"], ["name"])
     assert (found["model"], found["n_components"], found["status"]) == ("RankOneNMF", 1, "CONVERGED")
-    assert found["data"]["cells"] == 7
-    assert found["file"] == str(tmp_path / "filled.csv")
-    assert "," not in {line[-1] for line in (tmp_path / "filled.csv").read_text().splitlines()}
+    assert (found["data"]["cells"], found["notes"], found["file"]) == (7, [], str(tmp_path / "filled.csv"))
+    (tmp_path / "table.csv").write_text(TABLE.replace("name,a", "name,a_code"))
+    result = run("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv", "--json")
+    (note,) = json.loads(result.stdout)["notes"]
+    assert "'a_code'" in note
 
 
 def test_uncouple(tmp_path):
-    lists = write_lists(tmp_path)
-    words = (*lists, "-k", 2, "--sweeps", 60, "--burn", 20, "-o", tmp_path / "out.csv", "--model", tmp_path / "m.hs")
-    result = run("uncouple", *words, "--json", "-q")
+    words = ("-k", 2, "--sweeps", 60, "--burn", 20, "-o", tmp_path / "out.csv", "--model", tmp_path / "m.hs")
+    result = run("uncouple", *write_lists(tmp_path), *words, "--json", "-q")
     found = json.loads(result.stdout)
     with (tmp_path / "asked.csv").open(newline="") as file:
         _, *asked = csv.reader(file)
@@ -90,9 +106,8 @@ def test_uncouple(tmp_path):
     assert found["data"]["questions"] == len({question for question, _ in asked})
     model = halfseen.load(tmp_path / "m.hs")
     assert (found["method"], found["status"], found["iterations"]) == ("gibbs", model.status_.name, 60)
-    assert {name: one["r_hat"] for name, one in found["diagnostics"].items()} == {
-        name: one.r_hat for name, one in model.diagnostics_.items()
-    }
+    r_hats = {name: one.r_hat for name, one in model.diagnostics_.items()}
+    assert {name: one["r_hat"] for name, one in found["diagnostics"].items()} == r_hats
     risk = model.disclosure_risk()
     assert found["disclosure"] == {
         "answers": len(asked),
@@ -103,89 +118,60 @@ def test_uncouple(tmp_path):
     assert (found["file"], found["model_file"]) == (str(tmp_path / "out.csv"), str(tmp_path / "m.hs"))
 
 
+def test_split(ratings, tmp_path):
+    outputs = {"train": str(tmp_path / "t.csv"), "held_out": str(tmp_path / "h.csv")}
+    found = value_of("split", ratings.path, "--seed", 3, "-o", outputs["train"], "--held-out", outputs["held_out"])
+    assert (found["seed"], found["held_out"], found["layout"]) == (3, 6, "long")
+    assert outputs.items() <= found["files"].items()
+
+
 def test_report(ratings, model, tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     held = write_long(tmp_path / "held.csv", np.where(np.isnan(planted_counts()), 2.0, np.nan))
     words = ("--train", ratings.path, "--test", held, "-k", 3, "-o", tmp_path / "page.html")
-    found = told("report", model, *words)
+    found = value_of("report", model, *words)
     assert found["file"] == str(tmp_path / "page.html")
     assert [one["file"] for one in found["data"]] == [str(ratings.path), str(held)]
-    ranking = found["scores"][0]["lines"]
-    test = halfseen.observe(held, unseen="zero")
-    expected = halfseen.metrics.ndcg_at_k(halfseen.load(model), None, test, k=3)
-    assert ranking[0]["Ranked by"] == "PoissonFactorization"
-    assert ranking[0]["NDCG@3"] == pytest.approx(expected, rel=1e-12)
+    own = found["scores"][0]["lines"][0]
+    expected = halfseen.metrics.ndcg_at_k(halfseen.load(model), None, halfseen.observe(held, unseen="zero"), k=3)
+    assert own["Ranked by"] == "PoissonFactorization"
+    assert own["NDCG@3"] == pytest.approx(expected, rel=1e-12)
     assert found["title"] in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_a_report_without_held_out_cells_has_no_scores(model, tmp_path):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    found = told("report", model, "-o", tmp_path / "page.html")
-    assert (found["data"], found["scores"]) == ([], [])
+def test_doctor():
+    found = value_of("doctor")
+    assert found["healthy"] is True
+    assert found["packages"]["numpy"] == np.__version__
+    assert [one["what"] for one in found["checks"]] == ["Threads", "Kernel cache", "Numbers"]
 
 
-def test_reports_take_a_level_by_its_name(tmp_path):
-    """Of the two cells held out, one reaches it."""
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    (tmp_path / "train.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,good\nbob,z,bad\n")
-    (tmp_path / "test.csv").write_text("user,item,rating\nann,z,good\nbob,y,bad\n")
-    fit = ("--method", "ordnmf", "-k", 1, "--levels", "bad,good", "-q", "-o", tmp_path / "model.hs")
-    run("fit", tmp_path / "train.csv", *fit)
-    ask = ("report", tmp_path / "model.hs", "--test", tmp_path / "test.csv", "-o", tmp_path / "page.html")
-    captions = [told(*ask, *words)["scores"][0]["caption"] for words in ((), ("--relevant", "good"))]
-    assert [caption.rpartition(" over ")[2] for caption in captions] == ["2 rows", "1 row"]
-
-
-def test_demo(tmp_path):
-    found = told("demo", "-o", tmp_path / "shown")
-    assert [one["part"] for one in found["parts"]] == ["films", "table", "survey"]
-    text = (tmp_path / "shown" / "report.md").read_text(encoding="utf-8")
-    for part in found["parts"]:
-        assert f"## {part['title']}" in text
-        assert part["facts"]
-        for what, fact in part["facts"].items():
-            assert f"- {what}: {fact}" in text
-    assert found["file"] in (str(tmp_path / "shown" / "report.html"), str(tmp_path / "shown" / "report.md"))
-
-
-def test_reproduce_tells_what_it_writes(small, tmp_path):
+def test_reproduce(small, tmp_path):
+    """What is written, which is told on standard error; and why a study has not run."""
     small["a1gm/table1"] = Judged("a1gm/table1", True, False)
-    found = told("reproduce", "a1gm", "--seed", 3, "-o", tmp_path)
+    result = run("reproduce", "a1gm", "--seed", 3, "--json", "-o", tmp_path)
+    found = json.loads(result.stdout)
     assert [one["study"] for one in found] == ["a1gm/table1", "a1gm/figure5"]
     for one, name in zip(found, ("a1gm-table1.json", "a1gm-figure5.json"), strict=True):
         assert one == json.loads((tmp_path / name).read_text(encoding="utf-8"))
+        assert f"Saved {tmp_path / name} (" in result.stderr
+    small["a1gm/table1"] = Small("a1gm/table1", halfseen.errors.DataError("There must be data. Found none. Get some."))
+    absent, _ = json.loads(run("reproduce", "a1gm", "--json", "-q").stdout)
+    assert (absent["verdict"], absent["reason"]) == ("not run", "There must be data. Found none. Get some.")
 
 
-def test_reproduce_tells_its_numbers_without_a_folder(small, elsewhere):
-    result = run("reproduce", "a1gm/table1", "--json")
-    (found,) = json.loads(result.stdout)
+def test_reproduce_without_a_folder(small, elsewhere):
+    (found,) = json.loads(run("reproduce", "a1gm/table1", "--json").stdout)
     assert found["tables"][0]["rows"] == [["x", "0.12", 0.123456789], ["y", "3", None]]
     assert names_in(elsewhere) == []
 
 
-def test_reproduce_says_why_a_study_has_not_run(small):
-    small["a1gm/table1"] = Small("a1gm/table1", halfseen.errors.DataError("There must be data. Found none. Get some."))
-    result = run("reproduce", "a1gm", "--json", "-q")
-    absent, _ = json.loads(result.stdout)
-    assert (absent["verdict"], absent["reason"]) == ("not run", "There must be data. Found none. Get some.")
-
-
-def test_files_written_are_told_of_on_standard_error(small, tmp_path):
-    result = run("reproduce", "a1gm/table1", "--json", "-o", tmp_path)
-    assert len(json.loads(result.stdout)) == 1
-    assert f"Saved {tmp_path / 'a1gm-table1.json'} (" in result.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("impute", "table.csv"),
-        ("uncouple", "--asked", "asked.csv", "--answers", "answers.csv"),
-        ("report", "model.hs"),
-    ],
-)
+@pytest.mark.parametrize("words", ["impute t.csv", "uncouple --asked a.csv --answers b.csv", "report model.hs"])
 def test_two_results_on_standard_output_are_refused(words):
-    assert misused(*words, "--json", "-o", "-") == ("Say either --json or -o -: standard output is for one of the two.")
+    assert "--json" in misused(*words.split(), "--json", "-o", "-")
+
+
+def test_what_is_not_a_number_is_null():
+    value = {"a": np.array([1.0, np.nan]), "b": np.int64(3), "c": float("inf"), "d": ("x", None)}
+    assert json.loads(as_json(value)) == {"a": [1.0, None], "b": 3, "c": None, "d": ["x", None]}

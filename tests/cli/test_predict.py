@@ -1,6 +1,7 @@
-"""halfseen predict: the model's mean at chosen cells."""
+"""halfseen predict and halfseen recommend: a model's means at chosen cells, and the best columns for rows."""
 
 import csv
+import re
 
 import numpy as np
 import pytest
@@ -11,27 +12,23 @@ from tests.cli.program import done, misused, names_in, refused, refused_for_room
 from tests.cli.program import halfseen as run
 
 
-def mean(fitted, row, column):
-    """The model's mean of a cell, computed here."""
-    i = fitted.row_labels_.tolist().index(row)
-    j = fitted.column_labels_.tolist().index(column)
-    return float((fitted.W_[i] * fitted.H_[j]).sum())
-
-
 def assert_shown(lines, model, pairs):
+    """Lines of row, column and the model's mean, which is computed here."""
     fitted = halfseen.load(model)
     assert [tuple(line.split("\t")[:2]) for line in lines] == [(str(row), str(column)) for row, column in pairs]
-    found = [float(line.split("\t")[2]) for line in lines]
-    np.testing.assert_allclose(found, [mean(fitted, *pair) for pair in pairs], rtol=1e-5)
+    rows, columns = fitted.row_labels_.tolist(), fitted.column_labels_.tolist()
+    means = [float((fitted.W_[rows.index(i)] * fitted.H_[columns.index(j)]).sum()) for i, j in pairs]
+    np.testing.assert_allclose([float(line.split("\t")[2]) for line in lines], means, rtol=1e-5)
 
 
 def test_pairs_in_the_order_asked_for(model, numbered_model):
     lines = done("predict", model, "--row", "hal", "--col", "gin", "--row", "bob", "--col", "ale")
     assert_shown(lines, model, [("hal", "gin"), ("bob", "ale")])
     assert_shown(done("predict", numbered_model, "--row", "22", "--col", "103"), numbered_model, [(22, 103)])
+    assert "1_1" in refused("predict", numbered_model, "--row", "1_1", "--col", "100")  # which is not row 11
 
 
-def test_a_file_comes_back_as_it_was_with_a_column_more(model, tmp_path):
+def test_a_file_comes_back_with_one_more_column(model, tmp_path):
     pairs, place = tmp_path / "pairs.csv", tmp_path / "out.csv"
     pairs.write_text('when,item,user,note\nmon,gin,bob,"a, b"\ntue,ale,ann,c\nmon,gin,bob,\n')
     assert_shown(done("predict", model, "--cells", pairs), model, [("bob", "gin"), ("ann", "ale"), ("bob", "gin")])
@@ -40,19 +37,11 @@ def test_a_file_comes_back_as_it_was_with_a_column_more(model, tmp_path):
         old, new = list(csv.reader(before)), list(csv.reader(after))
     assert [record[:-1] for record in new] == old
     assert new[0][-1] == "prediction"
-    fitted = halfseen.load(model)
-    expected = [mean(fitted, user, item) for _, item, user, _ in old[1:]]
+    expected = halfseen.load(model).predict([record[2] for record in old[1:]], [record[1] for record in old[1:]])
     np.testing.assert_allclose([float(record[-1]) for record in new[1:]], expected, rtol=1e-12)
 
 
-def test_a_file_without_a_header_comes_back_without(numbered_model, tmp_path):
-    (tmp_path / "bare.csv").write_text("22,103\n11,100\n")
-    done("predict", numbered_model, "--cells", tmp_path / "bare.csv", "-o", tmp_path / "out.tsv")
-    lines = (tmp_path / "out.tsv").read_text().splitlines()
-    assert_shown(lines, numbered_model, [(22, 103), (11, 100)])
-
-
-def test_predictions_have_commas_where_the_cells_have(model, tmp_path):
+def test_predictions_have_decimal_commas_where_the_cells_have(model, tmp_path):
     text = "user;item;amount\nbob;gin;1.5\nann;ale;2\n"
     for name in ("points", "commas"):
         (tmp_path / f"{name}.csv").write_text(text if name == "points" else text.replace(".", ","))
@@ -62,13 +51,10 @@ def test_predictions_have_commas_where_the_cells_have(model, tmp_path):
     assert commas == points.replace(".", ",")
 
 
-# Which columns hold the pairs, and whether the first line is one.
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("user,item,rating\nbob,gin,5\nhal,ale,?\n", []),  # values beside the pairs are not looked at
+        ("user,item,rating\nbob,gin,5\nhal,ale,?\n", []),  # values beside the pairs are not used
         ("x,what,who\n1,gin,bob\n2,ale,hal\n", ["--columns", "who,what"]),
         ("bob,gin\nhal,ale\n", []),  # the first line names a row and a column of the model
         ("when,what,who\nmon,gin,bob\ntue,ale,hal\n", ["--columns", "2,1", "--header"]),
@@ -81,23 +67,18 @@ def test_the_pairs_of_a_file(model, tmp_path, text, words):
     assert_shown(lines, model, [("bob", "gin"), ("hal", "ale")])
 
 
-def test_a_usual_header_is_one_though_a_column_has_its_name(tmp_path):
+def test_headers_that_may_be_pairs(model, tmp_path):
+    """A usual header is one though a column of the model has its name; another is noted, unless --header is given."""
     (tmp_path / "ratings.csv").write_text("user,item,rating\nann,item,1\nann,x,2\nbob,x,3\nbob,item,1\n")
     done("fit", tmp_path / "ratings.csv", "-k", 1, "-q", "-o", tmp_path / "model.hs")
     (tmp_path / "pairs.csv").write_text("user,item\nann,item\n")
     lines = done("predict", tmp_path / "model.hs", "--cells", tmp_path / "pairs.csv")
     assert_shown(lines, tmp_path / "model.hs", [("ann", "item")])
-
-
-def test_a_first_line_that_may_be_a_pair_is_told_of(model, tmp_path):
-    (tmp_path / "doubt.csv").write_text("who,what\nhal,ale\n")
-    result = run("predict", model, "--cells", tmp_path / "doubt.csv")
+    (tmp_path / "unsure.csv").write_text("who,what\nhal,ale\n")
+    result = run("predict", model, "--cells", tmp_path / "unsure.csv")
     assert_shown(result.stdout.splitlines(), model, [("hal", "ale")])
-    assert result.stderr == (
-        f"note: Took the first line of {tmp_path / 'doubt.csv'} for names, 'who' of rows and 'what' of columns. If it "
-        "is a pair, say --no-header.\n"
-    )
-    assert len(done("predict", model, "--header", "--cells", tmp_path / "doubt.csv")) == 1
+    assert re.match(r"note: .*'who' .*'what' .*--no-header", result.stderr)
+    assert len(done("predict", model, "--header", "--cells", tmp_path / "unsure.csv")) == 1
 
 
 @pytest.mark.parametrize(
@@ -105,11 +86,9 @@ def test_a_first_line_that_may_be_a_pair_is_told_of(model, tmp_path):
     [
         ("who,what\nhal,ale\n", ["--no-header"], "Found 'who'"),
         ("zz,gin\nhal,ale\n", [], "Found 'zz'"),
-        ("bob,zz\nhal,ale\n", [], "Found 'zz'"),
-        ("user,item\nbob,gin\nzoe,gin\n", [], "Found 'zoe'"),
         ("when,what,who\nmon,gin,bob\n", ["--columns", "2,1"], "Found 'who'"),  # numbers are for files without a header
         ("mon,gin,bob\n", ["--columns", "2,7"], "Found no 7"),
-        ("user\nbob\n", [], "Found these: user."),
+        ("user\nbob\n", [], "--columns user,item"),
     ],
 )
 def test_a_file_that_cannot_be_answered_writes_nothing(model, tmp_path, text, words, found):
@@ -118,22 +97,23 @@ def test_a_file_that_cannot_be_answered_writes_nothing(model, tmp_path, text, wo
     assert names_in(tmp_path) == ["pairs.csv"]
 
 
-@pytest.mark.parametrize("words", ["", "--row bob", "--row bob --col gin --col ale", "--row bob --col gin --cells x"])
-def test_either_pairs_or_a_file(model, words):
-    assert misused("predict", model, *words.split()).startswith("Say which cells: ")
+def test_either_pairs_or_a_file_and_either_users_or_histories(model):
+    for words in ("", "--row bob", "--row bob --col gin --col ale", "--row bob --col gin --cells x"):
+        assert "--cells" in misused("predict", model, *words.split())
+    for words in ("", "-u bob --history new.csv"):
+        assert "--history" in misused("recommend", model, *words.split())
 
 
-def test_a_full_disk_leaves_nothing(model, tmp_path, full_disk):
-    refused_for_room(full_disk, "predict", model, "--row", "bob", "--col", "gin", "-o", tmp_path / "out.csv")
+@pytest.mark.parametrize("command", ["predict --row bob --col gin", "recommend -u bob"])
+def test_a_full_disk_leaves_nothing(model, tmp_path, full_disk, command):
+    name, *words = command.split()
+    refused_for_room(full_disk, name, model, *words, "-o", tmp_path / "out.csv")
     assert names_in(tmp_path) == []
-
-
-# Models of levels.
 
 
 @pytest.mark.parametrize(("method", "first"), [("ordinal", 0), ("ordnmf", 1)])
 def test_levels_that_are_words(tmp_path, method, first):
-    """Where unseen cells are zeros, words count from 1. A column of numbers would tell means; --level, the words."""
+    """Where unseen cells are zeros, words count from 1. Predictions are means; --level gives the words."""
     words = ("bad", "fair", "good")
     lines = [f"{u},{i},{words[(2 * a + b) % 3]}" for a, u in enumerate(USERS) for b, i in enumerate(ITEMS)]
     (tmp_path / "answers.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
@@ -143,18 +123,92 @@ def test_levels_that_are_words(tmp_path, method, first):
     result = run(*ask, "gin")
     expected = fitted.predict_proba("bob", "gin") @ np.arange(3 + first)
     assert float(result.stdout.split("\t")[2]) == pytest.approx(expected, rel=1e-5)
-    assert result.stderr.startswith(
-        f"Predictions are means, levels counted {first}, {first + 1}, ... from 'bad'; --level"
-    )
+    assert f"{first}, {first + 1}, ... from 'bad'; --level" in result.stderr
     assert len(done(*ask, "gin", "-q")) == 1
     for item in ITEMS:
         assert done(*ask, item, "--level") == [f"bob\t{item}\t{fitted.predict_level('bob', item)}"]
 
 
-def test_levels_that_are_numbers_and_models_without_levels(ratings, model, tmp_path):
-    fit = ("--method", "round", "-k", 1, "--loss", "linear", "--max-iter", 2000, "-o", tmp_path / "model.hs")
-    done("fit", ratings.path, *fit)
-    (line,) = done("predict", tmp_path / "model.hs", "--row", "bob", "--col", "wine", "--level")
-    assert line == f"bob\twine\t{halfseen.load(tmp_path / 'model.hs').predict_level('bob', 'wine'):g}"
-    sentence = refused("predict", model, "--row", "bob", "--col", "wine", "--level")
-    assert "Found a PoissonFactorization. Leave --level out." in sentence
+# recommend
+
+
+def shown(*words):
+    """What is printed, as a dict from rows to lists of (rank, column, score)."""
+    answers, row = {}, None
+    for line in done("recommend", *words):
+        if match := re.fullmatch(r"  +(\d+)  (\S+) +(\S+)", line):
+            answers[row].append((int(match[1]), match[3], float(match[2])))
+        else:
+            row = line.removesuffix(":")
+            answers[row] = []
+    return answers
+
+
+def best(model, user, allowed):
+    """The allowed columns with the model's means, computed here, the best first."""
+    fitted = halfseen.load(model)
+    scores = fitted.H_ @ fitted.W_[fitted.row_labels_.tolist().index(user)]
+    found = zip(fitted.column_labels_.tolist(), scores.tolist(), strict=True)
+    return sorted(((column, score) for column, score in found if column in allowed), key=lambda pair: -pair[1])
+
+
+def unseen_by(ratings, user):
+    row = ratings.values[USERS.index(user)]
+    return [item for item, value in zip(ITEMS, row, strict=True) if np.isnan(value)]
+
+
+def assert_answers(answers, expected):
+    assert [(rank, item) for rank, item, _ in answers] == [(i, item) for i, (item, _) in enumerate(expected, 1)]
+    np.testing.assert_allclose([score for *_, score in answers], [score for _, score in expected], rtol=1e-3)
+
+
+def test_users_get_the_best_of_what_they_have_not_seen_in_the_order_asked_for(model, ratings):
+    answers = shown(model, "--user", "hal", "-u", "ann", "-n", 1)
+    assert list(answers) == ["hal", "ann"]
+    for user, found in answers.items():
+        assert_answers(found, best(model, user, unseen_by(ratings, user))[:1])
+    answers = shown(model, "-u", "bob", "--include-seen", "--exclude", "gin", "--exclude", "rum")
+    assert_answers(answers["bob"], best(model, "bob", set(ITEMS) - {"gin", "rum"}))
+    words = [word for item in ITEMS for word in ("--exclude", item)]
+    assert len(done("recommend", model, "-u", "bob", *words)) == 1  # nothing is left
+
+
+def test_integer_ids_and_positions(numbered_model, tmp_path):
+    answers = shown(numbered_model, "-u", "22", "--include-seen", "--exclude", "101")["22"]
+    assert [int(item) for _, item, _ in answers] == [i for i, _ in best(numbered_model, 22, [100, 102, 103, 104, 105])]
+    assert "Found 23 " in refused("recommend", numbered_model, "-u", "23")
+    (tmp_path / "wide.csv").write_text("a,b,c\n1,2,\n3,4,5\n2,,9\n")
+    place = tmp_path / "model.hs"
+    done("fit", tmp_path / "wide.csv", "--layout", "wide", "--method", "nmf", "-k", 1, "-o", place)
+    assert [item for _, item, _ in shown(place, "-u", "2")["2"]] == ["b"]
+    assert "'ann'" in refused("recommend", place, "-u", "ann")
+
+
+@pytest.mark.parametrize("ending", [["-o", "best.csv"], []], ids=["to a file", "shown"])
+def test_new_users_by_their_history(model, elsewhere, ending):
+    """How the history was read is printed beside what is shown, not among it."""
+    (elsewhere / "new.csv").write_text("user,item,rating\nzoe,gin,4\nyan,wine,2\nzoe,ale,1\n")
+    ask = (model, "--history", "new.csv", "-n", 2)
+    result = run("recommend", *ask, *ending)
+    assert (result.stdout if ending else result.stderr).startswith("Read new.csv: 2 x 6, 3 cells seen (0.25 of all)")
+    assert ("Read" in result.stdout) == bool(ending)
+    answers = shown(*ask, "-q")
+    ids, scores = halfseen.load(model).recommend([{"gin": 4, "ale": 1}, {"wine": 2}], n=2)
+    assert list(answers) == ["zoe", "yan"]
+    for found, *expected in zip(answers.values(), ids.tolist(), scores.tolist(), strict=True):
+        assert_answers(found, list(zip(*expected, strict=True)))
+
+
+def test_a_table_with_a_line_for_every_answer(model, ratings, tmp_path):
+    """Nothing is left for cid when all that cid has not seen is excluded, while something is for the others."""
+    place, excluded = tmp_path / "out.csv", unseen_by(ratings, "cid")
+    words = [word for item in excluded for word in ("--exclude", item)]
+    lines = done("recommend", model, "-u", "bob", "-u", "cid", "-u", "dora", *words, "-o", place)
+    assert lines == [f"Saved {place} ({place.stat().st_size} bytes)."]
+    with place.open(newline="") as file:
+        header, *lines = csv.reader(file)
+    assert header == ["row", "rank", "column", "score"]
+    assert {row for row, *_ in lines} == {"bob", "dora"}
+    for user in ("bob", "dora"):
+        answers = [(int(rank), item, float(score)) for row, rank, item, score in lines if row == user]
+        assert_answers(answers, best(model, user, set(unseen_by(ratings, user)) - set(excluded)))

@@ -1,104 +1,122 @@
-"""halfseen reproduce: the papers' tables and figures, ours beside theirs."""
+"""halfseen reproduce: the papers' tables and figures, ours beside theirs; written, kept, and on one page."""
 
 import csv
 import errno
+import io
 import json
 import os
 import re
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+import halfseen
 from halfseen import studies
 from halfseen.cli import results
 from halfseen.errors import DataError
-from halfseen.studies import NAMES, Result, Table
+from halfseen.studies import NAMES, Column, Result, Table
 from halfseen.studies.a1gm_tables import TABLE1
 from tests.cli.program import done, misused, names_in, program, refused
 from tests.cli.program import halfseen as run
-from tests.cli.small_studies import Small
+from tests.cli.small_studies import Judged, Small
 from tests.cli.test_terminal import OnTerminal, listening, plain, shown_at  # noqa: F401  (a fixture for Ctrl-C)
 from tests.studies.data import needs_data_of
+
+ABSENT = DataError("The <data> must be there. They are not. Get them.")
 
 # The list.
 
 
-def test_the_list_names_every_study_its_paper_and_its_data():
+def test_the_list_names_every_study_its_paper_and_its_data(monkeypatch, tmp_path):
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     entries = "\n".join(done("reproduce", "--list")).split("\n\n")
     assert [entry.splitlines()[0] for entry in entries] == list(NAMES)
     for name, entry in zip(NAMES, entries, strict=True):
         found = studies.study(name)
         assert found.title in entry
         assert f"Paper: {found.paper}" in entry
+    assert "absent: auto_mpg, sunspots_daily, " in entries[NAMES.index("a1gm/table1")]
+    assert "none needed" in entries[NAMES.index("a1gm/figure5")]
+    some = json.loads("\n".join(done("reproduce", "--list", "UNMF", "a1gm/table1", "--json")))
+    assert [one["name"] for one in some] == ["unmf/figure1", "unmf/figure2", "a1gm/table1"]
+    assert some[-1]["absent"] == some[-1]["needs"] == list(studies.study("a1gm/table1").needs)
 
 
-def test_the_list_says_which_data_are_absent(monkeypatch, tmp_path):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    entries = "\n".join(done("reproduce", "--list")).split("\n\n")
-    assert "Data: 0 of 15 there; absent: auto_mpg, sunspots_daily, " in entries[NAMES.index("a1gm/table1")]
-    assert "Data: none needed" in entries[NAMES.index("a1gm/figure5")]
+# Tables.
 
 
-def test_the_list_of_some_alone():
-    """Words after --list are not passed over."""
-    entries = "\n".join(done("reproduce", "--list", "UNMF", "a1gm/figure5")).split("\n\n")
-    assert [entry.splitlines()[0] for entry in entries] == ["unmf/figure1", "unmf/figure2", "a1gm/figure5"]
-    assert len(json.loads("\n".join(done("reproduce", "--list", "a1gm", "--json")))) == 2
-    assert refused("reproduce", "--list", "all", "nonsense").endswith("Found 'nonsense'. Choose one of these.")
+COLUMNS = [Column("name"), Column("paper", "size"), Column("ours", "size", ".2f"), Column("ours", "a long heading"),
+           Column("why")]  # fmt: skip
+TABLE = Table(
+    "A title", COLUMNS, [["x", "1", 1.234, 7, "yes"], ["longer", "10", None, 12345, "not so"]], ["(1) A footnote."]
+)
 
 
-@needs_data_of("a1gm/table1")
-def test_the_list_says_that_data_are_there():
-    assert "  Data: all 15 there" in done("reproduce", "--list")
+def parts(table, width=10_000):
+    """The parts of a table, as lines of fields."""
+    texts = []
+    for part in results.rich_tables(table, width):
+        console = Console(file=io.StringIO(), width=10_000, color_system=None)
+        console.print(part)
+        texts.append([line.split() for line in console.file.getvalue().splitlines()])
+    return texts
 
 
-# What is shown.
+def test_tables_are_split_by_groups_where_room_is_short():
+    (lines,) = parts(TABLE)
+    assert lines[:2] == [["size", "a", "long", "heading"], ["name", "paper", "ours", "ours", "why"]]
+    assert lines[2:] == [["x", "1", "1.23", "7", "yes"], ["longer", "10", "-", "12345", "not", "so"]]
+    narrow = parts(TABLE, width=29)
+    assert [part[1] for part in narrow[:2]] == [["name", "paper", "ours"], ["name", "ours"]]
+    assert [part[-1][0] for part in narrow] == ["longer"] * 3
+    assert [len(parts(TABLE, width)) for width in (42, 43)] == [2, 1]
+    assert parts(TABLE, width=5)[0][-2][1:] == ["1", "1.23"]  # a group stays whole
+    assert parts(Table("t", [Column("N")], [[1]]), 10) == [[["N"], ["1"]]]
 
 
-def test_the_numbers_are_shown_as_plain_lines(small):
-    assert done("reproduce", "a1gm/table1") == [
-        "a1gm/table1: What it shows",
-        "A paper",
-        "",
-        "First",
-        "",
-        "      error -----",
-        "data  paper  ours",
-        "x      0.12  0.12",
-        "y         3     -",
-        "",
-        "(1) A footnote [sic].",
-        "",
-        "Second",
-        "",
-        "data",
-        "z",
-        "",
-        "All in all.",
-        "",
+def test_markdown_and_headers_of_html():
+    assert list(results.markdown(TABLE))[2:6] == [
+        "| name | size paper | size ours | a long heading ours | why |",
+        "| --- | ---: | ---: | ---: | --- |",
+        "| x | 1 | 1.23 | 7 | yes |",
+        "| longer | 10 | - | 12345 | not so |",
     ]
+    table = Table("t", [Column("a"), Column("b", "g"), Column("c", "g"), Column("d"), Column("e", "h")], [])
+    assert results.heads(table) == ([("a", 1, 2), ("g", 2, 1), ("d", 1, 2), ("h", 1, 1)], [1, 2, 4])
 
 
-def test_options_reach_the_study(small):
-    done("reproduce", "a1gm/table1")
-    done("reproduce", "a1gm/table1", "--quick", "--seed", 7)
-    assert small["a1gm/table1"].runs == [(False, 0), (True, 7)]
+def test_the_result_is_printed_as_plain_lines(small):
+    lines = [line for line in done("reproduce", "a1gm/table1") if line]
+    assert [line.split() for line in lines[3:7]] == [
+        ["error"],
+        ["data", "paper", "ours"],
+        ["x", "0.12", "0.12"],
+        ["y", "3", "-"],
+    ]
+    others = ["a1gm/table1: What it shows", "A paper", "First", "(1) A footnote [sic].", "Second", "data", "z"]
+    assert [*lines[:3], *lines[7:]] == [*others, "All in all."]
+
+
+# Runs.
 
 
 @pytest.mark.parametrize(
     ("words", "names"),
     [
         (["a1gm/figure5"], ["a1gm/figure5"]),
-        (["a1gm"], [name for name in NAMES if name.startswith("a1gm/")]),
+        (["A1GM"], [name for name in NAMES if name.startswith("a1gm/")]),
         (["all"], list(NAMES)),
         (["a1gm/figure5", "a1gm", "a1gm/figure5"], ["a1gm/figure5", "a1gm/table1"]),
     ],
 )
 def test_one_study_a_paper_or_all_each_once(small, elsewhere, words, names):
-    lines = done("reproduce", *words)
+    lines = done("reproduce", *words, "--quick", "--seed", 7)
     assert [line.partition(":")[0] for line in lines if line.endswith(": What it shows")] == names
+    assert small[names[0]].runs == [(True, 7)]
 
 
 @needs_data_of("a1gm/table1", "auto_mpg", "lung_cancer", "sleep_mammals")
@@ -112,139 +130,84 @@ def test_table_1_small():
         assert TABLE1[name].time in line
 
 
-def test_figure_5_small():
-    lines = done("reproduce", "a1gm/figure5", "--quick")
-    sizes = [line.split()[0] for line in lines if re.match(r" *\d+ ", line)]
-    assert sizes == ["100", "200", "300"] * 2
-
-
 def test_the_real_program():
     result = program("reproduce", "a1gm/figure5", "--quick")
     assert (result.returncode, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout
-    assert result.stdout.startswith("a1gm/figure5: ")
-
-
-# What is written.
+    assert not re.search("[\u2500-\u257f]", result.stdout)
+    sizes = [line.split()[0] for line in result.stdout.splitlines() if re.match(r" *\d+ ", line)]
+    assert sizes == ["100", "200", "300"] * 2
 
 
 def test_everything_is_written(small, tmp_path):
-    pytest.importorskip("matplotlib")
+    image = pytest.importorskip("matplotlib.image")
     folder = tmp_path / "out"
     lines = done("reproduce", "a1gm/table1", "-o", f"{folder}/")
     files = ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1-p.png", "a1gm-table1.json", "a1gm-table1.md"]
     assert names_in(folder) == files
     assert sorted(re.findall(r"^Saved (.+) \(", "\n".join(lines), re.MULTILINE)) == [str(folder / one) for one in files]
-
-
-def test_csv_has_the_values_to_the_last_digit(small, tmp_path):
-    done("reproduce", "a1gm/table1", "-o", tmp_path)
-    with (tmp_path / "a1gm-table1-a.csv").open(newline="") as file:
-        assert list(csv.reader(file)) == [
-            ["data", "error paper", "error ours"],
-            ["x", "0.12", "0.123456789"],
-            ["y", "3", ""],
-        ]
-
-
-def test_markdown_has_the_tables_the_footnotes_and_the_pictures(small, tmp_path):
-    pytest.importorskip("matplotlib")
-    done("reproduce", "a1gm/table1", "-o", tmp_path)
-    page = (tmp_path / "a1gm-table1.md").read_text(encoding="utf-8")
-    assert page.startswith(
-        "# a1gm/table1\n\nWhat it shows. A paper.\n\nAll in all.\n\n**First**\n\n| data | error paper |"
-    )
+    with (folder / files[0]).open(newline="") as file:  # to the last digit
+        assert list(csv.reader(file))[1:] == [["x", "0.12", "0.123456789"], ["y", "3", ""]]
+    page = (folder / "a1gm-table1.md").read_text(encoding="utf-8")
+    assert page.startswith("# a1gm/table1\n\nWhat it shows. A paper.\n\nAll in all.\n\n**First**\n\n| data | error pap")
     assert "| y | 3 | - |\n\n- (1) A footnote [sic].\n" in page
     assert page.endswith("\n![A picture](a1gm-table1-p.png)\n")
-
-
-def test_pictures_are_png(small, tmp_path):
-    image = pytest.importorskip("matplotlib.image")
-    done("reproduce", "a1gm/table1", "-o", tmp_path)
-    pixels = image.imread(tmp_path / "a1gm-table1-p.png")
+    pixels = image.imread(folder / "a1gm-table1-p.png")
     assert pixels.shape[:2] == (720, 960)
     assert np.ptp(pixels[..., :3]) == 1  # black on white
 
 
-@needs_data_of("a1gm/table1", "auto_mpg", "lung_cancer", "sleep_mammals")
-def test_the_files_of_both_studies(tmp_path):
-    pytest.importorskip("matplotlib")
-    done("reproduce", "a1gm", "--quick", "-o", tmp_path)
-    assert names_in(tmp_path) == [
-        "a1gm-figure5-a.csv",
-        "a1gm-figure5-a.png",
-        "a1gm-figure5-b.csv",
-        "a1gm-figure5-b.png",
-        "a1gm-figure5.json",
-        "a1gm-figure5.md",
-        "a1gm-table1.csv",
-        "a1gm-table1.json",
-        "a1gm-table1.md",
-    ]
-
-
-def test_files_are_replaced(small, tmp_path):
-    (tmp_path / "a1gm-table1.md").write_text("old")
-    done("reproduce", "a1gm/table1", "-o", tmp_path)
-    assert (tmp_path / "a1gm-table1.md").read_text().startswith("# a1gm/table1")
-
-
-def test_without_matplotlib_the_numbers_are_there_all_the_same(small, tmp_path, monkeypatch):
+def test_without_matplotlib_the_numbers_are_written_all_the_same(small, tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("reproduce", "a1gm/table1", "-o", tmp_path)
     assert result.exit_code == 0
-    assert result.stderr.startswith(
-        "note: Figures need matplotlib. It is not installed. Get it: pip install matplotlib"
-    )
+    assert "pip install matplotlib" in result.stderr
     assert result.stderr.count("\n") == 1
-    assert "x      0.12  0.12" in result.stdout.splitlines()
     assert names_in(tmp_path) == ["a1gm-table1-a.csv", "a1gm-table1-b.csv", "a1gm-table1.json", "a1gm-table1.md"]
     assert "![" not in (tmp_path / "a1gm-table1.md").read_text()
 
 
-def test_the_list_for_programs(monkeypatch, tmp_path):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    told = json.loads("\n".join(done("reproduce", "--list", "--json")))
-    assert [one["name"] for one in told] == list(NAMES)
-    assert told[0]["absent"] == told[0]["needs"] == list(studies.study("a1gm/table1").needs)
+# Data that are absent, and other refusals.
 
 
-# What cannot be.
+def test_studies_without_data_are_left_out_unless_asked_for_by_name(small, elsewhere):
+    small["a1gm/table1"] = Small("a1gm/table1", ABSENT)
+    result = run("reproduce", "a1gm")
+    assert result.exit_code == 0
+    assert result.stderr == f"note: a1gm/table1 was left out. {ABSENT}\n"
+    assert "a1gm/figure5: What it shows" in result.stdout
+    for words in (("all", "a1gm/table1"), ("A1GM/Table1",)):
+        assert refused("reproduce", *words) == f"halfseen: {ABSENT}"
+    for name in NAMES:
+        small[name] = Small(name, ABSENT)
+    result = run("reproduce", "all")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert [note.split()[1] for note in result.stderr.splitlines()[:-1]] == list(NAMES)
 
 
-def test_no_study_at_all():
-    assert misused("reproduce") == "Say which study, such as a1gm/table1, or --list them all."
+def test_advice_on_absent_data_is_for_the_command_line(tmp_path, monkeypatch):
+    """On the page of a study that goes on without some of its data; other texts stay as they are."""
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path / "data"))
+    lines = done("reproduce", "unmf/figure1", "--quick", "-o", tmp_path / "out")
+    texts = [(tmp_path / "out" / f"unmf-figure1.{ending}").read_text(encoding="utf-8") for ending in ("md", "json")]
+    for text in ("\n".join(lines), *texts):
+        assert "halfseen datasets movielens-genres --fetch" in text
+        assert "halfseen.datasets.fetch" not in text
+    footnote = 'Set unseen="zero" and n_burn.'
+    (table,) = results.with_cli_advice(Result("", [Table("", [], [], [footnote])])).tables
+    assert table.footnotes == [footnote]
 
 
-def test_an_unknown_study_is_refused_before_any_work(small):
-    sentence = refused("reproduce", "a1gm/table1", "a1gm/figur5")
-    assert sentence.endswith("Found 'a1gm/figur5'. Did you mean 'a1gm/figure5'?")
+def test_refusals_before_any_work(small, tmp_path):
+    (tmp_path / "file").write_text("a file")
+    assert "--list" in misused("reproduce")
+    assert "--keep" in misused("reproduce", "a1gm", "--keep")
+    assert refused("reproduce", "a1gm/table1", "a1gm/figur5").endswith("'a1gm/figure5'?")
+    for place in ("file", "no/out"):
+        assert str(tmp_path / place.partition("/")[0]) in refused("reproduce", "a1gm", "-o", tmp_path / place)
     assert small["a1gm/table1"].runs == []
-
-
-def test_a_file_is_no_folder(small, tmp_path):
-    (tmp_path / "out").write_text("a file")
-    sentence = refused("reproduce", "a1gm/table1", "-o", tmp_path / "out")
-    assert (
-        sentence == f"halfseen: The output must be a folder. Found a file at {str(tmp_path / 'out')!r}. Name another."
-    )
-    assert small["a1gm/table1"].runs == []
-
-
-def test_a_folder_in_no_folder(small, tmp_path):
-    assert "does not exist" in refused("reproduce", "a1gm/table1", "-o", tmp_path / "no" / "out")
-    assert small["a1gm/table1"].runs == []
-
-
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_closed(small, tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        assert "is not writable" in refused("reproduce", "a1gm/table1", "-o", tmp_path)
-    finally:
-        tmp_path.chmod(0o700)
 
 
 def test_a_full_disk(small, tmp_path, full_disk):
@@ -257,73 +220,136 @@ def test_a_full_disk(small, tmp_path, full_disk):
     assert not [name for name in names_in(tmp_path) if name.endswith(".part")]
 
 
-def test_data_that_are_absent_are_the_loader_s_sentence(monkeypatch, tmp_path):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    sentence = refused("reproduce", "a1gm/table1")
-    assert "auto-mpg.data" in sentence
-    assert "HALFSEEN_DATA" in sentence
+# Results that are kept.
 
 
-def test_of_several_studies_those_without_data_are_left_out(small):
-    small["a1gm/table1"] = Small("a1gm/table1", DataError("The data must be there. They are not. Get them."))
-    result = run("reproduce", "a1gm")
-    assert result.exit_code == 0
-    assert result.stderr == "note: a1gm/table1 was left out. The data must be there. They are not. Get them.\n"
-    assert "a1gm/figure5: What it shows" in result.stdout
-    assert "a1gm/table1" not in result.stdout
+@pytest.fixture
+def folder(small, tmp_path):
+    """What a run of one paper has left: one study with goals, one without."""
+    pytest.importorskip("matplotlib")
+    small["a1gm/table1"] = Judged("a1gm/table1", True, False)
+    done("reproduce", "a1gm", "-q", "-o", tmp_path)
+    for name in ("a1gm/table1", "a1gm/figure5"):
+        small[name].runs.clear()
+    return tmp_path
 
 
-def test_a_study_asked_for_by_name_is_not_left_out(small, elsewhere):
-    small["a1gm/table1"] = Small("a1gm/table1", DataError("The data must be there. They are not. Get them."))
-    assert refused("reproduce", "all", "a1gm/table1") == "halfseen: The data must be there. They are not. Get them."
+def runs_of(small, *names):
+    return [len(small[name].runs) for name in names]
 
 
-def test_however_it_is_spelled(small):
-    small["a1gm/table1"] = Small("a1gm/table1", DataError("The data must be there. They are not. Get them."))
-    assert refused("reproduce", "A1GM/Table1") == "halfseen: The data must be there. They are not. Get them."
+def test_all_that_is_known_is_in_the_json(folder):
+    found = json.loads((folder / "a1gm-table1.json").read_text(encoding="utf-8"))
+    assert found.pop("seconds") >= 0
+    columns = [
+        {"name": "data", "group": "", "form": ""},
+        {"name": "paper", "group": "error", "form": ""},
+        {"name": "ours", "group": "error", "form": ".2f"},
+    ]
+    rows, footnotes = [["x", "0.12", 0.123456789], ["y", "3", None]], ["(1) A footnote [sic]."]
+    assert found == {
+        "study": "a1gm/table1",
+        "title": "What it shows",
+        "paper": "A paper",
+        "terms": {"quick": False, "seed": 0, "halfseen": halfseen.__version__, "absent": []},
+        "verdict": "short of 1 of 2",
+        "summary": "All in all.",
+        "goals": [{"words": "goal 0", "reached": True}, {"words": "goal 1", "reached": False}],
+        "tables": [
+            {"title": "First", "columns": columns, "rows": rows, "footnotes": footnotes, "name": "a"},
+            {"title": "Second", "columns": columns[:1], "rows": [["z"]], "footnotes": [], "name": "b"},
+        ],
+        "pictures": [{"title": "A picture", "file": "a1gm-table1-p.png"}],
+    }
 
 
-def test_what_to_do_about_absent_data_is_told_in_words_of_the_program(tmp_path, monkeypatch):
-    """On the page of a study that goes on without some of its data."""
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path / "data"))
-    lines = done("reproduce", "unmf/figure1", "--quick", "-o", tmp_path / "out")
-    page = (tmp_path / "out" / "unmf-figure1.md").read_text(encoding="utf-8")
-    kept = (tmp_path / "out" / "unmf-figure1.json").read_text(encoding="utf-8")
-    for text in ("\n".join(lines), page, kept):
-        assert "halfseen datasets movielens-genres --fetch" in text
-        assert "halfseen datasets sushi-groups --fetch" in text
-        assert "halfseen.datasets.fetch" not in text
-        assert "Left out, for want of data: MovieLens genres, SUSHI groups." in text
+def test_what_is_there_is_not_run_again_and_the_page_is_the_same(small, folder):
+    lines = done("reproduce", "all", "--keep", "-o", folder)
+    assert sum("kept from an earlier run" in line for line in lines) == 2
+    assert runs_of(small, *NAMES) == [0, 0] + [1] * (len(NAMES) - 2)
+    first = (folder / "studies.html").read_text("utf-8")
+    done("reproduce", "all", "--keep", "-q", "-o", folder)
+    assert runs_of(small, *NAMES) == [0, 0] + [1] * (len(NAMES) - 2)
+    assert (folder / "studies.html").read_text("utf-8") == first
+    assert first.count("data:image/png;base64,") == len(NAMES)
 
 
-def test_other_texts_of_a_study_stay_as_they_are():
-    footnotes = ['Set unseen="zero" and n_burn.', 'Get it by halfseen.datasets.fetch("x"), or by hand.']
-    (table,) = results.advising(Result("", [Table("", [], [], footnotes)])).tables
-    assert table.footnotes == [footnotes[0], "Get it by halfseen datasets x --fetch, or by hand."]
+@pytest.mark.parametrize("words", ["", "--keep --quick", "--keep --seed 1"])
+def test_without_the_option_or_with_other_settings_all_is_run(small, folder, words):
+    done("reproduce", "a1gm", "-q", "-o", folder, *words.split())
+    assert runs_of(small, "a1gm/table1", "a1gm/figure5") == [1, 1]
 
 
-def test_none_of_the_studies_has_data(small, elsewhere):
+@pytest.mark.parametrize("harm", ["other data", "cut short", "not JSON of ours", "a picture is gone"])
+def test_what_is_not_complete_or_of_other_data_is_run_again(small, folder, harm, monkeypatch):
+    path = folder / "a1gm-table1.json"
+    text = path.read_text()
+    if harm == "other data":
+        monkeypatch.setattr(small["a1gm/table1"], "absent", lambda: ["sunspots"])
+    elif harm == "a picture is gone":
+        (folder / "a1gm-table1-p.png").unlink()
+    else:
+        path.write_text(text[: len(text) // 2] if harm == "cut short" else "[1, 2]")
+    done("reproduce", "a1gm", "--keep", "-q", "-o", folder)
+    assert runs_of(small, "a1gm/table1", "a1gm/figure5") == [1, 0]
+
+
+# The page of all studies.
+
+
+def test_the_page_of_all_studies(small, elsewhere):
+    """One passes, one is short, one has no data; every table and picture is there, and nothing of the network."""
+    pytest.importorskip("matplotlib")
+    small["a1gm/table1"] = Judged("a1gm/table1", True, True)
+    small["a1gm/figure5"] = Judged("a1gm/figure5", True, False, False)
+    small["grr/table4.1"] = Small("grr/table4.1", ABSENT)
+    assert run("reproduce", "all", "--quick", "-q").exit_code == 0
+    folder = elsewhere / "halfseen-studies"
+    html, markdown = ((folder / f"studies.{ending}").read_text("utf-8") for ending in ("html", "md"))
     for name in NAMES:
-        small[name] = Small(name, DataError("The data must be there."))
-    result = run("reproduce", "all")
-    assert (result.exit_code, result.stdout) == (2, "")
-    *notes, last = result.stderr.splitlines()
-    assert [note.split()[1] for note in notes] == list(NAMES)
-    assert last.startswith("halfseen: A study must find its data. None of ")
+        assert f"{name}: What it shows" in html
+        assert f"### {name}: What it shows" in markdown
+    n_done = len(NAMES) - 1
+    assert html.count(">First<") == html.count("data:image/png;base64,") == n_done
+    assert html.count('<td class="number theirs">0.12</td><td class="number">0.12</td>') == n_done
+    assert markdown.count("| x | 0.12 | 0.12 |") == n_done
+    assert all((folder / place).is_file() for place in re.findall(r"!\[A picture\]\((.+)\)", markdown))
+    verdicts = dict(re.findall(r'<a href="#\S+">(\S+)</a></th>.*?<td class="verdict [^"]*">([^<]*)</td>', html))
+    expected = {"a1gm/table1": "pass", "a1gm/figure5": "short of 2 of 3", "grr/table4.1": "not run"}
+    assert verdicts == dict.fromkeys(NAMES, "-") | expected
+    assert "The &lt;data&gt; must be there." in html
+    assert f"{len(NAMES)}, of which {n_done} ran" in html
+    assert "- short: goal 1" in markdown
+    assert re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', html) == []
+    assert "default-src 'none'" in html
+
+
+def test_without_jinja_there_is_the_markdown_alone_and_a_paper_has_no_page(small, tmp_path, monkeypatch):
+    done("reproduce", "a1gm", "-o", tmp_path)
+    assert not list(tmp_path.glob("studies*"))
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("reproduce", "all", "-q", "-o", tmp_path)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "pip install jinja2" in result.stderr
+    assert [path.name for path in tmp_path.glob("studies*")] == ["studies.md"]
 
 
 # Ctrl-C, and terminals.
 
 
-def test_an_interrupt_keeps_what_was_done_before(small, tmp_path):
-    small["a1gm/figure5"] = Small("a1gm/figure5", KeyboardInterrupt())
-    result = run("reproduce", "a1gm", "-o", tmp_path)
+def test_an_interrupted_run_keeps_what_was_done_and_goes_on(small, tmp_path):
+    small["ordnmf/table2"] = Small("ordnmf/table2", KeyboardInterrupt())
+    result = run("reproduce", "all", "-q", "-o", tmp_path)
     assert result.exit_code == 130
-    assert result.stderr.splitlines()[-1] == (
-        f"Interrupted in a1gm/figure5, of which nothing was saved; what came of a1gm/table1 is in {tmp_path}."
-    )
-    assert "a1gm-table1.md" in names_in(tmp_path)
-    assert not [name for name in names_in(tmp_path) if "figure5" in name]
+    last = result.stderr.splitlines()[-1]
+    assert all(text in last for text in ("ordnmf/table2", "a1gm/table1, a1gm/figure5", str(tmp_path)))
+    page = (tmp_path / "studies.md").read_text("utf-8")
+    assert page.count("Not run. The run was interrupted.") == len(NAMES) - 2
+    assert not list(Path(tmp_path).glob("ordnmf*"))
+    small["ordnmf/table2"].failure = None
+    done("reproduce", "all", "--keep", "-q", "-o", tmp_path)
+    assert runs_of(small, *NAMES) == [1, 1, 2, *[1] * (len(NAMES) - 3)]
+    assert "Not run" not in (tmp_path / "studies.md").read_text("utf-8")
 
 
 def test_ctrl_c_ends_the_real_program(tmp_path):
@@ -332,7 +358,7 @@ def test_ctrl_c_ends_the_real_program(tmp_path):
         running.process.send_signal(signal.SIGINT)
         assert running.ended() == 130
         assert running.process.stdout.read() == ""
-    assert "Interrupted in a1gm/figure5, of which nothing was saved." in plain(running.shown).replace("\n", "")
+    assert "Interrupted in a1gm/figure5" in plain(running.shown).replace("\n", "")
     assert "Traceback" not in running.shown
     assert names_in(tmp_path) == []
 
@@ -342,4 +368,4 @@ def test_on_a_terminal_the_tables_are_as_wide_as_it_is():
     lines = plain(shown).splitlines()
     assert "\x1b[" in shown
     assert max(map(len, lines)) <= 60
-    assert len([line for line in lines if re.match(r" *100 ", line)]) > 2  # more than one block for each table
+    assert len([line for line in lines if re.match(r" *100 ", line)]) > 2  # more than one part for each table

@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from halfseen.errors import ParameterError
-from halfseen.studies import NAMES, Column, Study, Table, framework, select, study
+from halfseen.studies import NAMES, Column, Goal, Result, Study, Table, framework, select, study
 from halfseen.studies.framework import describe, median_seconds
 
 
@@ -105,3 +105,9 @@ def test_blas_has_one_thread_while_timing():
     with pytest.raises(ZeroDivisionError):
         median_seconds([lambda: 1 / 0])
     assert threads() == before
+
+
+def test_verdicts_are_of_goals():
+    assert Result("", []).verdict == ""
+    assert Result("", [], goals=[Goal("a", True)]).verdict == "pass"
+    assert Result("", [], goals=[Goal("a", True), Goal("b", False)]).verdict == "short of 1 of 2"

@@ -249,8 +249,8 @@ class UncoupledNMF(BaseEstimator):
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         seen = _check_collection(X)
         if self.method == "gibbs" and self.n_burn >= self.n_sweeps:
-            must, remedy = "must be below n_sweeps, so that some sweeps are kept.", "Discard fewer, or draw more."
-            found = f"n_burn={self.n_burn} and n_sweeps={self.n_sweeps}"
+            must, remedy = "must be below `n_sweeps`, so that some sweeps are kept.", "Discard fewer, or draw more."
+            found = f"{self.n_burn} of {self.n_sweeps} sweeps"
             raise ParameterError(must, found=found, remedy=remedy, parameter="n_burn")
         likelihood_for(self.loss)  # also where the method does not use it: it was meant to be something
         fit, n_clipped, posterior, attributes = (fit_by_sampling if self.method == "gibbs" else fit_by_loop)(self, seen)

@@ -211,17 +211,17 @@ def rewritten(path, **changes):
                 np.save(one, array if array.dtype.kind != "O" else np.frombuffer(b"", np.uint8))
 
 
-@pytest.mark.parametrize("version", [2, 99, "1", None])
+@pytest.mark.parametrize("version", [3, 99, "1", None])
 def test_a_newer_file_is_refused(saved, version):
     rewritten(saved, version=version, halfseen="9.9")
-    with pytest.raises(ModelFileError, match=rf"version 1 or older. .* has version {version}, written by halfseen 9.9"):
+    with pytest.raises(ModelFileError, match=rf"has version {version}, written by halfseen 9.9"):
         load(saved)
 
 
 @pytest.mark.parametrize("estimator", ["OrdNMF2", "load", "Recommendations", "", None, 3])
 def test_what_is_no_estimator_is_refused(saved, estimator):
     rewritten(saved, estimator=estimator)
-    with pytest.raises(ModelFileError, match=rf"must hold an estimator .* holds {estimator!r}. Update halfseen"):
+    with pytest.raises(ModelFileError, match=rf"Found {estimator!r} in "):
         load(saved)
 
 

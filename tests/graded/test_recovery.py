@@ -32,11 +32,6 @@ every_case = pytest.mark.parametrize(("make", "k", "wishes"), CASES.values(), id
 
 @every_case
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_rounding_is_exact_for_nine_of_ten_seeds(make, k, wishes):
+def test_rounding_is_exact_for_nine_of_ten_seeds_and_lines_are_not(make, k, wishes):
     assert (errors(make, k, loss="round", **wishes) == 0).sum() >= 9
-
-
-@every_case
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_lines_are_not(make, k, wishes):
     assert (errors(make, k, loss="linear") > 10).all()

@@ -4,10 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-import halfseen
 from halfseen import OrdinalMF, RoundMF
 from halfseen.errors import DataWarning
 from tests.graded import oracle
@@ -20,39 +19,16 @@ MODELS = {
     "columns' own": OrdinalMF(2, own_thresholds="columns"),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
-both_solvers = pytest.mark.parametrize("solver", ["newton", "sgd"])
 
 
-class Thresholds:
-    """A callback that looks at the thresholds after every iteration."""
-
-    def __init__(self):
-        self.seen = []
-
-    def setup(self, estimator, context): ...
-
-    def teardown(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context): ...
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        if fitted_estimator is not None:
-            self.seen.append(fitted_estimator.thresholds_.copy())
-            own = getattr(fitted_estimator, "own_thresholds_", None)
-            self.seen.extend([] if own is None else own.copy())
-        return False
-
-
-def fitted(name, X, callbacks=(), **wishes):
+def fitted(name, X, **wishes):
     from sklearn.base import clone
 
-    if "own" in name and wishes.get("solver") == "sgd":
-        pytest.skip("own thresholds move by Newton's method alone")
     model = clone(MODELS[name]).set_params(**({"random_state": 0, "max_iter": 8, "tol": 0, "n_jobs": 1} | wishes))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)
-        return model.set_callbacks(*callbacks).fit(X)
+        return model.fit(X)
 
 
 def hard_data():
@@ -65,17 +41,6 @@ def hard_data():
 
 
 @every_model
-@both_solvers
-@pytest.mark.parametrize("data", ["easy", "hard"])
-def test_thresholds_are_ordered_after_every_iteration(name, solver, data):
-    watching = Thresholds()
-    fitted(name, ratings(20, 15)[0] if data == "easy" else hard_data(), [watching], solver=solver)
-    assert len(watching.seen) >= 1
-    for thresholds in watching.seen:
-        assert np.all(np.diff(thresholds) > 0)
-
-
-@every_model
 @pytest.mark.parametrize("l2", [0.0, 1e-8])
 def test_without_a_prior_worth_the_name_fits_go_on_well(name, l2):
     model = fitted(name, hard_data(), l2=l2, max_iter=30)
@@ -83,25 +48,6 @@ def test_without_a_prior_worth_the_name_fits_go_on_well(name, l2):
     assert np.all(np.diff(model.thresholds_) > 0)
     trace = model.trace_["objective"]
     assert np.all(np.diff(trace) <= 1e-9 * trace[0])
-
-
-@every_model
-@both_solvers
-def test_a_model_comes_back_from_its_file_as_it_was(name, solver, tmp_path):
-    X = ratings(20, 15)[0]
-    model = fitted(name, X, solver=solver)
-    model.save(tmp_path / "model")
-    back = halfseen.load(tmp_path / "model")
-    assert back.get_params() == model.get_params()
-    rows, columns = (places.ravel() for places in np.indices(X.shape))
-    for method in ("predict", "predict_level", *(["predict_proba"] if hasattr(model, "predict_proba") else [])):
-        assert_array_equal(getattr(back, method)(rows, columns), getattr(model, method)(rows, columns))
-    assert_array_equal(back.thresholds_, model.thresholds_)
-    assert_array_equal(back.transform(X), model.transform(X))
-    assert back.score(X) == model.score(X)
-    assert back.l2_ == model.l2_
-    if getattr(model, "own_thresholds", None):
-        assert_array_equal(back.own_thresholds_, model.own_thresholds_)
 
 
 @every_model

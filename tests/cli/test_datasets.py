@@ -40,17 +40,6 @@ def test_the_list_has_a_line_for_every_dataset(empty):
     assert json.loads("\n".join(done("datasets", "--json"))) == [entry._asdict() for entry in listing()]
 
 
-def test_what_has_no_checksum_is_not_called_verified(empty):
-    for name in ("smallnetflix", "movielens-1m"):
-        for file in sources()[name].files:
-            (empty / file.path).parent.mkdir(exist_ok=True)
-            (empty / file.path).write_text("anything")
-    states = {entry["name"]: entry["state"] for entry in json.loads("\n".join(done("datasets", "--json")))}
-    assert (states["smallnetflix"], states["movielens-1m"]) == (registry.UNVERIFIED, registry.MODIFIED)
-    assert f"state:     {registry.UNVERIFIED}" in done("datasets", "smallnetflix")
-    assert all(line.startswith("Already there:") for line in done("datasets", "smallnetflix", "--fetch"))
-
-
 def test_the_details_of_a_dataset(empty):
     details = "\n".join(done("datasets", "movielens-100k"))
     source = sources()["movielens-100k"]
@@ -183,16 +172,8 @@ def test_ctrl_c_in_a_download_leaves_nothing(network, folder):  # noqa: F811
     assert not folder.exists()
 
 
-# Misuse.
-
-
-def test_an_unknown_dataset():
-    assert refused("datasets", "movielens-100").endswith("Did you mean 'movielens-100k'?")
-
-
-def test_options_that_exclude_each_other():
+def test_misuse():
+    assert refused("datasets", "movielens-100").endswith("'movielens-100k'?")
     for words in (("--path", "--fetch"), ("--path", "-o", "r.csv")):
-        sentence = misused("datasets", "movielens-100k", *words)
-        assert all(word in sentence for word in words if word.startswith("-"))
-    for words in (("--fetch",), ("-o", "r.csv")):
-        assert misused("datasets", *words).startswith(words[0])
+        assert "--path" in misused("datasets", "movielens-100k", *words)
+    assert misused("datasets", "--fetch").startswith("--fetch")

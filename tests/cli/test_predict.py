@@ -97,9 +97,11 @@ def test_a_file_that_cannot_be_answered_writes_nothing(model, tmp_path, text, wo
     assert names_in(tmp_path) == ["pairs.csv"]
 
 
-@pytest.mark.parametrize("words", ["", "--row bob", "--row bob --col gin --col ale", "--row bob --col gin --cells x"])
-def test_either_pairs_or_a_file(model, words):
-    assert "--cells" in misused("predict", model, *words.split())
+def test_either_pairs_or_a_file_and_either_users_or_histories(model):
+    for words in ("", "--row bob", "--row bob --col gin --col ale", "--row bob --col gin --cells x"):
+        assert "--cells" in misused("predict", model, *words.split())
+    for words in ("", "-u bob --history new.csv"):
+        assert "--history" in misused("recommend", model, *words.split())
 
 
 @pytest.mark.parametrize("command", ["predict --row bob --col gin", "recommend -u bob"])
@@ -210,8 +212,3 @@ def test_a_table_with_a_line_for_every_answer(model, ratings, tmp_path):
     for user in ("bob", "dora"):
         answers = [(int(rank), item, float(score)) for row, rank, item, score in lines if row == user]
         assert_answers(answers, best(model, user, set(unseen_by(ratings, user)) - set(excluded)))
-
-
-@pytest.mark.parametrize("words", [[], ["-u", "bob", "--history", "new.csv"]])
-def test_either_users_or_histories(model, words):
-    assert "--history" in misused("recommend", model, *words)

@@ -18,7 +18,7 @@ import halfseen
 from halfseen import studies
 from halfseen.cli import results
 from halfseen.errors import DataError
-from halfseen.studies import NAMES, Column, Goal, Result, Table
+from halfseen.studies import NAMES, Column, Result, Table
 from halfseen.studies.a1gm_tables import TABLE1
 from tests.cli.program import done, misused, names_in, program, refused
 from tests.cli.program import halfseen as run
@@ -332,12 +332,6 @@ def test_without_jinja_there_is_the_markdown_alone_and_a_paper_has_no_page(small
     assert (result.exit_code, result.stdout) == (0, "")
     assert "pip install jinja2" in result.stderr
     assert [path.name for path in tmp_path.glob("studies*")] == ["studies.md"]
-
-
-def test_verdicts_are_of_goals():
-    assert Result("", []).verdict == ""
-    assert Result("", [], goals=[Goal("a", True)]).verdict == "pass"
-    assert Result("", [], goals=[Goal("a", True), Goal("b", False)]).verdict == "short of 1 of 2"
 
 
 # Ctrl-C, and terminals.

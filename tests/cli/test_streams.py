@@ -12,7 +12,7 @@ import pytest
 
 import halfseen
 from tests.cli.conftest import USERS
-from tests.cli.program import PROGRAM, check_refusal, done, misused, names_in, program
+from tests.cli.program import PROGRAM, check_refusal, done, names_in, program
 
 TABLE = "name,a,b,c\nx,1,2,\ny,2,,6\nz,3,6,9\n"
 HELD = "user,item,rating\nann,ale,3\nbob,wine,2\n"  # cells that the ratings lack
@@ -59,17 +59,6 @@ def test_cells_histories_and_held_out_cells(model):
     assert "Read standard input: " in piped(HELD, "evaluate", model, "--test", "-").stdout
 
 
-def test_standard_input_is_read_once(model):
-    assert "--train" in misused("evaluate", model, "--test", "-", "--train", "-")
-
-
-def test_what_is_wrong_with_standard_input_is_told_by_that_name(tmp_path):
-    result = program("fit", "-", "-o", tmp_path / "model.hs", input="user,item,rating\na,b,1\nc,d\n")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("halfseen: Line 3 of standard input")
-    assert names_in(tmp_path) == []
-
-
 # Standard output.
 
 
@@ -102,20 +91,6 @@ def test_a_report_between_two_pipes(model, tmp_path):
     done("report", model, *options, tmp_path / "held.csv", "-o", tmp_path / "report.html")
     assert result.stdout == (tmp_path / "report.html").read_text()
     assert result.stderr.splitlines()[0].startswith("Read standard input: 2 x 2, 2 cells seen")
-
-
-def test_lists_without_names_between_two_pipes(tmp_path):
-    """With everybody compared to everybody the answers are known: the larger of each two was the named one's."""
-    asked, comparisons = tmp_path / "asked.csv", tmp_path / "comparisons.csv"
-    asked.write_text("question,respondent\nq,ann\nq,bob\nr,ann\nr,bob\n")
-    comparisons.write_text("question,higher,lower\nq,ann,bob\nr,bob,ann\n")
-    words = ("uncouple", "--asked", asked, "--answers", "-", "--comparisons", comparisons, "--method", "decode")
-    result = piped("question,value\nq,1\nq,5\nr,4\nr,2\n", *words, "--wide", "-o", "-")
-    header, (_, *q), (_, *r) = rows_of(result.stdout)
-    assert header == ["question", "ann", "bob"]
-    assert float(q[0]) > float(q[1])
-    assert float(r[0]) < float(r[1])
-    assert "Read standard input: question from column 'question'" in result.stderr
 
 
 def test_nothing_comes_out_of_what_fails_and_nothing_is_left_on_the_way(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ from halfseen.cli import app
 from halfseen.datasets import listing
 from halfseen.datasets.catalogue import sources
 from tests.cli.program import PROGRAM, names_in, program
+from tests.cli.test_uncouple import TRUTH, write_lists
 
 pty = pytest.importorskip("pty", reason="no pseudo-terminals on this platform")
 
@@ -141,16 +142,13 @@ def test_a_bar_is_shown_on_a_terminal(many, tmp_path):
     assert len(account.splitlines()) == 5
 
 
-def test_quiet_shows_no_bar(many, tmp_path):
-    words = ("-q", "--method", "nmf", "-k", 2, "--max-iter", 5, "--tol", 0, "-o", tmp_path / "model.hs")
-    with OnTerminal("fit", many, *words) as running:
+def test_no_bar_is_shown_quietly_nor_in_a_pipe(many, tmp_path):
+    words = ("--method", "nmf", "-k", 2, "--max-iter", 5, "--tol", 0, "-o", tmp_path / "model.hs")
+    with OnTerminal("fit", many, "-q", *words) as running:
         assert running.ended() == 0
         assert running.process.stdout.read() == ""
     assert running.shown == ""
-
-
-def test_no_bar_goes_into_a_pipe(many, tmp_path):
-    result = program("fit", many, "--method", "nmf", "-k", 2, "--max-iter", 5, "--tol", 0, "-o", tmp_path / "model.hs")
+    result = program("fit", many, *words)
     assert (result.returncode, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout
 
@@ -271,31 +269,8 @@ def test_an_interrupted_imputation_writes_nothing(tmp_path):
     assert names_in(tmp_path) == ["table.csv"]
 
 
-@pytest.fixture(scope="module")
-def lists(tmp_path_factory):
-    """Three lists of 20 questions to 15 people."""
-    random = np.random.default_rng(7)
-    questions, people = [f"q{i}" for i in range(20)], [f"p{j}" for j in range(15)]
-    truth = random.gamma(2.0, 3.0, (20, 15)).round(2)
-    folder = tmp_path_factory.mktemp("lists")
-    asked = [f"{q},{p}" for q in questions for p in people]
-    answers = [f"{q},{value}" for q, row in zip(questions, truth, strict=True) for value in sorted(row)]
-    comparisons = [
-        f"{questions[i]},{people[max(pair, key=lambda j: truth[i, j])]},{people[min(pair, key=lambda j: truth[i, j])]}"
-        for i in range(20)
-        for pair in [random.choice(15, 2, replace=False) for _ in range(5)]
-    ]
-    for name, header, lines in (
-        ("asked", "question,respondent", asked),
-        ("answers", "question,value", answers),
-        ("comparisons", "question,higher,lower", comparisons),
-    ):
-        (folder / f"{name}.csv").write_text("\n".join([header, *lines]) + "\n")
-    return [word for name in ("asked", "answers", "comparisons") for word in (f"--{name}", folder / f"{name}.csv")]
-
-
-def test_an_interrupted_sampling_keeps_the_sweeps_so_far(lists, tmp_path):
-    place = tmp_path / "filled.csv"
+def test_an_interrupted_sampling_keeps_the_sweeps_so_far(tmp_path_factory, tmp_path):
+    place, lists = tmp_path / "filled.csv", write_lists(tmp_path_factory.mktemp("lists"))
     with OnTerminal("uncouple", *lists, "--burn", 1, "--sweeps", 1_000_000, "-o", place) as running:
         running.wait_for(re.compile(r"\b[1-9]\d+/1000000\b"))
         running.process.send_signal(signal.SIGINT)
@@ -305,7 +280,7 @@ def test_an_interrupted_sampling_keeps_the_sweeps_so_far(lists, tmp_path):
     assert re.search(r"Interrupted after [\d,]+ sweeps; .*filled\.csv\.$", shown.replace("\n", ""))
     assert "Traceback" not in shown
     assert names_in(tmp_path) == ["filled.csv"]
-    assert len(place.read_text().splitlines()) == 1 + 20 * 15
+    assert len(place.read_text().splitlines()) == 1 + TRUTH.size
 
 
 def test_an_interrupted_demo_says_what_it_leaves(tmp_path):

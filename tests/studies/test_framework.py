@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from halfseen.errors import DataError, ParameterError
-from halfseen.studies import NAMES, Column, Study, Table, framework, select, study
+from halfseen.studies import NAMES, Column, Goal, Result, Study, Table, framework, select, study
 from halfseen.studies.framework import median_seconds
 
 
@@ -97,6 +97,12 @@ def test_blas_has_one_thread_while_timing():
     with pytest.raises(ZeroDivisionError):
         median_seconds([lambda: 1 / 0])
     assert threads() == before
+
+
+def test_verdicts_are_of_goals():
+    assert Result("", []).verdict == ""
+    assert Result("", [], goals=[Goal("a", True)]).verdict == "pass"
+    assert Result("", [], goals=[Goal("a", True), Goal("b", False)]).verdict == "short of 1 of 2"
 
 
 @pytest.mark.parametrize("name", ["a1gm/table1", "grr/figure4.4", "ordnmf/table2", "ordnmf/table3", "ordnmf/figure4"])

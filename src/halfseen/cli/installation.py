@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 from click.shell_completion import get_completion_class
 
+from halfseen import __version__
 from halfseen.cli.app import Command, main
 from halfseen.cli.streams import JSON, print_json, print_lines, table_lines
 
@@ -29,7 +30,7 @@ def doctor(as_json: bool) -> None:
     halfseen doctor
     halfseen doctor --json
     """
-    program = f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    program = f"halfseen {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}"
     packages: dict[str, str | None] = {name: version(name) for name in NEEDED} | dict.fromkeys(OPTIONAL)
     for name in OPTIONAL:
         with suppress(PackageNotFoundError):

@@ -90,7 +90,7 @@ def with_cli_advice(result: Result) -> Result:
     """The result, with the advice of loaders on absent data in terms of the command line."""
 
     def advised(table: Table) -> Table:
-        notes = [render(note) if "halfseen.datasets.fetch(" in note else note for note in table.footnotes]
+        notes = [render(note) if "`halfseen.datasets.fetch(" in note else note for note in table.footnotes]
         return replace(table, footnotes=notes)
 
     return replace(result, tables=list(map(advised, result.tables)))

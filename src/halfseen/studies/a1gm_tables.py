@@ -111,7 +111,7 @@ class Table1(Study):
                 ours[name] = compare(X, seed, **(QUICK_TIMING if quick else {}))
         if not ours:
             raise next(iter(absent.values()))
-        reasons = REASONS | {name: str(error) for name, error in absent.items()}
+        reasons = REASONS | {name: error.render("`{}`".format) for name, error in absent.items()}
         goals = [
             Goal(f"{_spaced(name)}: size, holes, rate and error as printed", not differences(TABLE1[name], row))
             for name, row in ours.items()

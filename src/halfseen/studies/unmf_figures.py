@@ -52,7 +52,7 @@ class Figure1(Study):
             try:
                 curves.append(unmf.error_curves(dataset, QUICK if quick else FULL, seed, progress))
             except DataError as error:
-                absent[dataset.title] = str(error)
+                absent[dataset.title] = error.render("`{}`".format)
         tables = [*map(error_table, curves), words_table(curves, list(absent.values())), calibration_table(curves)]
         goals = []
         if not quick:  # goals are of whole runs

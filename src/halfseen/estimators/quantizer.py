@@ -44,22 +44,28 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     0 below the first edge, V from the last of V edges on. Unseen cells stay unseen, and X keeps its kind: an array
     gives an array, a sparse matrix one that stores the same cells, an `Observed` an `Observed`, a wide frame a frame
-    with other numbers, a long frame one with another column of values. A file gives an `Observed`. `fit_transform` is
-    `fit` and `transform` in one, as scikit-learn has it.
+    with other numbers, a long frame one with another column of values. A file gives an `Observed`.
 
     Parameters
     ----------
-    edges : ascending numbers above 0, so that nothing stays nothing; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where
-        the classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. Or "quantiles": edges are learned from
-        the values above 0 that `fit` sees, the lowest of them first, so that each level has about as many.
-    n_levels : how many levels above 0 are learned by "quantiles"; fewer where one value alone fills several.
+    edges : array-like of float or "quantiles", default="quantiles"
+        Ascending numbers above 0, so that nothing stays nothing; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where the
+        classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. "quantiles" learns them from the values above
+        0 of the fit, the lowest of them first, so that each level has about as many.
+    n_levels : int, default=10
+        Number of levels above 0 that "quantiles" learns; fewer where one value alone fills several.
 
     Attributes
     ----------
-    edges_ : the edges, given or learned.
-    values_ : for each level 0..V a value that has it, which `inverse_transform` gives: the median of the values of this
-        level in the fit; of a level that had none, its edge (0 for level 0).
-    n_features_in_, feature_names_in_ : as in scikit-learn, if the columns of X are the columns of the matrix.
+    edges_ : ndarray of shape (n_levels,)
+        Edges, given or learned.
+    values_ : ndarray of shape (n_levels + 1,)
+        For each level 0..V a value that has it, which `inverse_transform` gives: the median of the values of this level
+        in the fit; of a level that had none, its edge (0 for level 0).
+    n_features_in_ : int
+        Number of columns, if X is a matrix or a wide table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of columns, if they are all named by text.
 
     Examples
     --------
@@ -77,28 +83,56 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_levels = n_levels
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the edges, if they are not given, and what a value of each level is.
+        """Learn the edges, if they are not given, and a value of each level.
 
         Parameters
         ----------
-        X : whatever `halfseen.observe` takes.
-        y : ignored, for scikit-learn's pipelines.
+        X : array-like, sparse matrix, frame, path or Observed
+            What `halfseen.observe` takes.
+        y : None
+            Ignored, for scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
         """
         checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
         values = np.sort(observe(X, unseen=None).values.astype(np.float64))
+        edges = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)
         self._compare_columns(X, reset=True)
-        self.edges_ = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)
-        self.values_ = _medians(values, self.edges_)
+        self.edges_, self.values_ = edges, _medians(values, edges)
         return self
 
     def transform(self, X: Any) -> Any:
-        """X with levels in the place of values."""
+        """Replace values by levels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `fit`.
+
+        Returns
+        -------
+        array, sparse matrix, frame or Observed
+            X with levels in the place of values.
+        """
         check_is_fitted(self)
         self._compare_columns(X, reset=False)
         return _replaced(X, self._levels_of)
 
     def inverse_transform(self, X: Any) -> Any:
-        """X with values in the place of levels: for each level the one in `values_`, which `transform` turns back."""
+        """Replace levels by the values in `values_`, which `transform` turns back.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            What `transform` returned.
+
+        Returns
+        -------
+        array, sparse matrix, frame or Observed
+            X with values in the place of levels.
+        """
         check_is_fitted(self)
         return _replaced(X, self._values_of)
 

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen import CompoundPoisson, Observed, OrdNMF, PoissonFactorization, Quantizer, SquaredOrdNMF, WeightedNMF
 from halfseen.errors import DataError, ParameterError
 from halfseen.metrics import predictive_check
-from tests.estimators.test_ordnmf import levels_matrix
-from tests.estimators.test_relatives import counts
+from tests.estimators.models import counts, levels_matrix
 from tests.ordinal import noises
 
 ASK = {"random_state": 0, "max_iter": 60, "tol": 0}

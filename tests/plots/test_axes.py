@@ -13,7 +13,7 @@ from halfseen import OrdNMF, RankSearch, Uncoupled, UncoupledNMF, plots
 from halfseen.errors import HalfseenError
 from halfseen.plots.axes import display_label, format_distinct, label_ticks
 from halfseen.plots.ordinal_plots import level_names
-from tests.estimators.test_ordnmf import levels_matrix
+from tests.estimators.models import levels_matrix
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

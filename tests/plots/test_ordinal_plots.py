@@ -9,8 +9,7 @@ from halfseen import CompoundPoisson, OrdinalMF, OrdNMF, RoundMF, WeightedNMF, p
 from halfseen.errors import ParameterError
 from halfseen.metrics import predictive_check
 from tests.estimators.models import long_frame, seen_matrix
-from tests.estimators.test_ordnmf import levels_matrix
-from tests.estimators.test_relatives import counts
+from tests.estimators.models import counts, levels_matrix
 from tests.laws.cases import levels
 
 ASK = {"random_state": 0, "max_iter": 30, "tol": 0}

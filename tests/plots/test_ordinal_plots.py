@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen import CompoundPoisson, OrdinalMF, OrdNMF, RoundMF, WeightedNMF, plots
 from halfseen.errors import ParameterError
 from halfseen.metrics import predictive_check
-from tests.estimators.models import long_frame, seen_matrix
-from tests.estimators.models import counts, levels_matrix
+from tests.estimators.models import counts, levels_matrix, long_frame, seen_matrix
 from tests.laws.cases import levels
 
 ASK = {"random_state": 0, "max_iter": 30, "tol": 0}

@@ -15,6 +15,7 @@ check: $(VENV)/.check
 	$(BIN)/ruff format --check src tests benchmarks docs/building docs/pictures
 	$(BIN)/ruff check src tests benchmarks docs/building docs/pictures
 	$(BIN)/mypy
+	$(BIN)/python docs/building/check_docstrings.py
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

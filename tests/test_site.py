@@ -52,20 +52,6 @@ def test_the_page_holds_the_help_of_every_command():
     assert built.count("```text\nUsage: halfseen") == len(COMMANDS) + 1
 
 
-def test_docstrings_become_lists_and_formulas_stay():
-    pytest.importorskip("griffe")
-    docstring = (
-        "Counts y of <w, h>.\n\n    x = <w, h>\n\nParameters\n----------\nl1, l2 : penalties\n    on `F<T>`.\n\n"
-        "Attributes\n----------\nW_ : (n, k), H_ : (m, k), the means; n_iter_, status_ : how\n    it ended.\n\n"
-        "Examples\n--------\n>>> 1 + 1\n2\n"
-    )
-    assert tool("docstrings").as_markdown(docstring) == (
-        "Counts y of &lt;w, h>.\n\n    x = <w, h>\n\n**Parameters**\n\n- `l1`, `l2`: penalties on `F<T>`.\n\n"
-        "**Attributes**\n\n- `W_`: (n, k)\n- `H_`: (m, k), the means\n- `n_iter_`, `status_`: how it ended.\n\n"
-        "**Examples**\n\n```pycon\n>>> 1 + 1\n2\n```"
-    )
-
-
 def is_asked_for(name, thing):
     """Whether a page of reference asks for a name, or for the module that lists it and has no file of that name."""
     if any(resolve_name(one) is thing for one in reference()):
@@ -130,7 +116,7 @@ def test_the_site_is_built_with_all_of_that(tmp_path):
     for name, thing in LISTED:
         names = {name, f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"}
         assert names & found, name
-        for member in (*members_of(thing), *fields_of(thing)) if inspect.isclass(thing) else ():
+        for member in members_of(thing) if inspect.isclass(thing) else ():
             assert {f"{one}.{member}" for one in names} & found, f"{name}.{member}"
 
 

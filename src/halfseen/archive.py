@@ -10,6 +10,7 @@ import json
 import math
 import os
 import zipfile
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
@@ -21,13 +22,13 @@ import numpy as np
 
 from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
-from halfseen.checks import check_parameters
 from halfseen.encoders import ENCODERS
 from halfseen.errors import ModelFileError
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
 from halfseen.solvers import FACTORS, SOLVERS
+from halfseen.validation import check_parameters
 
 FORMAT = "halfseen-model"
 VERSION = 2
@@ -37,8 +38,8 @@ MAX_HEADER = 1 << 20
 
 #: Arrays of a trace.
 TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
-#: Classes that may occur in a model file, by name.
-TYPES: dict[str, Any] = {**LIKELIHOODS, **FACTORS, **SOLVERS, **ENCODERS, **RECORDS}
+#: Registries of the classes that may occur in a model file, by name.
+REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -84,7 +85,8 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
             raise ValueError(f"{path} must be of type {expected.__name__}")
         return expected(packed)
     name = packed.get("type") if isinstance(packed, dict) else None
-    kind = {**TYPES, expected.__name__: expected}.get(name) if isinstance(name, str) else None
+    types: Any = ChainMap({expected.__name__: expected}, *REGISTRIES)
+    kind = types.get(name) if isinstance(name, str) else None
     if kind is None or not issubclass(kind, expected):
         raise ValueError(f"{path} must be a record of a known type")
     if issubclass(kind, Likelihood):

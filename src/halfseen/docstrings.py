@@ -51,6 +51,8 @@ cols : label or array-like of labels, default=None
     1 shows a progress bar on a terminal.""",
     "unseen": """unseen : {{"missing", "zero"}}, default={}
     Whether an unseen cell is missing and carries no information, or is an observed zero.""",
+    "unseen:zero": """unseen : {{"zero", "missing"}}, default={}
+    Whether an unseen cell is an observed zero, or is missing and carries no information.""",
     "engine": """engine : {{"cpu"}}, default={}
     Where to compute.""",
     "n_jobs": """n_jobs : int or None, default={}
@@ -101,7 +103,7 @@ thresholds_ : ndarray of shape (n_levels - 1,)
 l2_ : float
     l2 of the fit.""",
     "ranking": """model : estimator, tuple of ndarray, ndarray or callable
-    Fitted model, which ranks by <W_u, H_i>; a pair (W, H); an array of scores, rows by columns; or a function from an
+    Fitted model, which ranks by W_u @ H_i; a pair (W, H); an array of scores, rows by columns; or a function from an
     array of positions of rows to their scores, a row each. All but a fitted model have the rows and columns of train,
     in their order. For instance, with `train = observe(...)`, popularity is
     `(np.ones((n, 1)), train.seen_per_column()[:, None])`.

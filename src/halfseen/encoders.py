@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.errors import DataError, ParameterError
 from halfseen.labels import quoted
@@ -287,9 +287,9 @@ def level_text(label: Any) -> str:
     return quoted(label) if isinstance(label, str) else f"{label:g}"
 
 
-def levels_rule() -> checks.Rule:
+def levels_rule() -> validation.Rule:
     """None, ascending numbers, or distinct text."""
-    rising = checks.rising()
+    rising = validation.rising()
 
     def rule(value: Any) -> tuple[str, str] | None:
         if are_texts(value):
@@ -304,7 +304,7 @@ def levels_rule() -> checks.Rule:
     return rule
 
 
-def level_weight_rule() -> checks.Rule:
+def level_weight_rule() -> validation.Rule:
     """None, "levels", or finite numbers above 0: a list, or a dict by level."""
 
     def rule(value: Any) -> tuple[str, str] | None:
@@ -317,7 +317,7 @@ def level_weight_rule() -> checks.Rule:
             weights = np.empty(0)
         if weights.ndim == 1 and weights.size and np.isfinite(weights).all() and (weights > 0).all():
             return None
-        near = checks.did_you_mean(value, ["levels"]) if isinstance(value, str) else None
+        near = validation.did_you_mean(value, ["levels"]) if isinstance(value, str) else None
         return (
             "'levels', None, or a finite weight above 0 for each level",
             f"Did you mean {near!r}?" if near else "Pass a list or a dict of weights.",

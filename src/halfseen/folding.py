@@ -1,4 +1,4 @@
-"""Folding in: the factor of new rows, with the columns' factor fixed."""
+"""Folding in: the factor of new rows, with the factor of the columns fixed."""
 
 from typing import Any
 
@@ -7,75 +7,79 @@ import numpy as np
 from halfseen.arrays import Array, floored, namespace
 from halfseen.engines import Side
 from halfseen.solvers import Factor, Problem, Solver
+from halfseen.solvers.problem import has_data, where
 
 
-def fold_in(task: Problem, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:
-    """New rows' factor; each row depends on nothing but its own cells.
+def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:
+    """Factor of new rows; each row depends on its own cells alone.
 
     Every row starts at the average row and stops by itself, when no entry moves by more than `tol` of its largest.
-    A row without a seen cell keeps what is known of any row: the average.
+    A row without an observed cell keeps the average.
+
+    Parameters
+    ----------
+    problem : Problem
+        Cells of the new rows, likelihood and engine.
+    solver : Solver
+        How the factor moves.
+    far : Factor
+        Factor of the columns.
+    average : ndarray of shape (k,)
+        Mean of the rows of the fit.
+    max_iter : int
+        Maximum number of iterations.
+    tol : float
+        Largest relative change of a row that has settled.
+
+    Returns
+    -------
+    Factor
     """
-    observed = task.cells.observed
+    observed = problem.cells.observed
     average = average.astype(observed.dtype)
-    place = task.engine.asarray
+    place = problem.engine.asarray
     far = far._make(place(array) for array in far)
     folded = solver.default_factor(average, observed.shape[0], Side.ROWS)
     moving = np.flatnonzero(has_data(observed.seen_per_row(), observed.unseen))
-    task = _of_rows(task, moving)
+    problem = _of_rows(problem, moving)
     near = solver.init_factor(place(np.repeat(average[None], moving.size, axis=0)))
     settled = np.zeros(moving.size, dtype=bool)
     for _ in range(max_iter):
         if settled.all():
             break
-        x = task.engine.sddmm(task.cells, near.plug_in, far.plug_in)
-        new = where(settled, near, solver.half_step(task, near, far, Side.ROWS, x))
-        settled |= _largest_change(task, near.mean, new.mean) <= tol
+        x = problem.engine.sddmm(problem.cells, near.plug_in, far.plug_in)
+        new = where(settled, near, solver.half_step(problem, near, far, Side.ROWS, x))
+        settled |= _largest_change(problem, near.mean, new.mean) <= tol
         near = new
         if settled.size / 2 < settled.sum() < settled.size:  # most are done: go on with the others alone
-            _put(task, near, folded, moving)
+            _put(problem, near, folded, moving)
             left = np.flatnonzero(~settled)
-            moving, near, task = moving[left], _taken(near, left), _of_rows(task, left)
+            xp = namespace(near.mean)
+            near = near._make(xp.take(array, xp.asarray(left), axis=0) for array in near)
+            moving, problem = moving[left], _of_rows(problem, left)
             settled = np.zeros(left.size, dtype=bool)
-    _put(task, near, folded, moving)
+    _put(problem, near, folded, moving)
     return folded
 
 
-def has_data(seen: Array, unseen: str) -> Array:
-    """Mask of rows (or columns) with a cell that counts: all where zeros count, else those with an observed cell."""
-    return (seen > 0) | (unseen == "zero")
-
-
-def where(mask: Array, yes: Any, no: Any) -> Any:
-    """The rows of one factor where the mask holds, of the other elsewhere."""
-    if not mask.any():
-        return no
-    xp = namespace(yes.mean)
-    return yes._make(xp.where(xp.asarray(mask[:, None]), a, b) for a, b in zip(yes, no, strict=True))
-
-
-def _taken(factor: Any, rows: Array) -> Any:
-    xp = namespace(factor.mean)
-    return factor._make(xp.take(array, xp.asarray(rows), axis=0) for array in factor)
-
-
-def _of_rows(task: Problem, rows: Array) -> Problem:
-    """The same task for some of its rows."""
-    observed = task.cells.observed
+def _of_rows(problem: Problem, rows: Array) -> Problem:
+    """The same problem for some of its rows."""
+    observed = problem.cells.observed
     if rows.size == observed.shape[0]:
-        return task
-    return Problem(task.engine, task.engine.place(observed.select_rows(rows), Side.ROWS), task.likelihood)
+        return problem
+    return Problem(problem.engine, problem.engine.place(observed.select_rows(rows), Side.ROWS), problem.likelihood)
 
 
-def _put(task: Problem, near: Any, folded: Any, rows: Array) -> None:
+def _put(problem: Problem, near: Any, folded: Any, rows: Array) -> None:
     for target, array in zip(folded, near, strict=True):
-        target[rows] = task.engine.to_numpy(array)
+        target[rows] = problem.engine.to_numpy(array)
 
 
-def _largest_change(task: Problem, old: Any, new: Any) -> Array:
-    """By how much each row's entries moved at most, as a part of its largest entry."""
+def _largest_change(problem: Problem, old: Any, new: Any) -> Array:
+    """Largest change of each row's entries, relative to its largest entry."""
 
     def rule(old: Any, new: Any) -> Any:
         xp = namespace(new)
         return xp.max(xp.abs(new - old), axis=1) / floored(xp.max(new, axis=1), 1.0)
 
-    return task.engine.to_numpy(task.engine.map(rule, old, new))
+    return problem.engine.to_numpy(problem.engine.map(rule, old, new))

@@ -10,7 +10,6 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from halfseen.arrays import Array, ArraySpec, floored
-from halfseen.checks import did_you_mean
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
@@ -22,6 +21,7 @@ from halfseen.labels import Index, Places, quoted, uniform
 from halfseen.likelihoods import Likelihood, OwnThresholds
 from halfseen.observed import Observed, match_cells
 from halfseen.solvers import Problem, Solver
+from halfseen.validation import did_you_mean
 
 #: Cells whose products are held at a time.
 CELLS_AT_A_TIME = 1 << 18
@@ -273,8 +273,10 @@ class FittedModel:
             return np.empty(0, np.int64)
         axis = 0 if side == "row" else 1
         index, size = self.index[axis], self.shape[axis]
-        new = ", or pass its history (a dict from columns to values)" if side == "row" and self.can_fold_in else ""
-        remedy = f"For a new {side}, fit again{new}."
+        remedy = cli = f"For a new {side}, fit again."
+        if side == "row" and self.can_fold_in:
+            remedy = f"{remedy[:-1]}, or pass its history (a dict from columns to values)."
+            cli = f"{cli[:-1]}, or pass its history: halfseen recommend --history FILE."
         if index is None:
             wanted = np.asarray(wanted)
             if wanted.dtype.kind not in "iu":
@@ -289,6 +291,7 @@ class FittedModel:
                     f"Positions of {side}s must be 0 to {size - 1}.",
                     found=f"{wanted.reshape(-1)[outside[0]]} ({outside.size} outside in all)",
                     remedy=remedy,
+                    remedy_cli=cli,
                 )
             return wanted.astype(np.int64)
         try:
@@ -307,6 +310,7 @@ class FittedModel:
                 f"A {side} must be one of the {len(index)} {side}s that were fitted.",
                 found=f"{quoted(first)} ({unknown.size} unknown in all)",
                 remedy=hint + remedy,
+                remedy_cli=hint + cli,
             )
         return positions
 
@@ -354,7 +358,7 @@ class FittedModel:
     # predictions
 
     def products(self, u: Array, i: Array) -> Array:
-        """x = <w_u, h_i> at pairs of positions."""
+        """x = w_u @ h_i at pairs of positions."""
         return products_at(self.W, self.H, u, i)
 
     def likelihood_at(self, rows: Array | None = None, columns: Array | None = None) -> Any:
@@ -547,7 +551,7 @@ def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -
 
 
 def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:
-    """<w_u, h_i> at pairs of positions; one row may be paired with many columns, and one column with many rows."""
+    """w_u @ h_i at pairs of positions; one row may be paired with many columns, and one column with many rows."""
     x = np.empty(np.broadcast_shapes(u.shape, i.shape), W.dtype)
     u, i = (np.broadcast_to(positions, x.shape).reshape(-1) for positions in (u, i))
     for start in range(0, x.size, PRODUCTS_AT_A_TIME):

@@ -245,12 +245,32 @@ class Observed:
         return np.repeat(np.arange(self.shape[0], dtype=self.indices.dtype), self.seen_per_row())
 
     def place(self, cell: int) -> str:
-        """Where a cell is, for an error message: "row 'ann', column 'x'"."""
+        """Where a cell is, for an error message: "row 'ann', column 'x'".
+
+        Parameters
+        ----------
+        cell : int
+            Position of the cell, in row order.
+
+        Returns
+        -------
+        str
+        """
         row = int(np.searchsorted(self.indptr, cell, side="right")) - 1
         return Places(self.row_labels, self.column_labels).of(row, int(self.indices[cell]))
 
     def select_rows(self, rows: ArrayLike) -> Observed:
-        """Select rows by position, in this order, or by mask."""
+        """Select rows.
+
+        Parameters
+        ----------
+        rows : array-like
+            Positions, in the order wanted, or a mask.
+
+        Returns
+        -------
+        Observed
+        """
         chosen = np.asarray(rows)
         chosen = np.arange(self.shape[0])[chosen if chosen.size else chosen.astype(np.intp)]
         by_row = sparse.csr_array((np.arange(self.nnz), self.indices, self.indptr), shape=self.shape)[chosen]
@@ -265,7 +285,17 @@ class Observed:
         )
 
     def select_cells(self, cells: ArrayLike) -> Observed:
-        """Select cells by ascending position or by mask; all rows and columns stay."""
+        """Select cells; all rows and columns stay.
+
+        Parameters
+        ----------
+        cells : array-like
+            Ascending positions, or a mask.
+
+        Returns
+        -------
+        Observed
+        """
         chosen = np.asarray(cells)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         return replace(

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-
 from halfseen.cli.advice import in_options
+
 from tests.cli.conftest import planted_counts, write_long
 from tests.cli.program import done, refused
 

@@ -67,6 +67,9 @@ def test_fit_auto_tells_what_was_tried(ratings, tmp_path):
 
 
 def test_impute(tmp_path):
+    (tmp_path / "table.csv").write_text(TABLE.replace("name,a", "name,a_code"))
+    noted = told("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv")["notes"]
+    assert (len(noted), "'a_code'" in noted[0]) == (1, True)
     (tmp_path / "table.csv").write_text(TABLE)
     found = told("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv")
     assert (found["holes"], found["filled"], found["kept"]) == (2, ["a", "b", "c"], ["name"])

@@ -7,6 +7,7 @@ import pytest
 from halfseen.datasets import fetch, load_tabular, source, tabular_names
 from halfseen.errors import DataError, ParameterError
 from tests.datasets.server import paths_or_skip
+from tests.io.conftest import refused
 
 #: name: size, missing values (Table 1); zeros, negatives (Table 2). The public files differ for big_mart (8522 rows in
 #: the paper), human_resources (519 missing values) and credit_approval (590 rows, 797 zeros; here the 911 that pandas
@@ -49,7 +50,7 @@ def test_names():
     assert (names[14], names[15], names[27], names[158]) == ("Heart rate", "DI Q width", "DII Q width", "V6 diphasic T")
     assert (names[159], names[278:]) == ("DI JJ amplitude", ("V6 QRSTA amplitude", "Class"))
     for function in (load_tabular, source, fetch):
-        with pytest.raises(ParameterError, match=r"^name must be .*'wiki4h'.*'wiki4he'\?"):
+        with refused(ParameterError, parameter="name", remedy="Did you mean 'wiki4he'?"):
             function("wiki4h")
 
 

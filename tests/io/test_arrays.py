@@ -1,7 +1,6 @@
 """Dense and sparse arrays, an Observed again, triples; weights; columns placed among fitted ones."""
 
-import subprocess
-import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe, reader
 from halfseen.observed import Observed
 from tests.data.strategies import CALM, assert_same, half_seen, numbers
+from tests.io.conftest import refused
 
 HOLES = [[1.0, np.nan, 0.0], [np.nan, 2.0, 3.0]]
 CELLS = Observed.from_cells([0, 0, 1, 1], [0, 2, 1, 2], [1, 0, 2, 3], (2, 3))
@@ -92,7 +92,7 @@ def test_triples_are_a_long_table():
     np.testing.assert_array_equal(seen.to_dense(), [[5, np.nan], [np.nan, 3]])
     assert observe([(7, 1, 5), (8, 1, 3)], layout="long").row_labels.tolist() == [7, 8]
     assert observe([(7, 1, 5), (8, 1, 3)]).shape == (2, 3)  # a table of three columns, unless it is said
-    with pytest.raises(DataError, match="'three' in triple 1, for row 'bob', column 'y'"):
+    with refused(found="'three'", where="in triple 1, for row 'bob', column 'y'"):
         observe([("ann", "x", 5), ("bob", "y", "three")])
 
 
@@ -111,7 +111,7 @@ def test_an_observed_is_returned_as_it_is_unless_something_else_is_asked_for():
 @pytest.mark.parametrize(
     ("X", "found"),
     [
-        *((X, "must be an array") for X in (None, 5, {1, 2}, {"ann": ["x"]}, b"bytes", object(), np.float64(3))),
+        *((X, "^X must be an array") for X in (None, 5, {1, 2}, {"ann": ["x"]}, b"bytes", np.float64(3))),
         (np.array([[1, None], [None, "b"]], dtype=object), "'b' at row 1, column 1"),
         ([[1, np.inf]], "inf at row 0, column 1"),
         ([1.0, 2.0], "Expected 2D array, got 1D array instead"),  # scikit-learn's words, which its checks ask for
@@ -128,35 +128,24 @@ def test_what_cannot_be_used_is_refused(X, found):
         observe(X)
 
 
-@pytest.mark.parametrize(
-    "option", [{"layout": "long"}, {"columns": ("u", "i")}, {"cell_weight": "w"}, {"header": True}, {"decimal": ","}]
-)
-@pytest.mark.parametrize("X", [np.ones((2, 3)), sparse.csr_array(np.ones((2, 3))), CELLS])
-def test_options_of_tables_are_refused_for_arrays(X, option):
-    with pytest.raises(DataError, match=r"for frames and files"):
-        observe(X, **option)
+def test_options_of_tables_are_refused_for_arrays():
+    options = {"layout": "long"}, {"columns": ("u", "i")}, {"cell_weight": "w"}, {"header": True}, {"decimal": ","}
+    for X, option in product((np.ones((2, 3)), sparse.csr_array(np.ones((2, 3))), CELLS), options):
+        with refused(found="them with an array"):
+            observe(X, **option)
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        *({"columns": columns} for columns in ("user", ("a",), ("a", "b", "c", "d"), ("a", "a", "b"))),
-        {"columns": ("a", "b", "c"), "cell_weight": "b"},
-        {"layout": "tall"},
-        {"na_values": "-"},
-        *({"levels": levels} for levels in ("high", [], ["low", "low"], ["low", 2], ["low", " "])),
-    ],
-)
-def test_options_must_make_sense(option):
-    with pytest.raises(ParameterError, match=f"^{next(iter(option))} must"):
-        observe([[1.0]], **option)
-
-
-def test_importing_brings_no_frames_and_no_compiler():
-    heavy = ["pandas", "polars", "pyarrow", "numba", "sklearn"]
-    code = f"import sys, halfseen.data; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+def test_options_must_make_sense():
+    wrong = {
+        "columns": ["user", ("a",), ("a", "b", "c", "d"), ("a", "a", "b")], "layout": ["tall"], "na_values": ["-"],
+        "levels": ["high", [], ["low", "low"], ["low", 2], ["low", " "]],
+    }  # fmt: skip
+    for option in (
+        *({name: one} for name in wrong for one in wrong[name]),
+        {"columns": ("a", "b"), "cell_weight": "b"},
+    ):
+        with refused(ParameterError, parameter=next(iter(option))):
+            observe([[1.0]], **option)
 
 
 # Weights, and columns placed among those of a fitted model.
@@ -175,20 +164,17 @@ def test_weights_of_every_form():
             assert observe(kind, cell_weight=weights).weights.tolist() == [1, 2, 4]
 
 
-@pytest.mark.parametrize(
-    ("weights", "found"),
-    [
-        (np.ones((3, 2)), r"\(2, 3\)\. Found \(3, 2\)"),
-        (np.ones(4), "3 cells. Found 4"),
-        (sparse.csr_array((3, 3)), r"\(2, 3\)\. Found \(3, 3\)"),
-        (sparse.csr_array((2, 3)), "none at row 0, column 0"),
-        (sparse.csr_array([[1.0, 0, 0], [0, 1, 0]]), "none at row 0, column 2"),
-        (sparse.csr_array(np.ones((2, 3))), "6 weights for 3 cells"),
-    ],
-)
-def test_weights_that_cannot_be_used_are_refused(weights, found):
-    with pytest.raises(DataError, match=found):
-        observe(X, cell_weight=weights)
+def test_weights_that_cannot_be_used_are_refused():
+    for weights, found, where in (
+        (np.ones((3, 2)), "(3, 2)", ""),
+        (np.ones(4), "4", ""),
+        (sparse.csr_array((3, 3)), "(3, 3)", ""),
+        (sparse.csr_array((2, 3)), "none", "at row 0, column 0"),
+        (sparse.csr_array([[1.0, 0, 0], [0, 1, 0]]), "none", "at row 0, column 2"),
+        (sparse.csr_array(np.ones((2, 3))), "6 weights for 3 cells", ""),
+    ):
+        with refused(parameter="cell_weight", found=found, where=where):
+            observe(X, cell_weight=weights)
 
 
 def test_columns_are_placed_among_the_fitted_ones():
@@ -199,7 +185,7 @@ def test_columns_are_placed_among_the_fitted_ones():
         placed = observe(array, column_labels=["x", "y", "z"])
         assert_same(placed, observe(X))
         assert placed.column_labels.tolist() == ["x", "y", "z"]
-    with pytest.raises(DataError, match=r"2 columns that were fitted. Found 3"):
+    with refused(parameter="X", found="3, without names"):
         observe(X, column_labels=["x", "y"])
-    with pytest.raises(DataError, match=r"2 that were fitted. Found 'q' \(2 unknown"):
+    with refused(found="'q' (2 unknown in all)"):
         observe([("a", "x", 1), ("a", "q", 1), ("a", "r", 1)], column_labels=["x", "y"])

@@ -10,16 +10,7 @@ from numpy.testing import assert_array_equal
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe, read_wide_table, split_cells
 from tests.data.strategies import CALM, half_seen
-
-
-@pytest.fixture
-def read(tmp_path):
-    def read(text, **options):
-        path = tmp_path / "t.csv"
-        path.write_text(text)
-        return observe(path, **options)
-
-    return read
+from tests.io.conftest import refused
 
 
 def written(number, decimal, thousands):
@@ -66,10 +57,7 @@ VALUE = "user;item;rating\nann;x;2\nbob;y;{}\n"
         ("name\ta\tb\nx\t2.5\t1\ny\t2\t2,5\n", ["'2,5' on line 3 of t.csv, column 'b'", "'2.5' on line 2"]),
         ('user,item,rating\nann,x,"1,250"\nbob,y,"2,500"\n', ["'1,250' on line 2", "thousands=','"]),
         ("name,p\na,5%\nb,7\n", ["'5%' on line 2", "'7' on line 3"]),
-        *(
-            (VALUE.format(one), [f"'{one}' on line 3 of t.csv", "thous"])
-            for one in ("1.234,5", "1,234,567", "1.234.567")
-        ),
+        *((VALUE.format(one), [f"'{one}' on line 3", "thous"]) for one in ("1.234,5", "1,234,567", "1.234.567")),
         *((VALUE.format(one), [f"'{one}' on line 3"]) for one in ("1,2,3", "a,5", "1,", ",", "1,5 kg", "1_0", "0x10")),
     ],
 )
@@ -84,8 +72,8 @@ def test_the_caller_or_another_number_decides(read):
     assert read(text.format(3), decimal=",").values.tolist() == [1.25, 3]
     assert read(text.format(3), thousands=",").values.tolist() == [1250, 3]
     assert read(text.format('"0,5"')).values.tolist() == [1.25, 0.5]
-    for options in ({"decimal": ",", "thousands": ","}, {"decimal": "ab"}, {"thousands": "1"}):
-        with pytest.raises(ParameterError, match=r"decimal|thousands"):
+    for options in ({"thousands": ",", "decimal": ","}, {"decimal": "ab"}, {"thousands": "1"}):
+        with refused(ParameterError, parameter=next(iter(options))):
             read(text, **options)
 
 

@@ -1,22 +1,16 @@
 """What a table is taken for: header, layout, roles of columns; what is said of it, and what is refused as ambiguous."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from halfseen.errors import DataError, DataWarning
 from halfseen.io import observe, read_wide_table, split_cells
+from tests.io.conftest import refused
 
 NAN = np.nan
-
-
-@pytest.fixture
-def read(tmp_path):
-    def read(text, **options):
-        (tmp_path / "t.csv").write_text(text)
-        return observe(tmp_path / "t.csv", **options)
-
-    return read
 
 
 def labels(seen):
@@ -70,10 +64,17 @@ def test_wide_files(read, text, rows, columns, dense):
     assert (labels(seen), seen.summary.layout) == ((rows, columns), "wide")
 
 
-@pytest.mark.parametrize(
-    "names",
-    ["User_ID,movie-id,Rating", "customer,Product ID,quantity", "u,i,y", "uid,iid,play count", "account,offer,clicks"],
+LONG_NAMES = (
+    "User_ID,movie-id,Rating",
+    "customer,Product ID,quantity",
+    "u,i,y",
+    "uid,iid,play count",
+    "account,offer,clicks",
 )
+WIDE_NAMES = "age,income,score,level", "u,x,y", "i,value,b", "person,height,b,c,d,score", "product,price,size"
+
+
+@pytest.mark.parametrize("names", LONG_NAMES)
 def test_usual_headers_are_recognised_in_any_order(read, names):
     fields = dict(zip((*names.split(","), "timestamp"), (7, 9, 3, 123), strict=True))
     for order in (list(fields), list(fields)[::-1]):
@@ -82,14 +83,11 @@ def test_usual_headers_are_recognised_in_any_order(read, names):
         assert labels(observe(pd.DataFrame({name: [fields[name]] for name in order}))) == ([7], [9])
 
 
-@pytest.mark.parametrize(
-    "names", ["age income score level", "u x y", "i value b", "person height b c d score", "product price size"]
-)
+@pytest.mark.parametrize("names", WIDE_NAMES)
 def test_ordinary_wide_tables_stay_wide(read, names):
-    names = names.split()
-    assert observe(pd.DataFrame({name: [1.5, 2.5] for name in names})).column_labels.tolist() == names
-    line = ",".join(["1.5"] * len(names))
-    assert read(f"{','.join(names)}\n{line}\n{line}\n").column_labels.tolist() == names
+    columns, line = names.split(","), ",".join("1.5" for _ in names.split(","))
+    assert observe(pd.DataFrame({name: [1.5, 2.5] for name in columns})).column_labels.tolist() == columns
+    assert read(f"{names}\n{line}\n{line}\n").column_labels.tolist() == columns
 
 
 @pytest.mark.parametrize(
@@ -141,16 +139,16 @@ def test_the_caller_says_what_is_what(read):
     weighted = "user,item,rating,trust\nann,x,3,0.5\nbob,x,4,2\n"
     assert read(weighted, cell_weight="trust").weights.tolist() == [0.5, 2]
     assert read(weighted, cell_weight=[1, 3], columns=("user", "item", "rating")).weights.tolist() == [1, 3]
-    for options, found in (
-        ({"columns": ("who", "what", "stars")}, "'stars'.*who, what, how_much"),
-        ({"header": False, "columns": ("who", "what")}, "'who'.*0, 1, 2"),
+    for options, name in (
+        ({"columns": ("who", "what", "stars")}, "'stars'"),
+        ({"header": False, "columns": ("who", "what")}, "'who'"),
         ({"cell_weight": "w"}, "'w'"),
     ):
-        with pytest.raises(DataError, match=f"Found no {found}"):
+        with refused(found=f"no {name}"):
             read(text, **options)
-    with pytest.raises(DataError, match="Found these: a, b, c, d"):
+    with refused(found="these: a, b, c, d", parameter="columns"):
         read("a,b,c,d\n1,2,3,4\n", layout="long")
-    with pytest.raises(DataError, match="no column of users"):  # the given order may not be the one of the header
+    with refused(where="among: movie, who, stars"):  # the given order may not be the one of the header
         read("movie,who,stars\n7,1,2\n7,2,3\n", layout="long")
 
 
@@ -171,11 +169,7 @@ def test_ids_of_a_file_are_of_the_kind_of_the_fitted_ones(read):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        (
-            "user,rating,time,item\na,1,7,x\n",
-            {},
-            "columns from column 'item', values from column 'rating'; column 'time' is",
-        ),
+        ("user,rating,time,item\na,1,7,x\n", {}, "from column 'item', values from column 'rating'; column 'time' is"),
         ("user,item,rating,s,t\na,x,1,s,t\n", {}, "columns 's' and 't' are not used"),
         ("user,item,rating,a,b,c,d,e,f,g\na,x,1,,,,,,,\n", {}, "'d', 'e' and 2 more are not used"),
         ("user,item,rating,sure\na,x,1,2\n", {"cell_weight": "sure"}, "weights from column 'sure'"),
@@ -217,18 +211,12 @@ def test_numbers_that_might_be_a_long_table_get_a_hint(read, tmp_path):
     assert read(with_time).summary.if_long == HINT
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "1,7,5 1,7,4 2,7,3",  # a pair twice
-        "1,7,5 2,7,4 3,8,3",  # the first comes but once
-        "1,7.5,5 1,8,4 2,7.5,3 2,8,1",  # ids are whole
-        "1,,5 1,8,4 2,7,3 2,8,1",  # and there
-        " ".join(f"{i % 7},{i // 7},{i * i}" for i in range(49)),  # too many different values
-    ],
-)
-def test_other_tables_get_none(read, lines):
-    assert not read("\n".join(["a,b,c", *lines.split()])).summary.if_long
+def test_other_tables_get_none(read):
+    """A pair twice, an id once in each row, a fraction or a hole as id, too many different values."""
+    values = " ".join(f"{i % 7},{i // 7},{i * i}" for i in range(49))
+    fraction, hole = "1,7.5,5 1,8,4 2,7.5,3 2,8,1", "1,,5 1,8,4 2,7,3 2,8,1"
+    for lines in ("1,7,5 1,7,4 2,7,3", "1,7,5 2,7,4 3,8,3", fraction, hole, values):
+        assert not read("\n".join(["a,b,c", *lines.split()])).summary.if_long
 
 
 @pytest.mark.parametrize("order", [("kunde", "artikel", "note"), ("note", "kunde", "artikel")])
@@ -236,6 +224,5 @@ def test_texts_in_three_columns_are_refused_with_the_likely_columns(tmp_path, or
     frame = pd.DataFrame({"kunde": ["A", "A", "B"], "artikel": ["p", "q", "p"], "note": [1, 2, 3]})[list(order)]
     frame.to_csv(tmp_path / "t.csv", index=False)
     for data in (tmp_path / "t.csv", frame):
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(DataError, match=re.escape(HINT)):
             observe(data)
-        assert HINT in str(caught.value)

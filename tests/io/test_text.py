@@ -12,22 +12,11 @@ from hypothesis import strategies as st
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe, text
 from tests.data.strategies import CALM
+from tests.io.conftest import refused
 
 LINES = [["user", "item", "rating"], ["ann", "x", "3"], ["bob", "y", "4.5"], ["ann", "y", ""]]
 TEXT = "".join(",".join(line) + "\n" for line in LINES)
 DENSE = [[3, np.nan], [np.nan, 4.5]]
-
-
-@pytest.fixture
-def file(tmp_path):
-    """Write text or bytes to a file and say where it is."""
-
-    def write(content, name="ratings.csv"):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize("separator", [",", "\t", ";", "|", "::", " , "])
@@ -43,21 +32,18 @@ def test_separators_and_line_ends(file, separator, end, encoding):
                 assert (seen.row_labels.tolist(), seen.column_labels.tolist()) == (["ann", "bob"], ["x", "y"])
 
 
-def test_runs_of_blanks(file):
-    path = file("user  item   rating\n  ann x    3\nbob\ty 4.5 \nann y NA\n", "ratings.txt")
-    np.testing.assert_array_equal(observe(path).to_dense(), DENSE)
+def test_a_separator_may_be_given_and_runs_of_blanks_are_one(read):
+    for separator, written in (("^", "^"), (" ", "  "), ("||", "||"), (",", ",")):
+        text = "\n".join(written.join([*line[:2], line[2] or "NA"]) for line in LINES)
+        np.testing.assert_array_equal(read(text, separator=separator).to_dense(), DENSE)
+    blanks = "user  item   rating\n  ann x    3\nbob\ty 4.5 \nann y NA\n"
+    np.testing.assert_array_equal(read(blanks).to_dense(), DENSE)
 
 
-@pytest.mark.parametrize(("separator", "written"), [("^", "^"), (" ", "  "), ("||", "||"), (",", ",")])
-def test_a_separator_may_be_given(file, separator, written):
-    path = file("\n".join(written.join([*line[:2], line[2] or "NA"]) for line in LINES))
-    np.testing.assert_array_equal(observe(path, separator=separator).to_dense(), DENSE)
-
-
-@pytest.mark.parametrize("option", [{"separator": ""}, {"separator": '"'}, {"comment": " "}, {"encoding": "utf-9"}])
-def test_bad_options_are_refused(file, option):
-    with pytest.raises(ParameterError, match=f"^{next(iter(option))} must"):
-        observe(file(TEXT), **option)
+def test_bad_options_are_refused(read):
+    for option in ({"separator": ""}, {"separator": '"'}, {"comment": " "}, {"encoding": "utf-9"}):
+        with refused(ParameterError, parameter=next(iter(option))):
+            read(TEXT, **option)
 
 
 NAME = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1).map("n".__add__)
@@ -79,23 +65,20 @@ def test_quotes_and_the_ends_of_blocks_do_no_harm(tmp_path_factory, pairs, block
 
 
 @pytest.mark.parametrize(("encoding", "name"), [("cp1252", "€"), ("shift-jis", "日本"), ("utf-16-le", "é")])
-def test_an_encoding_may_be_given(file, encoding, name):
-    path = file(f"user,item,rating\nann,{name},3\n".encode(encoding))
-    assert observe(path, encoding=encoding).column_labels.tolist() == [name]
-    with pytest.raises(DataError, match="encoding ascii"):
-        observe(file(f"user,item,rating\nann,{name},3\n"), encoding="ascii")
+def test_an_encoding_may_be_given(read, encoding, name):
+    text = f"user,item,rating\nann,{name},3\n"
+    assert read(text.encode(encoding), encoding=encoding).column_labels.tolist() == [name]
+    with refused(parameter="encoding"):
+        read(text, encoding="ascii")
 
 
-@pytest.mark.parametrize(
-    ("content", "options"),
-    [
+def test_lines_above_the_table_and_comments(read):
+    for content, options in (
         (TEXT.replace("bob", "% a, b, c\nbob"), {"comment": "%"}),
         ('"sep=;"\n# x\n' + TEXT.replace(",", ";"), {}),
         ("#user,item,rating\n" + TEXT.partition("\n")[2], {"columns": ("#user", "item", "rating")}),
-    ],
-)
-def test_lines_above_the_table_and_comments(file, content, options):
-    np.testing.assert_array_equal(observe(file(content), **options).to_dense(), DENSE)
+    ):
+        np.testing.assert_array_equal(read(content, **options).to_dense(), DENSE)
 
 
 def test_damaged_archives_are_refused(file):
@@ -115,61 +98,49 @@ def test_several_files_are_one_table(file, tmp_path):
         file(f"user,item,rating\nu{number},x,{number + 1}\nu{number},y,5\n", f"part-{number}.csv")
     seen = observe(str(tmp_path / "part-*.csv"))
     assert (seen.row_labels.tolist(), seen.values.tolist()) == (["u0", "u1", "u2"], [1, 5, 2, 5, 3, 5])
-    for content, found in (
-        ("user,item,rating\nu9,x,good\n", "'good' on line 2"),
-        ("user,x,item\nu9,1,x\n", "same colu"),
-    ):
+    for content in ("user,item,rating\nu9,x,good\n", "user,x,item\nu9,1,x\n"):
         file(content, "part-9.csv")
-        with pytest.raises(DataError, match=rf"{found}.*part-9.csv"):
+        with pytest.raises(DataError, match=r"part-9.csv"):
             observe(tmp_path / "part-*.csv")
-    with pytest.raises(DataError, match="none for"):
+    with refused(found="none", where=f"for {str(tmp_path / 'none-*.csv')!r}"):
         observe(tmp_path / "none-*.csv")
 
 
 @pytest.mark.parametrize(
     ("content", "place"),
     [
-        ("user,item,rating\nann,x,3\n\nann,x\n", r"Line 4 of ratings.csv must have 3 fields.* Found 2: 'ann,x'"),
+        ("user,item,rating\nann,x,3\n\nann,x\n", r"Line 4 of t.csv must have 3 fields.* Found 2: 'ann,x'"),
         ("1,2,3\n1,3,3,4\n", "Line 2 .* 3 fields.* Found 4: '1,3,3,4'"),
         ("1::2::3\n1::3\n", "Line 2 .* Found 2"),
         ("# a\na b c\n1 2 3\n1 3\n", "Line 4 .* Found 2"),
         ("user,item,rating\n" + "u,i,1\n" * 100_000 + "ann,x\n", "Line 100002 .* Found 2: 'ann,x'"),
-        ("user,item,rating\nann,x,3\n\nbob,x,good\n", "'good' on line 4 of ratings.csv, column 'rating'"),
+        ("user,item,rating\nann,x,3\n\nbob,x,good\n", "'good' on line 4 of t.csv, column 'rating'"),
         ("sep=;\n# x\nuser;item;rating\nann;x;3\nbob;x;1_0\n", "'1_0' on line 5"),
-        ("user,item,rating\nann,x,3\n,x,2\n", "no row id on line 3 of ratings.csv, column 'user'"),
+        ("user,item,rating\nann,x,3\n,x,2\n", "no row id on line 3 of t.csv, column 'user'"),
         ("user,item,rating\nann,5,3\nbob,NA,2\n", "no column id on line 3"),
         ("user,item,rating\nann,x,inf\n", "inf at row 'ann', column 'x'"),
-        ("name,a,b\nann,1,2\nbob,3,z\n", "'z' on line 3 of ratings.csv, column 'b'"),
-        ("name,a,b\nann,1,2\nann,3,4\n", "'ann' on line 2 of ratings.csv, column 'name'"),
-        ("name\nann\nbob\n", "'ann' on line 2 of ratings.csv, column 'name'"),
-        ("1.5,2,3,4,5\n1,2,3,x,5\n", "'x' on line 2 of ratings.csv, column 3"),
-        ("\n \n", "none in ratings.csv"),
+        ("name,a,b\nann,1,2\nbob,3,z\n", "'z' on line 3 of t.csv, column 'b'"),
+        ("name,a,b\nann,1,2\nann,3,4\n", "'ann' on line 2 of t.csv, column 'name'"),
+        ("name\nann\nbob\n", "'ann' on line 2 of t.csv, column 'name'"),
+        ("1.5,2,3,4,5\n1,2,3,x,5\n", "'x' on line 2 of t.csv, column 3"),
+        ("\n \n", "none in t.csv"),
         ("user,item,rating\n", "At least one cell"),
         ("a\0b,c\n", "binary data"),
-        ('user,item,rating\nann,x,3\nbob,"' + "y" * 200_000, "ratings.csv .*'bob,y"),
+        ('user,item,rating\nann,x,3\nbob,"' + "y" * 200_000, "t.csv .*'bob,y"),
     ],
     ids=range(18),
 )
-def test_complaints(file, content, place):
+def test_complaints(read, content, place):
     with pytest.raises(DataError, match=place):
-        observe(file(content))
+        read(content)
 
 
-@pytest.mark.parametrize(
-    ("ids", "labels"),
-    [
-        (["1", "-5", "0", " 7"], [1, -5, 0, 7]),
-        (["9007199254740993", "18446744073709551615"], [9007199254740993, 18446744073709551615]),
-        (["18446744073709551616"], ["18446744073709551616"]),
-        (["7", "007"], ["7", "007"]),
-        (["1", "1.0"], ["1", "1.0"]),
-        (["0x10", "+3", "1e3"], ["0x10", "+3", "1e3"]),
-        (["DE", "NA"], ["DE", "NA"]),  # what looks missing among names is an id
-    ],
-)
-def test_ids_are_integers_where_all_are_written_as_such(file, ids, labels):
-    lines = "".join(f"{one},{number},1\n" for number, one in enumerate(ids))
-    assert observe(file(f"user,item,rating\n{lines}")).row_labels.tolist() == labels
+def test_ids_are_integers_where_all_are_written_as_such(read):
+    integers = ["1", "-5", "0", " 7"], ["9007199254740993", "18446744073709551615"]
+    texts = ["18446744073709551616"], ["7", "007"], ["1", "1.0"], ["0x10", "+3", "1e3"], ["DE", "NA"]
+    for ids, labels in (*((one, list(map(int, one))) for one in integers), *((one, one) for one in texts)):
+        lines = "".join(f"{one},{number},1\n" for number, one in enumerate(ids))
+        assert read(f"user,item,rating\n{lines}").row_labels.tolist() == labels
 
 
 def test_files_that_are_not_there(tmp_path):

@@ -48,23 +48,14 @@ def test_the_ending_has_a_say_about_the_separator(tmp_path, name, separator, dec
     assert (tmp_path / name).read_text() == expected
 
 
-@pytest.mark.parametrize(
-    ("column", "marks", "expected"),
-    [
-        (["1,5", 0.25], {"decimal": ","}, [1.5, 0.25]),
-        (["1,5", "kg"], {"decimal": ","}, ["1,5", "kg"]),
-        (["2", "3", ""], {"decimal": ","}, [2, 3, None]),
-        (["1.234", 3798.5], {"decimal": ",", "thousands": "."}, [1234, 3798.5]),
-        (["1,234.5", "7"], {"thousands": ","}, [1234.5, 7]),
-        (["1,5", "2"], {}, ["1,5", "2"]),
-        (["007", "8"], {}, ["007", "8"]),
-        ([str(2**60 + 1), "-"], {}, [2**60 + 1, None]),
-        ([2**63 + 5, 3], {}, [2**63 + 5, 3]),
-        ([True, 2, None], {}, [1, 2, None]),
-        ([2**64, 0.5], {}, [float(2**64), 0.5]),
-        ([["a"], None], {}, [["a"], None]),
-    ],
-)
+@pytest.mark.parametrize(("column", "marks", "expected"), [
+    (["1,5", 0.25], {"decimal": ","}, [1.5, 0.25]), (["1,5", "kg"], {"decimal": ","}, ["1,5", "kg"]),
+    (["2", "3", ""], {"decimal": ","}, [2, 3, None]), (["1,234.5", "7"], {"thousands": ","}, [1234.5, 7]),
+    (["1.234", 3798.5], {"decimal": ",", "thousands": "."}, [1234, 3798.5]), (["1,5", "2"], {}, ["1,5", "2"]),
+    (["007", "8"], {}, ["007", "8"]), ([str(2**60 + 1), "-"], {}, [2**60 + 1, None]),
+    ([2**63 + 5, 3], {}, [2**63 + 5, 3]), ([True, 2, None], {}, [1, 2, None]),
+    ([2**64, 0.5], {}, [float(2**64), 0.5]), ([["a"], None], {}, [["a"], None]),
+])  # fmt: skip
 def test_parquet_gets_numbers(tmp_path, column, marks, expected):
     write_table(tmp_path / "t.parquet", ["a"], [column], **marks)
     assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {"a": expected}

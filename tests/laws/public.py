@@ -105,4 +105,8 @@ def is_on_the_site(kind: type, name: str) -> bool:
     member = vars(base).get(name)
     if inspect.isfunction(member) or isinstance(member, classmethod | staticmethod | property | cached_property):
         return bool(member.__doc__)
-    return name in fields_told_of(base)
+    if hasattr(member, "fn"):  # available where the model can do it
+        return bool(member.fn.__doc__)
+    _, _, attributes = (base.__doc__ or "").partition("Attributes\n")
+    documented = {one for line in re.findall(r"^ +([\w, ]+) : ", attributes, re.MULTILINE) for one in line.split(", ")}
+    return name in documented or name in fields_told_of(base)

@@ -1,6 +1,7 @@
 """Who may import whom."""
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -11,39 +12,32 @@ import halfseen
 
 SOURCE = Path(halfseen.__file__).parent
 
-#: The rooms and their numbers. A file in a room's folder belongs to the room; the loose files of a line are one room.
-ROOMS = {
+#: Packages and modules with their layers; those of a line belong together.
+LAYERS = {
     ("cli",): 15,
     ("studies",): 14,
-    ("plots", "report"): 13,
-    ("selection",): 13,
-    ("data", "datasets"): 13,
-    ("metrics",): 12,
-    ("rank", "roundrank"): 12,
-    ("uncoupled",): 12,
+    ("plots", "report", "selection", "datasets", "data"): 13,
+    ("metrics", "rank", "roundrank", "uncoupled"): 12,
     ("estimators",): 11,
-    ("archive", "archive_v1"): 10,
-    ("fitting",): 10,
-    ("geometry",): 10,
+    ("archive", "archive_v1", "fitting", "geometry"): 10,
     ("model",): 9,
-    ("encoders", "folding"): 8,
+    ("folding", "rank_one"): 8,
     ("solvers",): 7,
-    ("rank_one",): 7,
-    ("engines",): 6,
+    ("engines", "encoders"): 6,
     ("likelihoods",): 5,
     ("io",): 3,
     ("observed", "labels"): 2,
     ("kernels",): 1,
-    ("arrays", "checks", "docstrings", "errors"): 0,
+    ("arrays", "validation", "docstrings", "errors"): 0,
 }
-NUMBER = {name: number for names, number in ROOMS.items() for name in names}
-ROOM = {name: names for names in ROOMS for name in names}
+NUMBER = {name: number for names, number in LAYERS.items() for name in names}
+TOGETHER = {name: names for names in LAYERS for name in names}
 
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent != SOURCE or path.name != "__init__.py")
 every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 
 
-def room_of(path):
+def package_of(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
@@ -60,43 +54,47 @@ def imported(path):
             yield from (f"{module}.{alias.name}" for alias in node.names) if module == "halfseen" else [module]
 
 
-def imported_rooms(path):
-    """The rooms of halfseen that a file imports; a public name stands for its room, and `__version__` for none."""
+def imported_packages(path):
+    """The packages of halfseen that a file imports; a public name stands for its own, and `__version__` for none."""
     names = (name.split(".") for name in imported(path))
     insides = {name[1] for name in names if name[0] == "halfseen" and len(name) > 1} - {"__version__"}
     return {halfseen._MODULE_OF.get(name, name) for name in insides}
 
 
-def test_every_room_has_a_number():
-    assert {room_of(path) for path in FILES} <= set(NUMBER)
+def test_every_package_has_a_layer():
+    assert {package_of(path) for path in FILES} <= set(NUMBER)
 
 
 @every_file
 def test_imports_point_downwards(path):
-    here = room_of(path)
-    wrong = {there for there in imported_rooms(path) if ROOM[there] != ROOM[here] and NUMBER[there] >= NUMBER[here]}
-    assert not wrong, f"{here} ({NUMBER[here]}) imports {', '.join(f'{room} ({NUMBER[room]})' for room in wrong)}"
+    here = package_of(path)
+    wrong = {
+        there
+        for there in imported_packages(path)
+        if TOGETHER[there] != TOGETHER[here] and NUMBER[there] >= NUMBER[here]
+    }
+    assert not wrong, f"{here} ({NUMBER[here]}) imports {', '.join(f'{name} ({NUMBER[name]})' for name in wrong)}"
 
 
 @every_file
-def test_only_the_top_floors_take_the_whole_house(path):
+def test_only_upper_layers_import_halfseen_itself(path):
     """`import halfseen` would be a way around the law."""
-    assert NUMBER[room_of(path)] >= 8 or "halfseen" not in imported(path)
+    assert NUMBER[package_of(path)] >= 8 or "halfseen" not in imported(path)
 
 
 @every_file
-def test_only_kernels_know_numba_and_only_rooms_that_compute_know_kernels(path):
-    if room_of(path) != "kernels":
+def test_only_kernels_import_numba_and_only_packages_that_compute_import_kernels(path):
+    if package_of(path) != "kernels":
         assert not [name for name in imported(path) if name.split(".")[0] in ("numba", "llvmlite")]
-    if room_of(path) not in ("kernels", "observed", "labels", "engines", "rank_one", "uncoupled"):
-        assert "kernels" not in imported_rooms(path)
+    if package_of(path) not in ("kernels", "observed", "labels", "engines", "rank_one", "uncoupled"):
+        assert "kernels" not in imported_packages(path)
 
 
 @every_file
 def test_only_the_command_line_prints(path):
     calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     prints = [call for call in calls if isinstance(call, ast.Name) and call.id == "print"]
-    assert room_of(path) == "cli" or not prints
+    assert package_of(path) == "cli" or not prints
 
 
 @every_file
@@ -114,7 +112,7 @@ def modules_after(code):
 
 
 def test_importing_halfseen_loads_nothing_heavy():
-    loaded = modules_after("import halfseen; dir(halfseen); halfseen.__version__")
+    loaded = modules_after("import halfseen, halfseen.data; dir(halfseen); halfseen.__version__")
     assert "halfseen" in loaded
     assert not loaded & {"numba", "sklearn", "pandas", "polars", "pyarrow", "scipy", "numpy", "rich", "narwhals"}
 
@@ -131,3 +129,29 @@ def test_every_public_name_is_there():
     assert set(halfseen.__all__) < set(dir(halfseen))
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         halfseen.Nonsense  # noqa: B018
+
+
+def code_size():
+    """The script that counts, docs/building/code_size.py."""
+    path = Path(__file__).parents[2] / "docs" / "building" / "code_size.py"
+    spec = importlib.util.spec_from_file_location("code_size", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["code_size"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_code_is_divided_into_few_pieces():
+    tool = code_size()
+    files = tool.read_all(SOURCE)
+    sizes = tool.sizes(files)
+    assert sizes["files"] <= 190
+    assert sizes["files_per_1000_lines"] <= 6
+    assert sizes["private_module_functions"] <= 350
+    assert sizes["type_ignores"] <= 15
+    assert sizes["base_names_twice"] == ["base"]
+
+
+def test_a_fit_passes_through_few_files():
+    walked = code_size().walk_of_a_fit()
+    assert len(walked) <= 26, walked

@@ -1,5 +1,7 @@
 """`hs.rank.certainty`: small matrices that can be thought through, planted ones without noise, and what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.roundrank.certainty import UniquenessProblem
+from halfseen.solvers import PointFactor
 from tests.roundrank import oracle
 
 nan = np.nan
@@ -22,7 +25,8 @@ def model_of(W, H, thresholds, Y, **more):
     levels = range(len(thresholds) + 1)
     more = {"levels": levels, "biases": False, "random_state": 0, "max_iter": 1, "tol": 0.0, **more}
     model = hs.RoundMF(len(W[0]), loss="round", thresholds=thresholds, **more).fit(Y)
-    model.W_, model.H_ = np.array(W, dtype=float), np.array(H, dtype=float)
+    rows, columns = (PointFactor(np.array(factor, dtype=float)) for factor in (W, H))
+    model.model_ = replace(model.model_, rows=rows, columns=columns)
     return model
 
 

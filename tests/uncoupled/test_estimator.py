@@ -396,7 +396,9 @@ def test_bayes_is_poisson_factorization_of_the_pseudo_observations(seen, priors)
     priors = {"prior_shape": 1.0, "prior_rate": 1.0} | priors
     other = PoissonFactorization(2, unseen="missing", accelerate=False, **priors, **how).fit(pseudo(seen).observed)
     assert_same_fit(one, other)
-    for mine, theirs in zip(one.factors_, other.factors_, strict=True):
+    for mine, theirs in zip(
+        (one.model_.rows, one.model_.columns), (other.model_.rows, other.model_.columns), strict=True
+    ):
         for name in mine._fields:
             assert_array_equal(getattr(mine, name), getattr(theirs, name))
 
@@ -437,6 +439,10 @@ def test_the_loop_ends_when_the_objective_settles(seen, method):
     assert 1 < model.n_iter_ == len(model.trace_["objective"]) < 5000
 
 
-def test_objectives_have_names():
-    names = {method: UncoupledNMF(method=method).objective_name for method in ("gibbs", "unmf", "bayes", "decode")}
-    assert names == {"gibbs": "Log-likelihood", "unmf": "Loss", "bayes": "Evidence bound", "decode": "Loss"}
+@every_method
+def test_objectives_have_names_which_a_method_set_later_does_not_change(method):
+    names = {"gibbs": "Log-likelihood", "unmf": "Loss", "bayes": "Evidence bound", "decode": "Loss"}
+    assert UncoupledNMF(method=method).objective_name == names[method]
+    model = fitted(collected(odd_lists()), method, **SHORT[method])
+    for other in METHODS:
+        assert model.set_params(method=other).objective_name == names[method]

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, stats
 
 from halfseen.uncoupled import posterior as posterior_module
+from halfseen.uncoupled.list_checks import AskedCells
 from halfseen.uncoupled.posterior import AnyCoupling, Draws, SampledCoupling
-from halfseen.uncoupled.validation import AskedCells
 
 #: Answers to three questions: of the first one less than was asked, of the second two less, of the third one more;
 #: equal ones among them. Respondents asked, by question.

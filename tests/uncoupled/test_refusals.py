@@ -180,7 +180,7 @@ def test_zeros_are_refused_where_their_logarithm_is_needed(seen):
 
 
 def test_a_matrix_too_large_to_be_completed_is_refused(seen, monkeypatch):
-    monkeypatch.setattr(estimator, "MOST_CELLS", 83)
+    monkeypatch.setattr(estimator, "MAX_COMPLETED_CELLS", 83)
     model = fitted(seen, **SHORT["gibbs"])
     refused(lambda: model.complete(seen), DataError, "X", "at most 83 cells", "12 x 7")
 

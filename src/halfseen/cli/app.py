@@ -1,4 +1,4 @@
-"""The program `halfseen`: its commands, and its messages when something is wrong."""
+"""The program `halfseen`: its commands, and its errors and warnings in one line each."""
 
 import errno
 import sys
@@ -11,32 +11,33 @@ from typing import Any
 import click
 
 from halfseen import __version__
-from halfseen.checks import did_you_mean
 from halfseen.cli.messages import render
 from halfseen.errors import HalfseenError
+from halfseen.validation import did_you_mean
 
-#: The commands in the order of the help, with their summaries there.
+#: The commands in the order of the help, with their summaries there. Each is imported only when it is run.
 SUMMARIES = {
     "fit": "Fit a model to ratings, counts, levels or a table with holes.",
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
-    "evaluate": "See how well a model ranks and predicts cells held out.",
+    "evaluate": "Score how well a model ranks and predicts held-out cells.",
     "impute": "Fill the holes of a table.",
     "uncouple": "Find out who answered what, from lists without names.",
     "split": "Split a file into training and test cells.",
-    "report": "Make a page about a model, to look at in a browser.",
+    "report": "Make a page about a model, to view in a browser.",
     "reproduce": "Reproduce the tables and figures of the papers.",
     "datasets": "List datasets by name, fetch them, or write one to a file.",
-    "doctor": "See whether this installation is whole and computes right.",
+    "doctor": "Check this installation: versions, threads, a small fit.",
     "demo": "Try it all on data that are built in, and make a report.",
-    "completion": "Print what a shell needs to complete words by the tab key.",
+    "completion": "Print the script for tab completion in a shell.",
 }
-#: Each is imported only when it is run.
 COMMANDS = tuple(SUMMARIES)
+#: Commands in the module of another one.
+_MODULES = {"recommend": "predict", "report": "evaluate", "doctor": "installation", "completion": "installation"}
 
 
 class Command(click.Command):
-    """A command that suggests an option for a misspelled one, also by the names of other libraries."""
+    """A command that suggests an option for an unknown one, also for the names that other libraries use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -61,15 +62,9 @@ class Misuse(click.UsageError):
         click.echo(f"halfseen: {sentence}{end} Try '{command} --help'.", err=True)
 
 
-#: Errors of a full disk.
-_FULL = (errno.ENOSPC, errno.EFBIG)
-_LESS = "Ask for fewer components, -k, or give fewer rows and columns."
-
-
 @contextmanager
-def _in_one_line() -> Iterator[None]:
+def _errors_in_one_line() -> Iterator[None]:
     """End with one line and exit code 2 if something is wrong; the help of a command without arguments stays."""
-    code = 2
     try:
         yield
         return
@@ -78,25 +73,31 @@ def _in_one_line() -> Iterator[None]:
     except click.UsageError as error:
         raise Misuse(error.format_message(), error.ctx) from None
     except HalfseenError as error:
-        sentence = f"halfseen: {render(error)}"
+        described = error
     except MemoryError as error:
-        asked = str(error).partition(" for an array")[0]
-        sentence = f"halfseen: The work must find room in memory. Found too little{asked and f': {asked}'}. {_LESS}"
+        size = str(error).partition(" for an array")[0]
+        described = HalfseenError(
+            "The computation must fit into memory.",
+            found=f"too little{size and f': {size}'}",
+            remedy="Choose fewer components, `n_components`, or give fewer rows and columns.",
+        )
     except KeyboardInterrupt:
-        sentence, code = "Interrupted; nothing was saved.", 130
+        click.echo("Interrupted; nothing was saved.", err=True)
+        sys.exit(130)
     except OSError as error:
-        if error.errno not in _FULL:  # errors of files are handled where these are written: this is standard output
+        if error.errno not in (errno.ENOSPC, errno.EFBIG):  # files have their own errors: this is standard output
             raise
-        sentence = f"halfseen: The output must find room. Found none: {error.strerror}. Send it elsewhere."
-    click.echo(sentence, err=True)
-    sys.exit(code)
+        must, found = "The output must have room.", f"none: {error.strerror}"
+        described = HalfseenError(must, found=found, remedy="Send it elsewhere.")
+    click.echo(f"halfseen: {render(described)}", err=True)
+    sys.exit(2)
 
 
 class Program(click.Group):
     """The group of all commands; a `HalfseenError` or a usage error becomes one line and exit code 2."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        with _in_one_line():
+        with _errors_in_one_line():
             return super().make_context(*args, **extra)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -105,7 +106,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"halfseen.cli.{name}").command
+        command: click.Command = getattr(import_module(f"halfseen.cli.{_MODULES.get(name, name)}"), name)
         command.short_help = SUMMARIES[name]
         return command
 
@@ -117,7 +118,7 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with warnings.catch_warnings(), _in_one_line():
+        with warnings.catch_warnings(), _errors_in_one_line():
             warnings.showwarning = _note
             return super().invoke(ctx)
 
@@ -131,7 +132,7 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="halfseen")
 def main() -> None:
-    """Factorize matrices one only half sees: fill tables, recommend from ratings.
+    """Factorize partially observed matrices: fill tables, recommend from ratings.
 
     \b
     halfseen fit ratings.csv --method poisson -o model.hs

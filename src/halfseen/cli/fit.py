@@ -1,14 +1,22 @@
-"""halfseen fit: from a file to a model file."""
+"""halfseen fit: from a file to a model file; the number of components given, or chosen by held-out cells."""
 
+import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from halfseen.cli import choosing, options, summaries
+from halfseen import validation
+from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
-from halfseen.cli.streams import JSON, check_apart, check_output, display_name, print_json, print_lines, reading_bar
+from halfseen.cli.streams import JSON
+from halfseen.observed import Observed
+
+#: Bytes of text that take about a second to read.
+_SLOW = 20_000_000
 
 METHODS = {
     "nmf": "WeightedNMF", "rank-one": "RankOneNMF", "poisson": "PoissonFactorization", "ordnmf": "OrdNMF",
@@ -32,14 +40,14 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @options.DATA
 @click.option("--method", type=click.Choice(list(METHODS)), default="poisson", show_default=True,
               help="nmf: any non-negative values, with holes; rank-one: one component, exactly; Bayesian ones: "
-              "poisson: counts and clicks; ordnmf: stars and other levels; bernoulli: there or not; compound: counts "
+              "poisson: counts and clicks; ordnmf: stars and other levels; bernoulli: present or not; compound: counts "
               "with a few large ones; for the best ranking: squared-ordnmf: levels; squared-poisson: counts and "
-              "clicks; for the best guess of a missing level: ordinal: with probabilities; round: by rounding, also "
-              "exact.")  # fmt: skip
-@click.option("-k", "--n-components", type=choosing.Components(), default=None, metavar="NUMBER|auto|auto:5,10,20",
-              help="The number of components; by default 10, for the squared methods 50. auto chooses it by cells held "
-              "out; after a colon, from which numbers.")  # fmt: skip
-@click.option("-o", "--output", default="model.hs", show_default=True, type=click.Path(), help="Where the model goes.")
+              "clicks; for the best prediction of a missing level: ordinal: with probabilities; round: by rounding, "
+              "also exact.")  # fmt: skip
+@click.option("-k", "--n-components", type=options.Components(), default=None, metavar="NUMBER|auto|auto:5,10,20",
+              help="The number of components; by default 10, for the squared methods 50. auto chooses it by held-out "
+              "cells; after a colon, from these numbers.")  # fmt: skip
+@click.option("-o", "--output", default="model.hs", show_default=True, type=click.Path(), help="File for the model.")
 @options.LOSS
 @click.option("--link", default=None, help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")
 @click.option("--unseen", type=click.Choice(["missing", "zero"]), default=None,
@@ -51,15 +59,15 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
               help="For ordinal: each row, or each column, has thresholds of its own.")  # fmt: skip
 @click.option("--l2", type=float, default=None, help="The penalty l2 / 2 * (sum of squares) on both factors.")
 @click.option("--early-stopping", is_flag=True, default=None,
-              help="For round and ordinal: hold a tenth of the cells out, and stop when they are predicted no "
-              "better.")  # fmt: skip
+              help="For round and ordinal: hold a tenth of the cells out, and stop when their loss no longer "
+              "falls.")  # fmt: skip
 @options.READING
 @options.FITTING
 @JSON
-def command(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
-            link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
-            l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
-            n_jobs: int | None, quiet: bool, as_json: bool, **reading: Any) -> None:  # fmt: skip
+def fit(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
+        link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
+        l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
+        n_jobs: int | None, quiet: bool, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a text, Parquet, Feather, JSON lines or Excel file, also compressed, or a pattern for several: lines of row,
@@ -76,8 +84,8 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
     """
     import halfseen
 
-    check_output(output)
-    check_apart([output], [data])
+    streams.check_output(output)
+    streams.check_apart([output], [data])
     params = options.given(
         loss=loss, link=link, levels=levels, own_thresholds=own_thresholds, l2=l2, early_stopping=early_stopping
     )
@@ -95,12 +103,14 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
     elif not quiet and click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT:
         click.echo("note: --seed changes nothing: --method rank-one has no random start.", err=True)
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **params)
+    validation.check_parameters(model.get_params(deep=False), model.parameter_rules)
     try:
-        with reading_bar(data, quiet) as progress:
+        is_slow = os.path.isfile(data) and os.path.getsize(data) > _SLOW
+        with streams.byte_bar("Reading", is_slow and not quiet, transient=True) as progress:
             observed = halfseen.observe(
                 data, unseen=model.unseen, levels=model.levels_to_read, progress=progress, **options.reader(reading)
             )
-        choice = choosing.choose(model, observed, n_components, n_jobs, quiet)
+        choice = choose(model, observed, n_components, n_jobs, quiet)
         model.fit(observed)
     except KeyboardInterrupt:
         if getattr(model, "n_iter_", 0):
@@ -113,9 +123,11 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
     model.save(output)
     if as_json:
         facts = {"method": method, **summaries.fit_facts(model), **choice.facts()}
-        print_json({"data": summaries.data_facts(data, observed), **facts, "file": display_name(output)})
+        streams.print_json(
+            {"data": summaries.data_facts(data, observed), **facts, "file": streams.display_name(output)}
+        )
         return
-    print_lines(
+    streams.print_lines(
         summaries.describe_data(data, observed),
         *choice.lines(),
         summaries.describe_model(model),
@@ -124,3 +136,65 @@ def command(data: str, method: str, n_components: int | list[int] | None, output
         summaries.describe_file(output),
         quiet=quiet,
     )
+
+
+class Choice(NamedTuple):
+    """A fitted search, or None if the number of components was given, and the seconds that it took."""
+
+    search: Any = None
+    seconds: float = 0.0
+
+    def lines(self) -> Iterator[str]:
+        """The scores of all numbers of components tried, as text."""
+        search = self.search
+        if search is None:
+            return
+        results, chosen = search.results_, search.best_n_components_
+        ranks, means = results["n_components"], results["mean"]
+        numbers = summaries.count(ranks.size, "number")
+        yield f"Tried {numbers} of components on {search.n_folds} folds by {search.metric_}:"
+        columns = (ranks, means, results["standard_error"], results["seconds"])
+        rows = [
+            (str(rank), f"{mean:.5g}", f"{error:.2g}", f"{seconds:.2f}", "*" if rank == chosen else "")
+            for rank, mean, error, seconds in zip(*columns, strict=True)
+        ]
+        yield from streams.table_lines(
+            rows, ("n_components", "mean score", "std. error of distance to best", "seconds", "")
+        )
+        yield (
+            f"Chose {summaries.count(chosen, 'component')}, the fewest within one standard error of the best, "
+            f"in {self.seconds:.2f} s."
+        )
+        if ranks.size > 1 and means.argmax() == ranks.size - 1:
+            larger = ",".join(str(factor * ranks[-1]) for factor in (1, 2, 4))
+            yield f"The most components did best, so more may do better: try -k auto:{larger}."
+
+    def facts(self) -> dict[str, Any]:
+        """The same for --json."""
+        search = self.search
+        if search is None:
+            return {}
+        columns = [search.results_[name].tolist() for name in ("n_components", "mean", "standard_error", "seconds")]
+        names = ("n_components", "mean_score", "standard_error_of_distance", "seconds")
+        tried = [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
+        facts = {"metric": search.metric_, "folds": search.n_folds, "tried": tried}
+        return {"choice": {**facts, "chosen": search.best_n_components_, "seconds": self.seconds}}
+
+
+def choose(model: Any, observed: Observed, ranks: int | list[int] | None, n_jobs: int | None, quiet: bool) -> Choice:
+    """Set the model's n_components to the best of a list; without a list, leave the model as it is."""
+    import halfseen
+
+    if not isinstance(ranks, list):
+        return Choice()
+    search = halfseen.RankSearch(
+        model, ranks or None, refit=False, random_state=model.random_state, n_jobs=n_jobs, verbose=0 if quiet else 1
+    )
+    started = perf_counter()
+    try:
+        search.fit(observed)
+    except KeyboardInterrupt:
+        click.echo("Interrupted while choosing the number of components; nothing was saved.", err=True)
+        sys.exit(130)
+    model.set_params(**search.best_params_)
+    return Choice(search, perf_counter() - started)

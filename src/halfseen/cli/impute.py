@@ -7,10 +7,12 @@ import click
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.cli import choosing, options, streams, summaries
+from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
+from halfseen.cli.fit import choose
 from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
+from halfseen.errors import DataError
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 
@@ -20,35 +22,35 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 
 @click.command(cls=Command)
 @click.argument("table", type=In())
-@click.option("-k", "--n-components", type=choosing.Components(), default=5, show_default=True,
+@click.option("-k", "--n-components", type=options.Components(), default=5, show_default=True,
               metavar="NUMBER|auto|auto:1,2,5",
-              help="The number of components. auto chooses it by cells held out; after a colon, from which "
+              help="The number of components. auto chooses it by held-out cells; after a colon, from these "
               "numbers.")  # fmt: skip
-@click.option("-o", "--output", required=True, type=Out(), help="Where the filled table goes; - shows it.")
+@click.option("-o", "--output", required=True, type=Out(), help="File for the filled table; - shows it.")
 @click.option("--method", type=click.Choice(list(METHODS)), default="nmf", show_default=True,
               help="nmf: amounts and counts; for answers on one scale, such as 1 to 5 in every column: ordinal, or "
               "round.")  # fmt: skip
 @options.LOSS
 @click.option("--scale/--no-scale", default=True, show_default=True,
-              help="For nmf: bring every column to mean 1 for the fit, so that large units do not drown small "
+              help="For nmf: scale every column to mean 1 for the fit, so that large units do not outweigh small "
               "ones.")  # fmt: skip
 @click.option("--skip", multiple=True, metavar="NAME",
-              help="A column of numbers to leave alone, such as an id; may be given several times.")  # fmt: skip
+              help="A column of numbers to leave as it is, such as an id; may be given several times.")  # fmt: skip
 @click.option("--clip/--no-clip", default=True, show_default=True,
-              help="Keep what is filled in within what was seen in its column.")  # fmt: skip
+              help="Keep filled values within the range observed in their column.")  # fmt: skip
 @options.TEXT
 @options.FITTING
 @JSON
-def command(table: str, n_components: int | list[int], output: str, method: str, loss: str | float | None, scale: bool,
-            skip: tuple[str, ...], clip: bool, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None,
-            quiet: bool, as_json: bool, **reading: Any) -> None:  # fmt: skip
+def impute(table: str, n_components: int | list[int], output: str, method: str, loss: str | float | None, scale: bool,
+           skip: tuple[str, ...], clip: bool, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None,
+           quiet: bool, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fill the holes of a TABLE of non-negative numbers, or of levels on one scale.
 
-    Columns of text, a first column of ids, codes padded with zeros and those skipped go through untouched; what was
-    seen stays as written, and a CSV file keeps its separator and its decimal marks, points or commas. Fills suit
-    columns that rise and fall together from 0, such as amounts and counts; for years or codes use other means. With
-    -k 1 and the Kullback-Leibler loss the fit is the best there is, without a random start. Answers on one scale
-    (--method ordinal or round) are filled with levels of the scale.
+    Columns of text, a first column of ids, codes padded with zeros and skipped columns are left unchanged; observed
+    values stay as written, and a CSV file keeps its separator and its decimal marks, points or commas. This suits
+    columns that rise and fall together from 0, such as amounts and counts, but not years or codes. With -k 1 and the
+    Kullback-Leibler loss the fit is a global optimum, without a random start. Answers on one scale (--method ordinal
+    or round) are filled with levels of the scale.
 
     \b
     halfseen impute table.csv -k 5 -o filled.csv
@@ -62,7 +64,7 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
 
     streams.check_table(output)
     streams.check_apart([output], [table])
-    streams.check_alone(as_json)
+    streams.check_json(as_json)
     options.check_owners(options.given(loss=loss), method, {"loss": ("nmf", "round")})
     wide = read_wide_table(table, skip, **options.reader(reading))
     observed = wide.observed
@@ -70,18 +72,29 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     model = getattr(halfseen, METHODS[method])().set_params(**params, **options.given(loss=loss), random_state=seed)
     units = np.ones(observed.shape[1])
     if method == "nmf":
-        likelihood_for(model.loss).check(observed, "impute")  # before scaling: errors name values as they are written
-        units = _column_means(observed) if scale else units
+        try:  # before scaling: errors name values as they are written
+            likelihood_for(model.loss).check(observed, "impute")
+        except DataError as error:
+            error.remedy_cli = f"{error.remedy} --skip leaves a column as it is."
+            raise
+        if scale:  # the mean of each column; 1 where there are no values, or it is 0
+            sums = np.bincount(observed.indices, weights=observed.values, minlength=observed.shape[1])
+            means = sums / np.maximum(observed.seen_per_column(), 1)
+            units = np.where(means > 0, means, 1.0)
     scaled = replace(observed, values=observed.values / units[observed.indices])
     if isinstance(n_components, int):
         model.set_params(n_components=n_components)
-    choice = choosing.choose(model, scaled, n_components, n_jobs, quiet)
+    choice = choose(model, scaled, n_components, n_jobs, quiet)
     if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
         model = halfseen.RankOneNMF().set_params(**params)
     model.fit(scaled)
     values = model.inverse_transform(model.W_) * units if method == "nmf" else _levels(model, scaled)
-    if clip:
-        values = np.clip(values, *_column_ranges(observed)).astype(values.dtype)
+    if clip:  # to the range of each column; without limits where there are no values
+        low, high = np.full(observed.shape[1], np.inf), np.full(observed.shape[1], -np.inf)
+        np.minimum.at(low, observed.indices, observed.values)
+        np.maximum.at(high, observed.indices, observed.values)
+        seen = high >= low
+        values = np.clip(values, np.where(seen, low, -np.inf), np.where(seen, high, np.inf)).astype(values.dtype)
     names = wide.names if wide.has_header else None
     columns = wide.filled(values)
     write_table(output, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
@@ -89,7 +102,13 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
     kept = [name for name in wide.names if name not in wide.numeric]
     holes = wide.n_holes
     if as_json:
-        facts = {"holes": holes, "filled": wide.numeric, "kept": kept, "notes": list(wide.notes), "method": method}
+        facts = {
+            "holes": holes,
+            "filled": wide.numeric,
+            "kept": kept,
+            "notes": list(map(str, wide.notes)),
+            "method": method,
+        }
         facts |= {**summaries.fit_facts(model), **choice.facts(), "file": streams.display_name(output)}
         streams.print_json({"data": summaries.data_facts(table, observed), **facts})
         return
@@ -104,22 +123,6 @@ def command(table: str, n_components: int | list[int], output: str, method: str,
         summaries.describe_file(output),
         quiet=quiet,
     )
-
-
-def _column_means(observed: Observed) -> Array:
-    """The mean of the values seen in each column; 1 where there are none or it is 0."""
-    sums = np.bincount(observed.indices, weights=observed.values, minlength=observed.shape[1])
-    means = sums / np.maximum(observed.seen_per_column(), 1)
-    return np.where(means > 0, means, 1.0)
-
-
-def _column_ranges(observed: Observed) -> tuple[Array, Array]:
-    """The smallest and the largest value seen in each column; infinite where there are none."""
-    low, high = np.full(observed.shape[1], np.inf), np.full(observed.shape[1], -np.inf)
-    np.minimum.at(low, observed.indices, observed.values)
-    np.maximum.at(high, observed.indices, observed.values)
-    seen = high >= low
-    return np.where(seen, low, -np.inf), np.where(seen, high, np.inf)
 
 
 def _levels(model: Any, observed: Observed) -> Array:

@@ -1,9 +1,8 @@
-"""Messages of the library on the command line: Python settings as options of the command that runs."""
+"""Messages of the library on the command line: Python settings as options of the running command."""
 
 import ast
 import re
 import shlex
-from typing import Any
 
 import click
 
@@ -11,21 +10,17 @@ from halfseen.errors import CODE, Described
 
 #: Options whose names differ from those of the parameters.
 RENAMED = {
-    "n_components": "-k",
-    "random_state": "--seed",
-    "n_sweeps": "--sweeps",
-    "n_burn": "--burn",
-    "na_values": "--na",
-    "test_size": "--share",
-}
+    "n_components": "-k", "random_state": "--seed", "n_sweeps": "--sweeps", "n_burn": "--burn", "n_folds": "--folds",
+    "na_values": "--na", "test_size": "--share",
+}  # fmt: skip
 #: Commands in the place of functions.
 COMMANDS = {"halfseen.datasets.fetch": "halfseen datasets {} --fetch", "halfseen.data.split_cells": "halfseen split"}
 #: None in Python is an option that is left out.
 _NONE = re.compile(r"\bNone(?:,| or) | or None\b")
 
 
-def render(message: Any) -> str:
-    """An error, a warning or a text of the library in one line, with options in the place of Python settings."""
+def render(message: Described | Warning | str) -> str:
+    """Render an error, a warning or a text of the library in one line, with options for Python settings."""
     if isinstance(message, Described):
         text = message.render(as_option, cli=True)
     else:
@@ -43,7 +38,7 @@ def as_option(code: str) -> str:
         command = command.get_command(ctx, ctx.invoked_subcommand) if ctx and ctx.invoked_subcommand else None
     name, equals, value = code.partition("=")
     options = [] if command is None else [text for param in command.params for text in param.opts]
-    option = RENAMED.get(name, f"--{name.replace('_', '-')}")
+    option = RENAMED.get(name, f"{'-' if len(name) == 1 else '--'}{name.replace('_', '-')}")
     if equals and name.isidentifier():
         return f"{option} {_value(value)}".rstrip()
     if name in METHODS.values():

@@ -31,14 +31,32 @@ def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 
 
 def number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
-    """A number, or a name, which the estimator checks."""
+    """A number, or a name, which the estimator validation."""
     try:
         return None if value is None else float(value)
     except ValueError:
         return value
 
 
-def seed(help_text: str) -> Decorator:
+class Components(click.ParamType):
+    """A whole number; "auto", as an empty list; or "auto:5,10,20", as a list of the numbers to choose from."""
+
+    name = "number or auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | list[int]:
+        word, colon, listed = str(value).partition(":")
+        try:
+            if word != "auto":
+                return int(value)
+            ranks = [int(one) for one in listed.split(",")] if colon else []
+        except ValueError:
+            self.fail(f"{value!r} is neither a whole number nor auto, nor a list such as auto:5,10,20.", param, ctx)
+        if min(ranks, default=1) < 1 or len(set(ranks)) < len(ranks):
+            self.fail(f"The numbers in {value!r} must be different, and 1 or larger.", param, ctx)
+        return ranks
+
+
+def seed(help_text: str = "Random seed.") -> Decorator:
     return click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help=help_text)
 
 
@@ -48,37 +66,34 @@ def quiet(help_text: str) -> Decorator:
 
 DATA = click.argument("data", type=In())
 MODEL = click.argument("model", type=click.Path())
-QUIET = quiet("No account of what was saved.")
+QUIET = quiet("Do not print what was saved.")
 N_JOBS = click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default.")
-OUTPUT = click.option("-o", "--output", type=Out(), default=None,
-                      help="A CSV or Parquet file for the result; - writes CSV to standard output.")  # fmt: skip
+OUTPUT = click.option(
+    "-o", "--output", type=Out(), default=None, help="CSV or Parquet file for the result; - shows it."
+)
 LOSS = click.option("--loss", callback=number_or_name, default=None,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "
                     "multi-sigmoid (default), round, linear.")  # fmt: skip
 COLUMNS = click.option("--columns", callback=_columns, default=None, metavar="ROW,COLUMN[,VALUE]",
-                       help="The headers of a long file if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
+                       help="Headers of a long file, if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
 LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
-                      help="Lines of row, column, value; or a table. By default the header decides.")  # fmt: skip
+                      help="Lines of row, column, value; or a table. By default, the header decides.")  # fmt: skip
 
 #: How text is read; `reader` turns these into options of `observe`.
 TEXT = together(
-    click.option("--header/--no-header", default=None,
-                 help="Whether the first line of a text file holds names. By default its looks decide."),
-    click.option("--separator", "--sep", default=None, metavar="TEXT",
-                 help="What stands between fields; found in the first lines by default."),
+    click.option("--header/--no-header", default=None, help="Whether text has a header line. Detected by default."),
+    click.option("--separator", "--sep", default=None, metavar="TEXT", help="Field separator; detected by default."),
     click.option("--decimal", default=None, metavar="MARK", help="The decimal mark of numbers, such as , or ."),
     click.option("--thousands", default=None, metavar="MARK", help="The thousands separator of numbers."),
     click.option("--na", default=None, metavar="TEXT,...",
-                 help="More texts that mark missing values, beside NA, N/A, NaN, null, None, ?, -, --, . and empty."),
-    click.option("--comment", default=None, metavar="TEXT", help="What lines begin with that are no data."),
-    click.option("--encoding", default=None, metavar="NAME", help="The encoding of text; UTF-8 or as it looks."),
+                 help="Further texts for missing values, beside NA, N/A, NaN, null, None, ?, -, --, . and empty."),
+    click.option("--comment", default=None, metavar="TEXT", help="Beginning of lines to be ignored."),
+    click.option("--encoding", default=None, metavar="NAME", help="Encoding of the text; detected by default."),
 )  # fmt: skip
 
 #: How a file is read.
 READING = together(
-    LAYOUT,
-    COLUMNS,
-    TEXT,
+    LAYOUT, COLUMNS, TEXT,
     click.option("--duplicates", type=click.Choice(["error", "sum", "mean", "min", "max", "first", "last", "keep"]),
                  default="error", show_default=True, help="What to do with a cell given more than once."),
 )  # fmt: skip
@@ -86,10 +101,10 @@ READING = together(
 #: How a model is fitted.
 FITTING = together(
     click.option("--max-iter", type=int, default=None, help="The largest number of iterations."),
-    click.option("--tol", type=float, default=None, help="Stop when an iteration gains less than this part."),
+    click.option("--tol", type=float, default=None, help="Stop when the relative gain of an iteration is below this."),
     seed("Seed of the random start."),
     N_JOBS,
-    quiet("No progress bar and no account."),
+    quiet("Print no progress bar and no summary."),
 )
 
 
@@ -112,7 +127,6 @@ def check_owners(parameters: dict[str, Any], method: str, owners: Mapping[str, S
     """Refuse a parameter that the method does not have; `owners` names the methods that have it."""
     for name in parameters:
         if method not in owners[name]:
-            *others, last = owners[name]
-            whose = f"{', '.join(others)} and {last}" if others else last
+            methods = " and ".join(filter(None, (", ".join(owners[name][:-1]), owners[name][-1])))
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} belongs to --method {whose}; {method} has no such option.")
+            raise click.UsageError(f"--{option} belongs to --method {methods}; {method} has no such option.")

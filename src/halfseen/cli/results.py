@@ -1,4 +1,4 @@
-"""Results of studies: shown as tables, written to a folder, kept as JSON, and all together on one page."""
+"""Results of studies: printed as tables, written to a folder, kept as JSON, and all together on one page."""
 
 from __future__ import annotations
 
@@ -18,56 +18,65 @@ import click
 
 from halfseen import __version__
 from halfseen.cli.messages import render
-from halfseen.cli.streams import as_json, written
+from halfseen.cli.streams import as_json, write_text, written
 from halfseen.errors import DataError
 from halfseen.io import write_table
 from halfseen.studies import Column, Goal, Result, Study, Table
 
 NOT_RUN = "not run"
-GAP = "  "
 #: What a loader advises where data are absent.
 _TO_FETCH = "halfseen.datasets.fetch("
 TITLE = "The papers, reproduced"
 SUBTITLE = "Every table and figure of the papers, reproduced: theirs beside ours. What is grey is printed in the paper."
 
 
-class Block(NamedTuple):
-    """Some columns of a table as aligned lines."""
+def rich_tables(table: Table, width: int) -> Iterator[Any]:
+    """The table for a terminal, in parts of at most `width` characters where possible, each with the first column.
 
-    header: list[str]
-    rows: list[str]
+    The columns of a group stay together, below its name: words to the left, numbers to the right.
+    """
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    columns, texts = table.columns, list(zip(*table.texts(), strict=True))
+    groups = [list(at) for _, at in groupby(range(len(columns)), key=lambda at: columns[at].group or columns[at].name)]
+    above = {at: columns[at].group for at, *_ in groups}
+    heads = [f"{above.get(at, '')}\n{column.name}" for at, column in enumerate(columns)]
+
+    def size(part: list[int]) -> int:
+        return sum(max(map(len, (*heads[at].split("\n"), *texts[at]))) + 2 for at in part) - 2
+
+    parts = [groups[0]]
+    for group in groups[1:]:
+        if parts[-1] is not groups[0] and size([*parts[-1], *group]) > width:
+            parts.append(groups[0])
+        parts[-1] = [*parts[-1], *group]
+    for part in parts:
+        printed = RichTable(box=None, pad_edge=False, header_style="cyan")
+        for at in part:
+            head = heads[at] if any(columns[one].group for one in part) else columns[at].name
+            printed.add_column(Text(head), justify="left" if is_words(texts[at]) else "right", no_wrap=True)
+        for row in zip(*(texts[at] for at in part), strict=True):
+            printed.add_row(*map(Text, row))
+        yield printed
 
 
-def blocks(table: Table, width: int | None = None) -> Iterator[Block]:
-    """The table in blocks of at most `width` characters where possible, each beginning with the first column.
+def show(study: Study, result: Result) -> None:
+    """Print the tables: in colour and as wide as the terminal on one, as plain aligned lines elsewhere."""
+    from rich.console import Console
+    from rich.text import Text
 
-    The columns of a group stay together: words to the left, numbers to the right, under the name of the group."""
-    columns = zip(table.columns, zip(*table.texts(), strict=True), strict=True)
-    strips = []  # for each group, or column without one: the group, the names, the rows, as lines of equal length
-    for _, found in groupby(columns, key=lambda column: column[0].group or column[0].name):
-        group, aligned = list(found), []
-        for column, cells in group:
-            size = max(map(len, (column.name, *cells)))
-            align = str.ljust if is_words(cells) else str.rjust
-            aligned.append([align(text, size) for text in (column.name, *cells)])
-        lines = [GAP.join(parts) for parts in zip(*aligned, strict=True)]
-        name = group[0][0].group
-        size = max(len(lines[0]), len(name))
-        heading = f"{name} ".ljust(size, "-")[:size] if name else " " * size
-        strips.append([heading, *(line.rjust(size) for line in lines)])
-
-    def block(strips: Sequence[Sequence[str]]) -> Block:
-        lines = [GAP.join(parts).rstrip() for parts in zip(*strips, strict=True)]
-        return Block([line for line in lines[:2] if line], lines[2:])
-
-    first, *strips = strips
-    chosen = [first]
-    for strip in strips:
-        if width is not None and len(chosen) > 1 and len(GAP.join(one[0] for one in (*chosen, strip))) > width:
-            yield block(chosen)
-            chosen = [first]
-        chosen.append(strip)
-    yield block(chosen)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
+    with console.capture() as printed:
+        console.print(Text(f"{study.name}: {study.title}", style="bold"), Text(study.paper, style="dim"), sep="\n")
+        for table in result.tables:
+            console.print(Text(f"\n{table.title}", style="bold"))
+            for part in rich_tables(table, console.width):
+                console.print("", part, sep="\n")
+            for place, footnote in enumerate(table.footnotes):
+                console.print(Text(footnote if place else f"\n{footnote}", style="dim"))
+        console.print(Text(f"\n{result.summary}\n"))
+    click.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
 
 
 def is_words(cells: Iterable[str]) -> bool:
@@ -83,7 +92,7 @@ def markdown(table: Table) -> Iterator[str]:
     yield from ("", *(f"- {footnote}" for footnote in table.footnotes))
 
 
-def advising(result: Result) -> Result:
+def with_cli_advice(result: Result) -> Result:
     """The result, with the advice of loaders in footnotes in terms of the command line."""
     tables = [
         replace(table, footnotes=[render(note) if _TO_FETCH in note else note for note in table.footnotes])
@@ -92,29 +101,11 @@ def advising(result: Result) -> Result:
     return replace(result, tables=tables)
 
 
-def show(study: Study, result: Result) -> None:
-    """Print the tables: in colour and as wide as the terminal on one, as plain aligned lines elsewhere."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
-    width = console.width if sys.stdout.isatty() else None
-    console.print(Text(f"{study.name}: {study.title}", style="bold"))
-    console.print(Text(study.paper, style="dim"))
-    for table in result.tables:
-        console.print(Text(f"\n{table.title}", style="bold"))
-        for header, rows in blocks(table, width):
-            console.print(Text("\n".join(["", *header]), style="cyan"))
-            console.print(Text("\n".join(rows)))
-        for place, footnote in enumerate(table.footnotes):
-            console.print(Text(footnote if place else f"\n{footnote}", style="dim"))
-    console.print(Text(f"\n{result.summary}\n"))
+# ---------------------------------------------------------------------------------------------------------------------
+# outcomes and their files
 
 
-# Outcomes and their files.
-
-
-class Drawn(NamedTuple):
+class SavedPicture(NamedTuple):
     """A picture in a file."""
 
     title: str
@@ -123,12 +114,12 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result after so many seconds, with pictures in files; or the reason why there is none."""
+    """A result, its run time and its pictures in files; or the reason why there is none."""
 
     study: Study
     result: Result | None = None
     seconds: float = 0.0
-    pictures: Sequence[Drawn] = ()
+    pictures: Sequence[SavedPicture] = ()
     reason: str = ""
 
     @property
@@ -138,28 +129,30 @@ class Outcome:
 
     @property
     def time(self) -> str:
+        """Run time as text."""
         return "-" if self.result is None else f"{self.seconds:.1f} s"
 
     @property
     def anchor(self) -> str:
+        """Id of the study on the page."""
         return self.study.name.replace("/", "-").replace(".", "-")
 
 
-class Terms(NamedTuple):
-    """What a study was run with."""
+class Settings(NamedTuple):
+    """What a study is run with."""
 
     quick: bool
     seed: int
 
     def of(self, study: Study) -> dict[str, Any]:
-        """These, with the version and the data that were absent."""
+        """These, with the version and the absent data."""
         return {"quick": self.quick, "seed": self.seed, "halfseen": __version__, "absent": study.absent()}
 
 
-def facts(outcome: Outcome, terms: Terms) -> dict[str, Any]:
+def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     """An outcome for --json, and to be kept."""
     study, result = outcome.study, outcome.result
-    known = {"study": study.name, "title": study.title, "paper": study.paper, "terms": terms.of(study)}
+    known = {"study": study.name, "title": study.title, "paper": study.paper, "terms": settings.of(study)}
     if result is None:
         return known | {"verdict": NOT_RUN, "reason": outcome.reason}
     return known | {
@@ -172,16 +165,16 @@ def facts(outcome: Outcome, terms: Terms) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, study: Study, result: Result, seconds: float, terms: Terms) -> tuple[Outcome, list[Path]]:
+def write(folder: Path, study: Study, result: Result, seconds: float, settings: Settings) -> tuple[Outcome, list[Path]]:
     """Write the tables as CSV, all of it as Markdown, the pictures if there is matplotlib, and last the JSON.
 
-    Returns the outcome and the paths written."""
+    Returns the outcome and the paths written.
+    """
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise DataError(
-            f"The output folder must be made. {str(folder)!r} can't: {error.strerror}. Name another."
-        ) from None
+        must = f"It must be possible to create the output folder. {str(folder)!r} can't be: {error.strerror}."
+        raise DataError(must, remedy="Name another.") from None
     paths = []
     for table in result.tables:
         paths.append(_path(folder, study, "csv", table.name))
@@ -190,31 +183,30 @@ def write(folder: Path, study: Study, result: Result, seconds: float, terms: Ter
     head = f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}"
     lines = [head, *_tables_and_pictures(outcome)]
     paths += [_path(folder, study, "md"), *(path for _, path in outcome.pictures), _path(folder, study, "json")]
-    for path, text in ((_path(folder, study, "md"), "\n".join(lines)), (paths[-1], as_json(facts(outcome, terms)))):
-        with written(path) as draft:
-            draft.write_text(f"{text}\n", encoding="utf-8")
+    write_text(_path(folder, study, "md"), "\n".join([*lines, ""]))
+    write_text(paths[-1], f"{as_json(facts(outcome, settings))}\n")
     return outcome, paths
 
 
-def _draw(folder: Path, study: Study, result: Result) -> list[Drawn]:
+def _draw(folder: Path, study: Study, result: Result) -> list[SavedPicture]:
     """Draw the pictures as PNG."""
     if not result.pictures:
         return []
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        remedy = "Get it: pip install matplotlib; all numbers are here."
+        remedy = "Install it: pip install matplotlib; all numbers are in the tables."
         click.echo(f"note: Figures need matplotlib. It is not installed. {remedy}", err=True)
         return []
-    drawn = []
+    saved = []
     for picture in result.pictures:
         figure = Figure(figsize=(6.4, 4.8), layout="constrained")
         picture.draw(figure)
         path = _path(folder, study, "png", picture.name)
         with written(path) as draft:
             figure.savefig(draft, format="png", dpi=150)
-        drawn.append(Drawn(picture.title, path))
-    return drawn
+        saved.append(SavedPicture(picture.title, path))
+    return saved
 
 
 def _tables_and_pictures(outcome: Outcome) -> Iterator[str]:
@@ -225,17 +217,17 @@ def _tables_and_pictures(outcome: Outcome) -> Iterator[str]:
         yield f"\n![{title}]({path.name})"
 
 
-def kept(folder: Path, study: Study, terms: Terms) -> Outcome | None:
-    """The outcome that an earlier run on the same terms has written, if it is complete."""
+def kept(folder: Path, study: Study, settings: Settings) -> Outcome | None:
+    """The outcome that an earlier run with the same settings has written, if it is complete."""
     try:
         known = json.loads(_path(folder, study, "json").read_text(encoding="utf-8"))
-        if known["terms"] != terms.of(study):
+        if known["terms"] != settings.of(study):
             return None
         tables = [
             Table(**{**table, "columns": [Column(**column) for column in table["columns"]]})
             for table in known["tables"]
         ]
-        pictures = [Drawn(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
+        pictures = [SavedPicture(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
         result = Result(known["summary"], tables, goals=[Goal(**goal) for goal in known["goals"]])
         seconds = float(known["seconds"])
     except (OSError, ValueError, KeyError, TypeError):  # absent, truncated, or something else
@@ -248,30 +240,28 @@ def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
     return folder / f"{'-'.join([*study.name.split('/'), *([name] if name else [])])}.{ending}"
 
 
-# The page of all studies: HTML in one file, and the same as Markdown.
+# ---------------------------------------------------------------------------------------------------------------------
+# the page of all studies: HTML in one file, and the same as Markdown
 
 
-def write_page(folder: Path, outcomes: Sequence[Outcome], terms: Terms) -> Iterator[str]:
+def write_page(folder: Path, outcomes: Sequence[Outcome], settings: Settings) -> Iterator[str]:
     """Write studies.md, and studies.html if there is jinja2; the paths written."""
     done = [one for one in outcomes if one.result is not None]
-    judged = [one.verdict for one in done if one.verdict != "-"]
+    verdicts = [one.verdict for one in done if one.verdict != "-"]
     overview = {
         "Studies": f"{len(outcomes)}, of which {len(done)} ran",
-        "Goals reached": f"{judged.count('pass')} of {len(judged)} studies that have goals here",
-        "Run": f"{'a small part of each (--quick)' if terms.quick else 'whole'}, seed {terms.seed}",
+        "Goals reached": f"{verdicts.count('pass')} of {len(verdicts)} studies that have goals here",
+        "Run": f"{'a small part of each (--quick)' if settings.quick else 'whole'}, seed {settings.seed}",
         "Time": f"{sum(one.seconds for one in done):,.0f} s",
         "Machine": f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}",
         "Version": f"halfseen {__version__}",
     }
     papers = [(paper, list(group)) for paper, group in groupby(outcomes, key=lambda one: one.study.paper)]
-    path = folder / "studies.md"
-    with written(path) as draft:
-        draft.write_text("\n".join([*_page_lines(overview, papers), ""]), encoding="utf-8")
-    yield str(path)
+    yield write_text(folder / "studies.md", "\n".join([*_page_lines(overview, papers), ""]))
     if find_spec("jinja2") is None:
         click.echo("note: The page needs jinja2. It is not installed. Install it: pip install jinja2.", err=True)
         return
-    from halfseen.report.rendering import page_of
+    from halfseen.report.page import render_page
 
     names = [group[0].study.name.partition("/")[0] for _, group in papers]
     filters: dict[str, Callable[[Any], Any]] = {
@@ -279,15 +269,12 @@ def write_page(folder: Path, outcomes: Sequence[Outcome], terms: Terms) -> Itera
         "is_words": lambda table: [is_words(cells) for cells in zip(*table.texts(), strict=True)],
         "image": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
     }
-    page = page_of(
+    page = render_page(
         "halfseen.cli", "studies.html", filters, title=TITLE, subtitle=SUBTITLE, kind="studies",
         anchors=[(f"paper-{place}", name) for place, name in enumerate(names, 1)],
         facts=list(overview.items()), papers=papers, outcomes=outcomes,
     )  # fmt: skip
-    path = folder / "studies.html"
-    with written(path) as draft:
-        draft.write_text(page, encoding="utf-8", newline="\n")
-    yield str(path)
+    yield write_text(folder / "studies.html", page)
 
 
 def heads(table: Table) -> tuple[list[tuple[str, int, int]], list[int]]:

@@ -12,8 +12,8 @@ from halfseen.cli.summaries import count, describe_file
 
 @click.command(cls=Command)
 @options.DATA
-@click.option("-o", "--output", required=True, type=click.Path(), help="Where the training cells go.")
-@click.option("--held-out", required=True, type=click.Path(), help="Where the test cells go.")
+@click.option("-o", "--output", required=True, type=click.Path(), help="File for the training cells.")
+@click.option("--held-out", required=True, type=click.Path(), help="File for the test cells.")
 @click.option("--share", type=float, default=0.2, show_default=True,
               help="Share of the cells that are held out, 0 < share < 1.")  # fmt: skip
 @click.option("--by", type=click.Choice(["random", "row", "time"]), default="random", show_default=True,
@@ -29,12 +29,12 @@ from halfseen.cli.summaries import count, describe_file
 @options.TEXT
 @JSON
 @options.QUIET
-def command(data: str, output: str, held_out: str, share: float, by: str, last: int | None, time: str | int | None,
-            folds: int | None, fold: int, seed: int, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+def split(data: str, output: str, held_out: str, share: float, by: str, last: int | None, time: str | int | None,
+          folds: int | None, fold: int, seed: int, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Split the cells of DATA into training and test cells.
 
-    Lines of a long file go to one of the two as they are. Of a wide table both get all rows and columns, and every cell
-    is empty in one of them. Then fit the one, and evaluate by the other. Both files are written, or none; a record
+    Each line of a long file goes unchanged to one of the two. Of a wide table both get all rows and columns, and every
+    cell is empty in one of them. Then fit the one, and evaluate on the other. Both files are written, or none; a record
     beside the test file lets evaluate refuse another training file.
 
     \b
@@ -49,18 +49,18 @@ def command(data: str, output: str, held_out: str, share: float, by: str, last: 
     check_table(output)
     check_table(held_out)
     check_apart([output, held_out], [data])
-    split = split_file(
+    parts = split_file(
         data, output, held_out, test_size=share, random_state=seed, by=by, last=last, time=time, folds=folds, fold=fold,
         **options.reader(reading),
     )  # fmt: skip
     if as_json:
         files = {"train": output, "held_out": held_out, "record": f"{held_out}{SIDECAR}"}
-        print_json({"seed": seed, "by": by, "layout": split.layout, "held_out": split.n_test, "files": files})
+        print_json({"seed": seed, "by": by, "layout": parts.layout, "held_out": parts.n_test, "files": files})
         return
     chosen = "by time" if by == "time" else f"by seed {seed}"
     print_lines(
-        f"Of {display_name(data)}, a {split.layout} table, {count(split.n_test, 'cell')} held out {chosen}, "
-        f"{split.n_train:,} left for training.",
+        f"Of {display_name(data)}, a {parts.layout} table, {count(parts.n_test, 'cell')} held out {chosen}, "
+        f"{parts.n_train:,} left for training.",
         describe_file(output),
         describe_file(held_out),
         quiet=quiet,

@@ -1,9 +1,10 @@
-"""Files and streams of the commands: `-` for a standard stream, checks of paths, and JSON.
+"""Input and output of the commands: `-` for a standard stream, checks of paths, progress, tables and JSON.
 
 Standard input is copied to a file first: tables are read twice (encoding, header), and Parquet needs a file. Standard
-output gets the finished file at the end, so that a command that fails leaves nothing half written.
+output gets the finished file at the end, so that a command that fails leaves no partial output.
 """
 
+import io
 import json
 import math
 import os
@@ -23,9 +24,8 @@ from halfseen.errors import DataError
 DASH = "-"
 INPUT, OUTPUT = "standard input", "standard output"
 _PARQUET = b"PAR1"
-_SLOW = 20_000_000  # bytes of text, which take about a second
 
-JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, for programs.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, for programs.")
 
 
 class In(click.Path):
@@ -37,13 +37,14 @@ class In(click.Path):
         if INPUT in ctx.meta:
             self.fail("Standard input can be read once: give the other table as a file.", param, ctx)
         if sys.stdin is None:
-            raise DataError("Standard input must be open to be read. Found it closed. Name a file.")
+            raise DataError("Standard input must be open to be read.", found="it closed", remedy="Name a file.")
         ctx.meta[INPUT] = True
         source = sys.stdin.buffer
         try:
             head = source.read(len(_PARQUET))
         except OSError as error:
-            raise DataError(f"Standard input must be readable. It is not: {error.strerror}. Name a file.") from None
+            must = f"Standard input must be readable. It is not: {error.strerror}."
+            raise DataError(must, remedy="Name a file.") from None
         path = _temporary_folder(ctx) / f"{INPUT}{'.parquet' if head == _PARQUET else ''}"
         with _check_room(), path.open("wb") as file:
             file.write(head)
@@ -62,7 +63,8 @@ class Out(click.Path):
         if value != DASH or ctx is None or ctx.resilient_parsing:
             return super().convert(value, param, ctx)
         if sys.stdout is None:
-            raise DataError("Standard output must be open to take the result. Found it closed. Name a file.")
+            must = "Standard output must be open to take the result."
+            raise DataError(must, found="it closed", remedy="Name a file.")
         path = _temporary_folder(ctx) / f"{OUTPUT}.{self.ending}"
 
         def copy_to_stdout() -> None:
@@ -91,8 +93,9 @@ def _check_room() -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            f"What - stands for must find room in the temporary folder on its way. Found none: {error.strerror}. Set "
-            "TMPDIR to another folder, or name a file instead."
+            "Data that come or go by - must fit into the temporary folder.",
+            found=f"no room: {error.strerror}",
+            remedy="Set TMPDIR to another folder, or name a file instead.",
         ) from None
 
 
@@ -109,31 +112,32 @@ def display_name(path: str) -> str:
 
 
 @contextmanager
-def reading_bar(path: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar of bytes read, on a terminal, for large files; else None."""
-    large = os.path.isfile(path) and os.path.getsize(path) > _SLOW
-    if quiet or not large or not sys.stderr.isatty():
+def byte_bar(text: str, is_shown: bool, transient: bool = False) -> Iterator[Callable[[int, int | None], None] | None]:
+    """A progress bar of bytes, on a terminal and if `is_shown`; else None."""
+    if not is_shown or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    columns = (TextColumn("Reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=transient) as progress:
+        task = progress.add_task(text, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-# Checks of outputs, before any work is done.
+# ---------------------------------------------------------------------------------------------------------------------
+# checks of outputs, before any work is done
 
 
 def check_output(path: str) -> None:
     """Refuse an output that can't be written, or that would replace a folder or a device."""
+    remedy = "Name a file."
     if path == DASH:
-        raise DataError("This output must be a file. Found '-', which is for tables and pages alone. Name a file.")
+        raise DataError("This output must be a file.", found="'-', which is for tables and pages alone", remedy=remedy)
     if os.path.exists(path) and not os.path.isfile(path):
         what = "a folder" if os.path.isdir(path) else "a device or a pipe"
-        raise DataError(f"An output must be a file. Found {what} at {path!r}. Name a file.")
+        raise DataError("An output must be a file.", found=what, where=f"at {path!r}", remedy=remedy)
     check_folder(path)
 
 
@@ -150,9 +154,16 @@ def check_folder(path: str) -> None:
     folder = Path(path).resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         state = "is not writable" if folder.is_dir() else "does not exist"
-        raise DataError(
-            f"The folder of an output file must exist and be writable. {str(folder)!r} {state}. Choose another."
-        )
+        must = f"The folder of an output file must exist and be writable. {str(folder)!r} {state}."
+        raise DataError(must, remedy="Choose another.")
+
+
+def check_output_folder(path: str) -> None:
+    """Refuse an output folder that is a file, or that can't be made or written to."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        remedy = "Name another."
+        raise DataError("The output must be a folder.", found="a file", where=f"at {path!r}", remedy=remedy)
+    check_folder(os.path.join(path, "file") if os.path.isdir(path) else path)
 
 
 def check_apart(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> None:
@@ -162,36 +173,59 @@ def check_apart(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> 
     places = [os.path.realpath(path) for path in (*written, *read)]
     for number, path in enumerate(written):
         if places[number] in places[number + 1 :]:
-            raise DataError(
-                f"What is read and what is written must be different files. Found {path!r} twice. Name another."
-            )
+            must = "Inputs and outputs must be different files."
+            raise DataError(must, found=f"{path!r} twice", remedy="Name another.")
 
 
-def check_one_way(as_json: bool, output: str | None) -> None:
-    """Refuse --json together with -o."""
+def check_json(as_json: bool, output: str | None = None) -> None:
+    """Refuse --json where standard output, or a table (`output`), takes the result."""
     if as_json and output is not None:
-        raise click.UsageError("Say either --json, for standard output, or -o for a table.")
-
-
-def check_alone(as_json: bool) -> None:
-    """Refuse --json together with -o -."""
+        raise click.UsageError("Use either --json, for standard output, or -o for a table.")
     if as_json and stdout_is_taken():
-        raise click.UsageError("Say either --json or -o -: standard output is for one of the two.")
+        raise click.UsageError("Use either --json or -o -: standard output is for one of the two.")
 
 
 @contextmanager
 def written(path: Path) -> Iterator[Path]:
-    """A draft to write to, which becomes the file when it is complete."""
+    """A temporary file to write to, which becomes the output when it is complete."""
     from halfseen.io.write import atomic_write
 
     try:
         with atomic_write(path) as draft:
             yield draft
     except OSError as error:
-        raise DataError(
-            f"The output folder must be writable, with room enough. Could not write {str(path)!r}: "
-            f"{error.strerror or error}. Choose another place."
-        ) from None
+        must = f"The output folder must be writable, with room enough. Could not write {str(path)!r}"
+        raise DataError(f"{must}: {error.strerror or error}.", remedy="Choose another place.") from None
+
+
+def write_text(path: Path, text: str) -> str:
+    """Write a text file, and return its path."""
+    with written(path) as draft:
+        draft.write_text(text, encoding="utf-8", newline="\n")
+    return str(path)
+
+
+def table_lines(
+    rows: Sequence[Sequence[str]], heads: Sequence[str] = (), left: int = 0, width: int | None = None,
+    cut: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """A table as plain lines: the first `left` columns to the left, the others to the right.
+
+    Where it is wider than `width`, texts in the columns with heads in `cut` end with an ellipsis.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, show_header=bool(heads))
+    for number, head in enumerate(heads or [""] * len(rows[0])):
+        table.add_column(head, justify="left" if number < left else "right", no_wrap=head not in cut)
+    for row in rows:
+        table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in row))
+    console = Console(file=io.StringIO(), width=width or 10_000, color_system=None)
+    with console.capture() as printed:
+        console.print(table)
+    return [line.rstrip() for line in printed.get().splitlines()]
 
 
 def print_lines(*lines: str, quiet: bool = False, err: bool = False) -> None:
@@ -211,7 +245,7 @@ def as_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Dictionaries, lists, texts and numbers of Python alone."""
+    """A value as dictionaries, lists, texts and numbers of Python."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):

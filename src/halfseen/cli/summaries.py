@@ -1,20 +1,21 @@
-"""Summaries of data and fits: the facts for --json, and the same as sentences."""
+"""Summaries of data and fits: facts for --json, and the same as sentences."""
 
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from halfseen.cli.messages import render
-from halfseen.cli.streams import OUTPUT, display_name
+from halfseen.cli.messages import as_option, render
+from halfseen.cli.streams import OUTPUT, display_name, table_lines
 from halfseen.observed import Observed
 
 #: From this probability on an answer counts as one that can be guessed.
 CERTAIN = 0.9
 
 
-def count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def count(number: int, noun: str) -> str:
+    """A number and its noun: "1 cell", "4,950 cells"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def data_facts(path: str, observed: Observed) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def describe_data(path: str, observed: Observed) -> str:
     else:
         values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
     share = observed.nnz / max(facts["rows"] * facts["columns"], 1)
-    columns = "" if observed.summary is None else f" {render(observed.summary)}"
+    columns = "" if observed.summary is None else f" {observed.summary.render(as_option)}"
     cells = f"{count(observed.nnz, 'cell')} seen ({share:.3g} of all)"
     return f"Read {facts['file']}: {facts['rows']:,} x {facts['columns']:,}, {cells}{values}.{columns}"
 
@@ -52,16 +53,19 @@ def fit_facts(model: Any) -> dict[str, Any]:
 
 
 def describe_model(model: Any) -> str:
+    """The model and its main parameters."""
     chosen = "".join(f", {name} {getattr(model, name)}" for name in ("loss", "link") if hasattr(model, name))
     return f"{type(model).__name__}: {count(model.n_components, 'component')}{chosen}, unseen cells are {model.unseen}."
 
 
 def describe_end(model: Any, step: str = "iteration") -> str:
+    """Why the fit ended, after how many iterations and seconds."""
     seconds = f"{model.trace_['seconds'][-1]:.2f} s" if model.n_iter_ else "no time"
     return f"{model.status_.name} after {count(model.n_iter_, step)} in {seconds}. {render(model.status_.value)}"
 
 
 def describe_objective(model: Any) -> str:
+    """The objective after the last and after the first iteration."""
     values = model.trace_["objective"]
     if not model.n_iter_:
         return ""
@@ -83,7 +87,7 @@ def uncoupled_facts(model: Any, collected: Any) -> dict[str, Any]:
     """The lists, the fit, how well the chain mixed, and the disclosure risk."""
     facts = {"data": asdict(collected.summary), "method": model.method, **fit_facts(model)}
     if model.method not in ("unmf", "decode"):
-        del facts["loss"]  # which plays no part
+        del facts["loss"]  # not used by the method
     if model.method == "gibbs":
         risk = model.disclosure_risk()
         facts["diagnostics"] = {name: one._asdict() for name, one in model.diagnostics_.items()}
@@ -109,13 +113,23 @@ def describe_uncoupled(model: Any) -> Iterator[str]:
         yield "Nothing was drawn: without comparisons, a question's answers are all that is known of its cells."
     diagnostics = getattr(model, "diagnostics_", {})
     if diagnostics:
-        width = max(map(len, diagnostics))
-        yield f"{'':{width}}  {'mean':>11}  {'R-hat':>6}  effective draws"
-        for name, (mean, r_hat, effective) in diagnostics.items():
-            yield f"{name:{width}}  {mean:>11.5g}  {r_hat:>6.3f}  {effective:>15,.0f}"
+        rows = [
+            (name, f"{mean:.5g}", f"{r_hat:.3f}", f"{effective:,.0f}")
+            for name, (mean, r_hat, effective) in diagnostics.items()
+        ]
+        yield from table_lines(rows, ("", "mean", "R-hat", "effective draws"), left=1)
     if model.method == "gibbs":
         risk = model.disclosure_risk()
         yield (
             f"Of {count(risk.size, 'answer')} asked for, {int((risk >= CERTAIN).sum()):,} can be guessed with at least "
             f"{CERTAIN:.0%} certainty; on average a guess is right {risk.mean():.0%} of the time."
         ).replace("%", " %")
+
+
+def describe_counting(model: Any) -> str:
+    """How text levels count where a model predicts numbers; "" for other models."""
+    encoder = model.model_.encoder
+    if not encoder.is_text:
+        return ""
+    start = "1, 2" if model.model_.unseen == "zero" else "0, 1"
+    return f"levels counted {start}, ... from {encoder.levels_to_read[0]!r}"

@@ -1,4 +1,4 @@
-"""halfseen uncouple: from three lists, collected apart, to a table of who answered what, and how certain that is."""
+"""halfseen uncouple: from three lists, collected apart, to a table of who answered what, with probabilities."""
 
 import sys
 from typing import Any
@@ -11,13 +11,12 @@ from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON, In, Out
 from halfseen.errors import DataError
-from halfseen.uncoupled import Uncoupled
 
-#: The methods that have an option; what is not here is for all.
+#: The methods that have an option; others are for all methods.
 OWNERS = {"loss": ["unmf", "decode"], "balance": ["unmf", "bayes"]}
 OWNERS |= {name: ["gibbs"] for name in ("scale", "trust", "sweeps", "burn", "level")}
 #: The most lines of a long table, or cells of a wide one.
-MOST_CELLS = 10_000_000
+MAX_CELLS = 10_000_000
 #: Digits that are written, relative to the largest answer, so that means of equal answers look like these.
 DIGITS = 12
 
@@ -36,9 +35,8 @@ def _role(name: str, what: str) -> options.Decorator:
 @click.option("-o", "--output", required=True, type=Out(), help="A CSV or Parquet file for the result; - shows it.")
 @click.option("--model", type=click.Path(), default=None, help="A file for the model, for halfseen predict.")
 @click.option("--method", type=click.Choice(["gibbs", "unmf", "bayes", "decode"]), default="gibbs", show_default=True,
-              help="gibbs: samples who gave which answer, and alone tells how sure it is; unmf: the paper's; bayes: "
-              "the same for counts and amounts, with priors; decode: answers in the order of comparisons won, "
-              "fast.")  # fmt: skip
+              help="gibbs: samples who gave which answer, alone with intervals and probabilities; unmf: the paper's; "
+              "bayes: the same for counts and amounts, with priors; decode: by comparisons won, fast.")  # fmt: skip
 @click.option("-k", "--n-components", type=int, default=None, help="The number of components; by default 5.")
 @click.option("--loss", callback=options.number_or_name, default=None,
               help="For unmf and decode: frobenius (default), kullback-leibler, itakura-saito, or a number "
@@ -46,14 +44,14 @@ def _role(name: str, what: str) -> options.Decorator:
 @click.option("--balance", type=click.Choice(["zero", "half", "full"]), default=None,
               help="For unmf and bayes: the share of w1 + w2 that lambda is; by default full.")  # fmt: skip
 @click.option("--scale", type=click.Choice(["auto", "all", "question"]), default=None,
-              help="For gibbs: answers in units of all, or of their question's own; by default auto, as they "
-              "look.")  # fmt: skip
-@click.option("--trust", type=float, default=None, help="For gibbs: how much a comparison is believed; by default 12.")
-@click.option("--sweeps", type=int, default=None, help="For gibbs: how many sweeps are drawn; by default 400.")
-@click.option("--burn", type=int, default=None, help="For gibbs: how many of the first are left out; by default 100.")
-@click.option("--level", type=float, default=None, help="For gibbs: how sure intervals are; by default 0.9.")
-@click.option("--only-asked", is_flag=True, help="No prediction where nobody was asked.")
-@click.option("--wide", is_flag=True, help="A table of the values alone, with a line for each row of the matrix.")
+              help="For gibbs: one scale for all answers, or one per question; by default auto, by the "
+              "data.")  # fmt: skip
+@click.option("--trust", type=float, default=None, help="For gibbs: weight of a comparison; by default 12.")
+@click.option("--sweeps", type=int, default=None, help="For gibbs: number of sweeps; by default 400.")
+@click.option("--burn", type=int, default=None, help="For gibbs: number of discarded first sweeps; by default 100.")
+@click.option("--level", type=float, default=None, help="For gibbs: probability of the intervals; by default 0.9.")
+@click.option("--only-asked", is_flag=True, help="Predict only cells that were asked.")
+@click.option("--wide", is_flag=True, help="Write a matrix of the values alone.")
 @_role("question", "questions, in all lists")
 @_role("respondent", "respondents, in --asked")
 @_role("value", "values, in --answers")
@@ -62,19 +60,19 @@ def _role(name: str, what: str) -> options.Decorator:
 @click.option("--questions-are", type=click.Choice(["rows", "columns"]), default="rows", show_default=True,
               help="Whether questions are rows or columns, in a wide table and in the model.")  # fmt: skip
 @click.option("--faults", type=click.Choice(["report", "refuse"]), default="report", show_default=True,
-              help="Leave out and tell what does not fit what was asked, or stop at the first.")  # fmt: skip
+              help="Leave out and report what does not fit the asked cells, or stop at the first.")  # fmt: skip
 @options.FITTING
 @JSON
-def command(asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
-            n_components: int | None, loss: str | float | None, balance: str | None, scale: str | None,
-            trust: float | None, sweeps: int | None, burn: int | None, level: float | None, only_asked: bool,
-            wide: bool, questions_are: str, faults: str, max_iter: int | None, tol: float | None, seed: int,
-            n_jobs: int | None, quiet: bool, as_json: bool, **columns: Any) -> None:  # fmt: skip
-    """Find out who answered what, as far as three lists tell that were collected apart.
+def uncouple(asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
+             n_components: int | None, loss: str | float | None, balance: str | None, scale: str | None,
+             trust: float | None, sweeps: int | None, burn: int | None, level: float | None, only_asked: bool,
+             wide: bool, questions_are: str, faults: str, max_iter: int | None, tol: float | None, seed: int,
+             n_jobs: int | None, quiet: bool, as_json: bool, **columns: Any) -> None:  # fmt: skip
+    """Estimate who answered what, from three lists that were collected apart.
 
-    The result has a line for every question and respondent: the value predicted, its interval, whether they were
-    asked, and where they were the likeliest answer and its probability, which is how far the lists disclose it. Ctrl-C
-    keeps the sweeps drawn so far.
+    The result has a line for every question and respondent: the predicted value, its interval, whether they were
+    asked, and if so the likeliest answer and its probability, which is how far the lists disclose it. Ctrl-C keeps the
+    sweeps drawn so far.
 
     \b
     halfseen uncouple --asked a.csv --answers b.csv --comparisons c.csv -o filled.csv
@@ -88,7 +86,7 @@ def command(asked: str, answers: str, comparisons: str | None, output: str, mode
     if model is not None:
         streams.check_output(model)
     streams.check_apart([output, model], [asked, answers, comparisons])
-    streams.check_alone(as_json)
+    streams.check_json(as_json)
     params = options.given(loss=loss, balance=balance, scale=scale, trust=trust, sweeps=sweeps, burn=burn, level=level)
     options.check_owners(params, method, OWNERS)
     level = params.pop("level", 0.9)
@@ -101,10 +99,11 @@ def command(asked: str, answers: str, comparisons: str | None, output: str, mode
     collected = halfseen.Uncoupled(asked, answers, comparisons, questions_are=questions_are, faults=faults, **roles)
     size = (collected.n_questions, collected.n_respondents)
     cells = collected.n_asked if only_asked and not wide else size[0] * size[1]
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise DataError(
-            f"A table must have at most {MOST_CELLS:,} cells. Found {cells:,} of {size[0]:,} questions and "
-            f"{size[1]:,} respondents. Use --only-asked without --wide, or fewer questions."
+            f"A table must have at most {MAX_CELLS:,} cells.",
+            found=f"{cells:,} of {size[0]:,} questions and {size[1]:,} respondents",
+            remedy="Use --only-asked without --wide, or fewer questions.",
         )
     interrupted = False
     try:
@@ -119,7 +118,7 @@ def command(asked: str, answers: str, comparisons: str | None, output: str, mode
     if interrupted:
         done = summaries.count(fitted.n_iter_, summaries.step_name(fitted))
         places = " and ".join(streams.display_name(path) for path in (output, model) if path is not None)
-        click.echo(f"Interrupted after {done}; what they tell is in {places}.", err=True)
+        click.echo(f"Interrupted after {done}; their result is in {places}.", err=True)
         sys.exit(130)
     lines = []
     for name, path in (("asked", asked), ("answers", answers), ("comparisons", comparisons)):
@@ -135,7 +134,7 @@ def command(asked: str, answers: str, comparisons: str | None, output: str, mode
         streams.print_json({**summaries.uncoupled_facts(fitted, collected), **files})
 
 
-def _table(model: Any, seen: Uncoupled, level: float, only_asked: bool, wide: bool) -> tuple[list[str], list[Any]]:
+def _table(model: Any, seen: Any, level: float, only_asked: bool, wide: bool) -> tuple[list[str], list[Any]]:
     """Header and columns of the result: the matrix of values, or a line for each question and respondent.
 
     Models that were sampled also have intervals, and the likeliest answer of cells that were asked."""
@@ -147,8 +146,8 @@ def _table(model: Any, seen: Uncoupled, level: float, only_asked: bool, wide: bo
         questions, respondents = np.indices(is_asked.shape).reshape(2, -1)
         asked = is_asked.reshape(-1)
     lines: dict[str, Array] = {
-        "question": seen.question_labels[questions],  # type: ignore[index]
-        "respondent": seen.respondent_labels[respondents],  # type: ignore[index]
+        "question": seen.question_labels[questions],
+        "respondent": seen.respondent_labels[respondents],
     }
     pairs = tuple(lines.values()) if seen.questions_are == "rows" else tuple(lines.values())[::-1]
     largest = np.abs(seen.answers).max()
@@ -160,15 +159,15 @@ def _table(model: Any, seen: Uncoupled, level: float, only_asked: bool, wide: bo
         rows, columns, corner = seen.question_labels, seen.respondent_labels, "question"
         if seen.questions_are == "columns":
             values, rows, columns, corner = values.T, columns, rows, "respondent"
-        return [corner, *map(str, columns)], [rows, *map(np.ascontiguousarray, values.T)]  # type: ignore[arg-type]
+        return [corner, *map(str, columns)], [rows, *map(np.ascontiguousarray, values.T)]
     lines["value"] = predicted
     if model.method == "gibbs":
         lines["low"], lines["high"] = (np.round(end, digits) for end in model.predict_interval(*pairs, level=level))
     lines["asked"] = np.where(asked, "yes", "no")
     if model.method == "gibbs":
         coupling = model.coupling()  # of the cells asked, in the order of `questions`
-        found = {"likeliest answer": coupling.answer, "probability": np.round(coupling.probability, DIGITS)}
-        for name, of_asked in found.items():
+        likeliest = {"likeliest answer": coupling.answer, "probability": np.round(coupling.probability, DIGITS)}
+        for name, of_asked in likeliest.items():
             lines[name] = np.full(asked.size, np.nan)
             lines[name][asked] = of_asked
     return list(lines), list(lines.values())

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from halfseen.checks import check_parameters, one_of
+from halfseen.validation import check_parameters, one_of
 
 
 @dataclass(frozen=True)

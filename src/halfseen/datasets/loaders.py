@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.checks import check_parameters, one_of
 from halfseen.datasets.catalogue import StoredFile, read_catalogue, source, sources
 from halfseen.datasets.preprocess import as_in_a1gm
 from halfseen.datasets.registry import UNREADABLE, local_paths, open_binary
@@ -17,6 +16,7 @@ from halfseen.errors import DataError
 from halfseen.io import observe, read_table
 from halfseen.labels import Index, text_array
 from halfseen.observed import Observed
+from halfseen.validation import check_parameters, one_of
 
 SAMPLES = Path(__file__).parent / "samples"
 AGAIN = "Download the file again."

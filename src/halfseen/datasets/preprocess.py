@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from halfseen.checks import Seed, check_parameters, seed, whole
 from halfseen.errors import DataError
 from halfseen.observed import Observed
+from halfseen.validation import Seed, check_parameters, seed, whole
 
 
 def as_in_ordnmf(

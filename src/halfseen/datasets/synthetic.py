@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from halfseen.checks import check_parameters, one_of, whole
 from halfseen.errors import ParameterError
 from halfseen.labels import text_array
 from halfseen.observed import Observed
 from halfseen.uncoupled.collection import Uncoupled, sorted_unique
+from halfseen.validation import check_parameters, one_of, whole
 
 
 def planted(

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.engines.base import AdagradState, DeviceCells, Engine, RidgePenalty, Side
 
 ENGINES = ("cpu",)
 
 #: Validation rules of the parameters `engine` and `n_jobs`.
-RULES: dict[str, checks.Rule] = {"engine": checks.one_of(*ENGINES), "n_jobs": checks.threads()}
+RULES: dict[str, validation.Rule] = {"engine": validation.one_of(*ENGINES), "n_jobs": validation.threads()}
 
 
 def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine[Any]:
@@ -26,7 +26,7 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine[Any]:
     Engine
         The engine.
     """
-    checks.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
+    validation.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
     from halfseen.engines.cpu import CpuEngine
 
     return CpuEngine(n_jobs)

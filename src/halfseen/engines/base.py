@@ -91,7 +91,7 @@ class Engine(ABC, Generic[CellsT]):
 
     @abstractmethod
     def sddmm(self, cells: CellsT, W: Any, H: Any, into: Any | None = None) -> Any:
-        """x = <W_u, H_i> at every observed cell; `into` may be overwritten with it."""
+        """x = W_u @ H_i at every observed cell; `into` may be overwritten with it."""
 
     @abstractmethod
     def map(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> Any:
@@ -135,7 +135,7 @@ class Engine(ABC, Generic[CellsT]):
 
     @abstractmethod
     def sddmm_at(self, cells: CellsT, which: Array, W: Any, H: Any) -> Any:
-        """x = <W_u, H_i> at some of the observed cells, by index."""
+        """x = W_u @ H_i at some of the observed cells, by index."""
 
     @abstractmethod
     def adagrad_step(

@@ -47,7 +47,7 @@ class Scores(Protocol):
 
 @dataclass(frozen=True)
 class Products:
-    """x = <W_u, H_i>. An increasing function of x ranks as x does, so the model's link is not needed."""
+    """x = W_u @ H_i. An increasing function of x ranks as x does, so the model's link is not needed."""
 
     W: Array
     H: Array

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
@@ -23,6 +24,9 @@ from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.engines import Side, open_engine
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.inputs import (
+    Data,
+    Labels,
+    Seed,
     feature_attributes,
     is_list_of_histories,
     is_row_data,
@@ -31,11 +35,11 @@ from halfseen.estimators.inputs import (
     observe_rows,
     with_row_labels,
 )
-from halfseen.estimators.progress import callbacks, warn_if_empty, warn_if_not_converged
-from halfseen.fitting import Callback, run
+from halfseen.fitting import Callback, callbacks, run, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
 from halfseen.io.schema import spelled_long
 from halfseen.io.sources import as_frame
+from halfseen.io.tables import CellWeight, FilePath
 from halfseen.likelihoods import Likelihood
 from halfseen.model import (
     Fit,
@@ -52,7 +56,7 @@ from halfseen.solvers import Problem, Solver
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.
 MAX_COMPLETED_CELLS = 1 << 31
-SEED_RULES = {"n": checks.whole(1), "random_state": checks.seed()}
+SEED_RULES = {"n": validation.whole(1), "random_state": validation.seed()}
 
 
 def fitted(get: Callable[[Any], Any], doc: str) -> property:
@@ -78,10 +82,10 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     model_: Any
 
     #: Rules of the parameters that all estimators have; subclasses add theirs.
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "max_iter": checks.whole(1),
-        "tol": checks.number(0.0),
-        "unseen": checks.one_of("missing", "zero"),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "max_iter": validation.whole(1),
+        "tol": validation.number(0.0),
+        "unseen": validation.one_of("missing", "zero"),
         **ENGINE_RULES,
     }
     #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
@@ -111,7 +115,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return "Evidence bound" if self.score_is_log_likelihood else "Loss"
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find W and H."""
 
     def set_params(self, **params: Any) -> Self:
@@ -122,12 +126,12 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         **params : dict
             Parameters of the estimator.
         """
-        checks.check_names(params, self.get_params(deep=False), type(self).__name__)
+        validation.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
     @insert_parameters
-    def fit_transform(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Array:
+    def fit_transform(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Array:
         """Fit, then fold the same rows in: a pipeline sees the same features in training as later.
 
         The W of the fit itself, which moved together with H, is the attribute `W_`.
@@ -145,7 +149,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.fit(X, y, cell_weight=cell_weight).transform(X, cell_weight=cell_weight)
 
     @insert_parameters
-    def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
+    def transform(self, X: Data, *, cell_weight: CellWeight = None) -> Array:
         """Fold new rows in: their W, with H as it was fitted. Each row depends on its own cells alone.
 
         Parameters
@@ -165,7 +169,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _fold_in(self, observed: Observed) -> Array:
         return self.model_.fold_in(observed, self.engine, self.n_jobs, type(self).__name__)
 
-    def rows_of(self, X: Any) -> Array:
+    def rows_of(self, X: Data) -> Array:
         """Factor of the rows of X: that of the fit if X was fitted, else folded in.
 
         Parameters
@@ -180,7 +184,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         observed = observe_rows(self, X)
         return self.W_ if observed.fingerprint() == self.model_.fingerprint else self._fold_in(observed)
 
-    def inverse_transform(self, W: Any) -> Array:
+    def inverse_transform(self, W: ArrayLike) -> Array:
         """Expected value of every cell of rows with the given factor.
 
         Parameters
@@ -204,7 +208,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.model_.means(W)
 
     @insert_parameters
-    def predict(self, rows: Any, cols: Any = None) -> Array:
+    def predict(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
         """Expected values at pairs of rows and columns.
 
         Parameters
@@ -222,7 +226,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return means if means.shape else means[()]
 
     def _x_and_likelihood(self, rows: Any, cols: Any) -> tuple[Array, Any]:
-        """<w_u, h_i> and the likelihood at pairs or, without `cols`, for all columns of rows that are folded in."""
+        """w_u @ h_i and the likelihood at pairs or, without `cols`, for all columns of rows that are folded in."""
         if cols is not None:
             u, i = self.model_.pairs(rows, cols)
             return self.model_.products(u, i), self.model_.likelihood_at(u, i)
@@ -238,7 +242,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @available_if(needs("likelihood", "levels"))
     @insert_parameters
-    def predict_proba(self, rows: Any, cols: Any = None) -> Array:
+    def predict_proba(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
         """Probability of every level at pairs of rows and columns.
 
         Parameters
@@ -257,7 +261,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @available_if(needs("levels"))
     @insert_parameters
-    def predict_level(self, rows: Any, cols: Any = None) -> Array:
+    def predict_level(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
         """Median level at pairs of rows and columns: the lowest level that is not exceeded in half of all cases.
 
         For models without probabilities: the level whose interval holds x, GRF(x)  (Eq. 2.5 of `grr-2018`).
@@ -284,7 +288,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         labels: Array = encoder.labels
         return labels
 
-    def complete(self, X: Any) -> Any:
+    def complete(self, X: Data) -> Any:
         """Fill the missing cells of X with expected values, and leave the others as they are.
 
         Data that were fitted are filled from `W_`, as `predict` does; other rows are folded in.
@@ -347,7 +351,12 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return nw.from_dict(lines, backend=backend).to_native()
 
     def recommend(
-        self, rows: Any, n: int = 10, exclude_seen: bool = True, items: Any = None, exclude: Any = None
+        self,
+        rows: Labels | Data,
+        n: int = 10,
+        exclude_seen: bool = True,
+        items: Labels | None = None,
+        exclude: Labels | None = None,
     ) -> Recommendations:
         """Best columns for each row, by the expected value.
 
@@ -371,7 +380,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Ids and scores, best first.
         """
         check_is_fitted(self)
-        checks.check_parameters({"n": n}, {"n": checks.whole(1)})
+        validation.check_parameters({"n": n}, {"n": validation.whole(1)})
         model = self.model_
         if is_row_data(rows):
             observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
@@ -390,13 +399,13 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return model.recommend(W, seen if exclude_seen else None, n, np.flatnonzero(is_candidate), self.n_jobs)
 
     @available_if(needs("likelihood"))
-    def log_likelihood(self, X: Any, *, each: bool = False) -> float | Array:
+    def log_likelihood(self, X: Data, *, each: bool = False) -> float | Array:
         """Log-likelihood of cells that were held out of the fit.
 
             unseen="zero":     sum over the cells of X above 0 of  log p(y | y > 0, x)      (Eq. 39 of `ordnmf-2020`)
             unseen="missing":  sum over the cells of X of          log p(y | x)
 
-        at x = <W_u, H_i>, the posterior means. Where unseen cells are zeros, nobody knows which zeros were held out:
+        at x = W_u @ H_i, the posterior means. Where unseen cells are zeros, nobody knows which zeros were held out:
         so the sum asks how much a cell has, given that it has something. (With one level that is certain: it is 0.)
 
         Parameters
@@ -419,7 +428,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     @available_if(needs("likelihood"))
     @insert_parameters
-    def sample(self, n: int = 1, random_state: Any = None) -> list[sparse.csr_array]:
+    def sample(self, n: int = 1, random_state: Seed = None) -> list[sparse.csr_array]:
         """Draw data sets from the posterior predictive distribution.
 
         Factors are drawn from their posteriors (where the model has none, they are what they are), and values from the
@@ -439,14 +448,21 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             With the rows and columns of the fit.
         """
         check_is_fitted(self)
-        checks.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
+        validation.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
         random = random_generator(random_state)
         return [self.model_.sample(random) for _ in range(n)]
 
     @available_if(needs("likelihood"))
     @insert_parameters
     def predict_interval(
-        self, rows: Any, cols: Any, level: float = 0.9, of: str = "value", *, n_draws: int = 500, random_state: Any = 0
+        self,
+        rows: Labels,
+        cols: Labels,
+        level: float = 0.9,
+        of: str = "value",
+        *,
+        n_draws: int = 500,
+        random_state: Seed = 0,
     ) -> Interval:
         """Central intervals at pairs of rows and columns.
 
@@ -458,7 +474,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         of : {"value", "mean", "x"}, default="value"
             "value": what the cell would show, a level or a count (0 where nothing is there); the interval of such whole
             steps is as short as can be, and so at least as probable as `level`. "mean": the expected value, which
-            `predict` gives. "x": the product <w_u, h_i>. The last two are intervals of what the posterior leaves open;
+            `predict` gives. "x": the product w_u @ h_i. The last two are intervals of what the posterior leaves open;
             a model without a posterior has none.
         n_draws : int, default=500
             Number of draws of w_u and h_i from their posteriors.
@@ -471,13 +487,13 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         rules = {
-            "level": checks.between(0.0, 1.0),
-            "of": checks.one_of("value", "mean", "x"),
-            "n_draws": checks.whole(1),
-            "random_state": checks.seed(),
+            "level": validation.between(0.0, 1.0),
+            "of": validation.one_of("value", "mean", "x"),
+            "n_draws": validation.whole(1),
+            "random_state": validation.seed(),
         }
         parameters = {"level": level, "of": of, "n_draws": n_draws, "random_state": random_state}
-        checks.check_parameters(parameters, rules)
+        validation.check_parameters(parameters, rules)
         if of != "value" and "posterior" not in self.offers:
             raise ParameterError(
                 f'must be "value" for {type(self).__name__}, whose factors are single numbers without a posterior.',
@@ -488,7 +504,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         u, i = self.model_.pairs(rows, cols)
         return self.model_.interval(u, i, level, of, n_draws, random_generator(random_state))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Data, y: object = None) -> float:
         """How well the rows of X are explained after folding them in, per cell; larger is better.
 
         Every component helps to explain cells that it has seen: to choose n_components, or a penalty, hold cells out.
@@ -517,7 +533,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
 
-    def save(self, path: Any) -> None:
+    def save(self, path: FilePath) -> None:
         """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
 
         Parameters
@@ -583,12 +599,12 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
     init: Any
     random_state: Any
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "n_components": checks.whole(1, checks.MOST_COMPONENTS),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "n_components": validation.whole(1, validation.MOST_COMPONENTS),
         **BaseFactorization.parameter_rules,
-        "accelerate": checks.flag(),
-        "init": checks.start("random"),
-        "random_state": checks.seed(),
+        "accelerate": validation.flag(),
+        "init": validation.start("random"),
+        "random_state": validation.seed(),
     }
 
     @abstractmethod
@@ -602,7 +618,7 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
 
     @with_callbacks
     @insert_parameters
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find W and H.
 
         Parameters
@@ -615,7 +631,7 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
         -------
         self
         """
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read)
         columns = feature_attributes(X, observed.shape[1])
         method, encoder, cells, likelihood, solver = prepare(self, observed)

@@ -1,10 +1,12 @@
 """What a user passes to an estimator, as observed cells; scikit-learn's contract about columns and their names."""
 
 import os
+from collections.abc import Hashable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_n_features
@@ -16,10 +18,16 @@ from halfseen.io.numbers import NotANumber, Scale
 from halfseen.io.reader import are_triples, with_holes
 from halfseen.io.schema import ReadOptions, spelled_long
 from halfseen.io.sources import as_frame, frame_table
+from halfseen.io.tables import MatrixSource
 from halfseen.io.wide import find_row_names
 from halfseen.observed import Observed
 
 Shape = tuple[int, ...]
+#: A matrix with missing cells: array, sparse matrix, frame, path, list of triples, or what was read of one.
+Data: TypeAlias = MatrixSource | Observed
+#: Labels of rows or columns, or their positions; one or many.
+Labels: TypeAlias = Hashable | ArrayLike
+Seed: TypeAlias = int | np.random.RandomState | None
 
 
 def observe_for_fit(X: Any, unseen: str, cell_weight: Any, levels: Any) -> Observed:

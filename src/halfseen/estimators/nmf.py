@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfseen import checks, rank_one
+from halfseen import rank_one, validation
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
@@ -24,7 +24,7 @@ _START_MAX_ITER = 100
 class WeightedNMF(Factorization):
     """Non-negative matrix factorization with missing values and weights, by multiplicative updates.
 
-    Minimises the sum over observed cells of  weight * d(y | <w_u, h_i>) + penalties  over non-negative W and H. Unseen
+    Minimises the sum over observed cells of  weight * d(y | w_u @ h_i) + penalties  over non-negative W and H. Unseen
     cells are *missing* by default and carry no information; with `unseen="zero"` each counts as an observed 0 of
     weight 1 (for the Kullback-Leibler and Frobenius losses, without ever making a dense matrix). Without missing cells,
     weights and penalties it is scikit-learn's `NMF(solver="mu")`; with Kullback-Leibler and missing cells it is the
@@ -69,11 +69,11 @@ class WeightedNMF(Factorization):
     array([1., 2., 3.])
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
-        "init": checks.start("random", "rank-one"),
-        "l1": checks.number(0.0),
-        "l2": checks.number(0.0),
+        "init": validation.start("random", "rank-one"),
+        "l1": validation.number(0.0),
+        "l2": validation.number(0.0),
     }
 
     def __init__(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.encoders import OrdinalEncoder, levels_rule
 from halfseen.engines import Side
@@ -26,25 +26,25 @@ EXACT_L2 = 1e-5
 #: Standard deviation of its random start: different starts should have different ends.
 WIDE_START = 0.5
 
-RULES: Mapping[str, checks.Rule] = {
+RULES: Mapping[str, validation.Rule] = {
     **Factorization.parameter_rules,
     "levels": levels_rule(),
-    "thresholds": checks.rising(),
-    "biases": checks.flag(),
-    "l2": checks.number(0.0, or_none=True),
-    "centred": checks.flag(),
-    "solver": checks.one_of("newton", "sgd"),
-    "learning_rate": checks.number(0.0, above=True),
-    "batch_size": checks.whole(1),
-    "n_init": checks.whole(1),
-    "early_stopping": checks.flag(),
-    "validation_fraction": checks.between(0.0, 1.0),
-    "n_iter_no_change": checks.whole(1),
+    "thresholds": validation.rising(),
+    "biases": validation.flag(),
+    "l2": validation.number(0.0, or_none=True),
+    "centred": validation.flag(),
+    "solver": validation.one_of("newton", "sgd"),
+    "learning_rate": validation.number(0.0, above=True),
+    "batch_size": validation.whole(1),
+    "n_init": validation.whole(1),
+    "early_stopping": validation.flag(),
+    "validation_fraction": validation.between(0.0, 1.0),
+    "n_iter_no_change": validation.whole(1),
 }
 
 
 class ThresholdFactorization(Factorization):
-    """Levels cut out of x = <w_u, h_i> + b_u + c_i by thresholds: biases, a ridge, restarts, early stopping."""
+    """Levels cut out of x = w_u @ h_i + b_u + c_i by thresholds: biases, a ridge, restarts, early stopping."""
 
     levels: Any
     thresholds: Any
@@ -108,16 +108,16 @@ class ThresholdFactorization(Factorization):
     def _run(self, problem: Problem, solver: Any, method: Method, callback: Callback | None) -> Fit:
         """The best of `n_init` runs: by the held-out cells, if there are any, else by the loss."""
         random = check_random_state(self.random_state)
-        fitted, validation = problem, None
+        fitted, held_out = problem, None
         if self.early_stopping:
-            cells, validation = split_validation(problem.cells.observed, self.validation_fraction, random)
+            cells, held_out = split_validation(problem.cells.observed, self.validation_fraction, random)
             placed = problem.engine.place(cells, Side.ROWS, Side.COLUMNS)
             fitted = Problem(problem.engine, placed, problem.likelihood)
         best: Any = None
         # From a given start Newton's method goes one way, however often.
         n_starts = self.n_init if isinstance(self.init, str) or self.solver == "sgd" else 1
         for _ in range(n_starts):
-            stopping = None if validation is None else EarlyStopping(validation, self.n_iter_no_change, callback)
+            stopping = None if held_out is None else EarlyStopping(held_out, self.n_iter_no_change, callback)
             fit = self._run_once(fitted, solver, method, random, callback if stopping is None else stopping)
             fit = fit if stopping is None else stopping.best(fit, fitted, solver)
             if self._is_perfect(fit, problem):
@@ -187,7 +187,7 @@ def _final_loss(fit: Fit) -> float:
 
 
 class OrdinalMF(ThresholdFactorization):
-    """Ordered levels with probabilities: x = <w_u, h_i> + b_u + c_i and noise, cut by thresholds tau_1 < ... < tau_N.
+    """Ordered levels with probabilities: x = w_u @ h_i + b_u + c_i and noise, cut by thresholds tau_1 < ... < tau_N.
 
     P(y <= v) = F(tau_{v+1} - x), with F the distribution of the noise that `link` names: the cumulative link models of
     ordinal regression with x made of factors. Unseen cells are *missing* and carry no information. Factors may have any
@@ -242,10 +242,10 @@ class OrdinalMF(ThresholdFactorization):
     """
 
     offers = frozenset({"levels", "likelihood"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **RULES,
-        "link": checks.one_of(*LINKS),
-        "own_thresholds": checks.one_of("rows", "columns", or_none=True),
+        "link": validation.one_of(*LINKS),
+        "own_thresholds": validation.one_of("rows", "columns", or_none=True),
     }
 
     def __init__(
@@ -346,7 +346,7 @@ class OrdinalMF(ThresholdFactorization):
 
 
 class RoundMF(ThresholdFactorization):
-    """Ordered levels as x = <w_u, h_i> + b_u + c_i, rounded at thresholds tau_1 < ... < tau_N (Pezeshkpour 2018).
+    """Ordered levels as x = w_u @ h_i + b_u + c_i, rounded at thresholds tau_1 < ... < tau_N (Pezeshkpour 2018).
 
     The level is GRF(x), the number of thresholds below x. Unseen cells are *missing* and carry no information. Factors
     may have any sign. Matrices of full rank can be of a low generalized round-rank: an identity matrix is of 2, a
@@ -401,11 +401,11 @@ class RoundMF(ThresholdFactorization):
     array([1., 1., 1., 0., 0.])
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **RULES,
-        "loss": checks.one_of("multi-sigmoid", "round", "linear"),
-        "margin": checks.number(0.0),
-        "init": checks.start("random", "smooth"),
+        "loss": validation.one_of("multi-sigmoid", "round", "linear"),
+        "margin": validation.number(0.0),
+        "init": validation.start("random", "smooth"),
     }
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder, OrdinalEncoder, level_weight_rule, levels_rule
 from halfseen.errors import ParameterError
@@ -23,7 +23,7 @@ NOISES = ("inverse-gamma", "exponential", "gamma")
 L2_SHARE = 0.72
 #: The exponent that is tried first, without momentum and with it; an iteration that it spoils is done again with 1/2.
 EAGER_EXPONENT = {False: 0.95, True: 0.65}
-LEVEL_RULES: Mapping[str, checks.Rule] = {"levels": levels_rule(), "thresholds": checks.rising(above=0.0)}
+LEVEL_RULES: Mapping[str, validation.Rule] = {"levels": levels_rule(), "thresholds": validation.rising(above=0.0)}
 
 
 def count_levels(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -> Array:
@@ -56,7 +56,7 @@ def initial_ordinal(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -
 class OrdNMF(GammaFactorization):
     """Ordered levels, such as stars, as a quantised non-negative product with multiplicative noise.
 
-    Level v of a cell is where x = <w_u, h_i> times inverse-gamma noise falls between thresholds b_{v-1} and b_v, which
+    Level v of a cell is where x = w_u @ h_i times inverse-gamma noise falls between thresholds b_{v-1} and b_v, which
     are learned: P(y <= v) = exp(-x / b_v). Unseen cells are *zeros* by default, observations of a level below all that
     were seen, as in [1]_; with `unseen="missing"` they carry no information, and the lowest level seen is the lowest
     there is. Inference is the paper's Algorithm 1, whose evidence lower bound never falls.
@@ -88,7 +88,7 @@ class OrdNMF(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -121,12 +121,12 @@ class OrdNMF(GammaFactorization):
     """
 
     offers = frozenset({"levels", "likelihood", "posterior"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **GammaFactorization.parameter_rules,
         **LEVEL_RULES,
-        "prior_shape": checks.number(0.0, above=True, or_none=True),
-        "noise": checks.one_of(*NOISES),
-        "noise_shape": checks.number(0.1),
+        "prior_shape": validation.number(0.0, above=True, or_none=True),
+        "noise": validation.one_of(*NOISES),
+        "noise_shape": validation.number(0.1),
     }
 
     thresholds_ = fitted(lambda model: model.likelihood.thresholds, "b_0 < ... < b_{V-1} between the levels.")
@@ -222,9 +222,9 @@ class SquaredFactorization(Factorization):
     l2: float | None
 
     offers = frozenset({"likelihood"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
-        "l2": checks.number(0.0, or_none=True),
+        "l2": validation.number(0.0, or_none=True),
     }
     l2_ = fitted(lambda model: model.folding.solver.penalty.l2, "l2 of the fit.")
 
@@ -250,7 +250,7 @@ class SquaredFactorization(Factorization):
 class SquaredOrdNMF(SquaredFactorization):
     """Ordered levels for ranking: OrdNMF's levels at the rate x^2, with half-normal priors, at the mode.
 
-    P(y <= v) = exp(-theta_v x^2) with x = <w_u, h_i> and theta_0 = 1. Unseen cells are *zeros* by default, observations
+    P(y <= v) = exp(-theta_v x^2) with x = w_u @ h_i and theta_0 = 1. Unseen cells are *zeros* by default, observations
     of a level below all others; with `unseen="missing"` they carry no information. A linear rate pushes all unseen
     cells alike, the squared one those with high scores harder; the prior shrinks all factors. Recommendations and
     ranking are by x, in which this model is ahead of OrdNMF. The penalised loss never rises. Its probabilities are
@@ -278,7 +278,7 @@ class SquaredOrdNMF(SquaredFactorization):
     {init}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -305,7 +305,7 @@ class SquaredOrdNMF(SquaredFactorization):
     """
 
     offers = frozenset({"levels", "likelihood"})
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **SquaredFactorization.parameter_rules,
         **LEVEL_RULES,
         "level_weight": level_weight_rule(),
@@ -362,7 +362,7 @@ class SquaredOrdNMF(SquaredFactorization):
 
 
 class SquaredPoisson(SquaredFactorization):
-    """Counts for ranking: y ~ Poisson(x^2), x = <w_u, h_i>, with half-normal priors, at the mode.
+    """Counts for ranking: y ~ Poisson(x^2), x = w_u @ h_i, with half-normal priors, at the mode.
 
     `PoissonFactorization` with the link and the prior of `SquaredOrdNMF`. Unseen cells are *zeros* by default; with
     `unseen="missing"` they carry no information. A linear rate pushes all unseen cells alike, the squared one those
@@ -382,7 +382,7 @@ class SquaredPoisson(SquaredFactorization):
     {init}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks, likelihoods
+from halfseen import likelihoods, validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder, PresenceEncoder
 from halfseen.estimators.base import SEED_RULES, Factorization, Method, fitted
+from halfseen.estimators.inputs import Seed
 from halfseen.likelihoods import Ordinal, Poisson
 from halfseen.model import random_generator
 from halfseen.solvers import Gamma, GammaPrior
@@ -25,10 +26,10 @@ class GammaFactorization(Factorization):
 
     offers = frozenset({"likelihood", "posterior"})
     score_is_log_likelihood = True
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
-        "prior_shape": checks.number(0.0, above=True),
-        "prior_rate": checks.number(0.0, above=True, or_none=True),
+        "prior_shape": validation.number(0.0, above=True),
+        "prior_rate": validation.number(0.0, above=True, or_none=True),
     }
 
     W_shape_ = fitted(lambda model: model.rows.shape, "Shape of the posterior of every entry of W.")
@@ -41,7 +42,7 @@ class GammaFactorization(Factorization):
         return Gamma(prior, prior)
 
     @insert_parameters
-    def sample_factors(self, n: int = 1, random_state: Any = None) -> list[tuple[Array, Array]]:
+    def sample_factors(self, n: int = 1, random_state: Seed = None) -> list[tuple[Array, Array]]:
         """Draw factors (W, H) from their posteriors, every entry independently.
 
         Parameters
@@ -56,7 +57,7 @@ class GammaFactorization(Factorization):
             Pairs (W, H).
         """
         check_is_fitted(self)
-        checks.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
+        validation.check_parameters({"n": n, "random_state": random_state}, SEED_RULES)
         random = random_generator(random_state)
         return [self.model_.sample_factors(random) for _ in range(n)]
 
@@ -74,7 +75,7 @@ class GammaFactorization(Factorization):
             ((W low, W high), (H low, H high)).
         """
         check_is_fitted(self)
-        checks.check_parameters({"level": level}, {"level": checks.between(0.0, 1.0)})
+        validation.check_parameters({"level": level}, {"level": validation.between(0.0, 1.0)})
         tails = (0.5 - level / 2, 0.5 + level / 2)
         model = self.model_
         rows, columns = (tuple(factor.quantile(tail) for tail in tails) for factor in (model.rows, model.columns))
@@ -82,7 +83,7 @@ class GammaFactorization(Factorization):
 
 
 class PoissonFactorization(GammaFactorization):
-    """Counts y ~ Poisson(<w_u, h_i>) with gamma priors on both factors, by variational inference.
+    """Counts y ~ Poisson(w_u @ h_i) with gamma priors on both factors, by variational inference.
 
     Unseen cells count as *zeros* by default, as is usual for purchases and plays; with `unseen="missing"` they carry no
     information. Every entry's posterior is a gamma distribution; the evidence lower bound never falls. The updates are
@@ -102,7 +103,7 @@ class PoissonFactorization(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -154,7 +155,7 @@ class PoissonFactorization(GammaFactorization):
 
 
 class BernoulliPoisson(GammaFactorization):
-    """Presence and absence: P(y > 0) = 1 - exp(-<w_u, h_i>), with gamma priors, by variational inference.
+    """Presence and absence: P(y > 0) = 1 - exp(-w_u @ h_i), with gamma priors, by variational inference.
 
     Whatever is above 0 counts as present. Unseen cells are *zeros* by default, absences; with `unseen="missing"` they
     carry no information. It is `OrdNMF` with one level and its threshold at 1 (Acharya and others 2015; section 2.2 of
@@ -171,7 +172,7 @@ class BernoulliPoisson(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -225,7 +226,7 @@ class BernoulliPoisson(GammaFactorization):
 class CompoundPoisson(GammaFactorization):
     """Counts as sums of a Poisson number of logarithmic draws, with gamma priors, by variational inference.
 
-    n ~ Poisson(<w_u, h_i>) says how often, each time adds a draw of P(k) = p^k / (-k log(1 - p)): counts such as plays,
+    n ~ Poisson(w_u @ h_i) says how often, each time adds a draw of P(k) = p^k / (-k log(1 - p)): counts such as plays,
     whose few large values would dominate a Poisson model. p is learned; p -> 0 is `PoissonFactorization` of the counts,
     p -> 1 of whether there are any. Unseen cells are *zeros* by default; with `unseen="missing"` they carry no
     information. The dcPF of Gouvert, Oberlin & Févotte (2019), in their paper of 2020 beside `OrdNMF`.
@@ -243,7 +244,7 @@ class CompoundPoisson(GammaFactorization):
     {init:gamma}
     {random_state}
     {verbose}
-    {unseen}
+    {unseen:zero}
     {engine}
     {n_jobs}
 
@@ -263,9 +264,9 @@ class CompoundPoisson(GammaFactorization):
     1.0
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **GammaFactorization.parameter_rules,
-        "p": checks.between(0.0, 1.0, or_none=True),
+        "p": validation.between(0.0, 1.0, or_none=True),
     }
     p_ = fitted(lambda model: model.likelihood.p, "Parameter of the logarithmic distribution, given or learned.")
 

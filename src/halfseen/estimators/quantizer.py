@@ -11,9 +11,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
+from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError
+from halfseen.estimators.inputs import Data
 from halfseen.io import observe
 from halfseen.io.reader import Grid, grid_of
 from halfseen.io.schema import ReadOptions, recognise
@@ -24,7 +26,7 @@ from halfseen.observed import Observed, as_values
 Rule = Callable[[Array], Array]
 
 
-def _edges() -> checks.Rule:
+def _edges() -> validation.Rule:
     def rule(value: Any) -> tuple[str, str] | None:
         if isinstance(value, str) and value == "quantiles":
             return None
@@ -48,24 +50,24 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    edges : array-like of float or "quantiles", default="quantiles"
-        Ascending numbers above 0, so that nothing stays nothing; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where the
-        classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. "quantiles" learns them from the values above
-        0 of the fit, the lowest of them first, so that each level has about as many.
+    edges : "quantiles" or array-like of float, default="quantiles"
+        Ascending numbers above 0, so that 0 stays level 0; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where the
+        classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. "quantiles": edges are learned from the
+        values above 0 that `fit` sees, the lowest of them first, so that each level has about as many.
     n_levels : int, default=10
-        Number of levels above 0 that "quantiles" learns; fewer where one value alone fills several.
+        Number of levels above 0 that are learned by "quantiles"; fewer where one value alone fills several.
 
     Attributes
     ----------
-    edges_ : ndarray of shape (n_levels,)
+    edges_ : ndarray
         Edges, given or learned.
-    values_ : ndarray of shape (n_levels + 1,)
+    values_ : ndarray
         For each level 0..V a value that has it, which `inverse_transform` gives: the median of the values of this level
         in the fit; of a level that had none, its edge (0 for level 0).
     n_features_in_ : int
-        Number of columns, if X is a matrix or a wide table.
+        Number of columns, if the columns of X are the columns of the matrix.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of columns, if they are all named by text.
+        Their names, if these are text.
 
     Examples
     --------
@@ -76,62 +78,61 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 2.,  4.,  3.]])
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {"edges": _edges(), "n_levels": checks.whole(1)}
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {"edges": _edges(), "n_levels": validation.whole(1)}
 
     def __init__(self, edges: Any = "quantiles", *, n_levels: int = 10) -> None:
         self.edges = edges
         self.n_levels = n_levels
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the edges, if they are not given, and a value of each level.
+    @insert_parameters
+    def fit(self, X: Data, y: object = None) -> Self:
+        """Learn the edges, if they are not given, and what a value of each level is.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, frame, path or Observed
-            What `halfseen.observe` takes.
-        y : None
-            Ignored, for scikit-learn's pipelines.
+        {X}
+        {y}
 
         Returns
         -------
         self
         """
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         values = np.sort(observe(X, unseen=None).values.astype(np.float64))
         edges = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)
         self._compare_columns(X, reset=True)
         self.edges_, self.values_ = edges, _medians(values, edges)
         return self
 
-    def transform(self, X: Any) -> Any:
+    @insert_parameters
+    def transform(self, X: Data) -> Any:
         """Replace values by levels.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, frame, path or Observed
-            As for `fit`.
+        {X}
 
         Returns
         -------
         array, sparse matrix, frame or Observed
-            X with levels in the place of values.
+            Of the kind of X.
         """
         check_is_fitted(self)
         self._compare_columns(X, reset=False)
         return _replaced(X, self._levels_of)
 
-    def inverse_transform(self, X: Any) -> Any:
-        """Replace levels by the values in `values_`, which `transform` turns back.
+    @insert_parameters
+    def inverse_transform(self, X: Data) -> Any:
+        """Replace levels by values: each by the one in `values_`, which `transform` turns back.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, frame, path or Observed
-            What `transform` returned.
+        {X}
 
         Returns
         -------
         array, sparse matrix, frame or Observed
-            X with values in the place of levels.
+            Of the kind of X.
         """
         check_is_fitted(self)
         return _replaced(X, self._values_of)
@@ -165,7 +166,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values = self.values_[np.where(seen, levels, 0).astype(np.intp)].astype(levels.dtype)
         return np.where(seen, values, levels)
 
-    def _compare_columns(self, X: Any, reset: bool) -> None:
+    def _compare_columns(self, X: Data, reset: bool) -> None:
         """Keep the columns of a table, or compare them with those kept; anything else has cells, and no columns."""
         if reset:
             for name in ("n_features_in_", "feature_names_in_"):
@@ -215,7 +216,7 @@ def _replaced_in_long(frame: Any, rule: Rule) -> Any:
         raise DataError(
             "A long table must have a column of values.",
             found=f"only {', '.join(map(repr, frame.columns))}, every pair counting as 1",
-            remedy='Count the pairs first: observe(X, duplicates="sum").',
+            remedy='Count the pairs first: `observe(X, duplicates="sum")`.',
             parameter="X",
         )
     return _with_columns(frame, {header.value: rule(table.numbers(header.value))})

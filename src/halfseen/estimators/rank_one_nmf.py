@@ -9,10 +9,11 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks, rank_one
+from halfseen import rank_one, validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
@@ -20,6 +21,8 @@ from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning, ParameterError
 from halfseen.estimators.base import BaseFactorization
 from halfseen.estimators.inputs import (
+    Data,
+    Labels,
     Shape,
     columns_of_axes,
     feature_attributes,
@@ -30,9 +33,9 @@ from halfseen.estimators.inputs import (
     unfold_rows,
     unfold_tensor,
 )
-from halfseen.estimators.progress import warn_if_empty, warn_if_not_converged
-from halfseen.fitting import iterate
+from halfseen.fitting import iterate, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
+from halfseen.io.tables import CellWeight
 from halfseen.labels import Index, quoted
 from halfseen.likelihoods import Poisson
 from halfseen.model import FittedModel, Seen, Status
@@ -200,8 +203,8 @@ class RankOneNMF(BaseFactorization):
     levels_to_read = None
     objective_name = "Loss, but for a constant of the data"
     n_components = 1
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "method": checks.one_of(*METHODS),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "method": validation.one_of(*METHODS),
         **BaseFactorization.parameter_rules,
     }
 
@@ -244,7 +247,7 @@ class RankOneNMF(BaseFactorization):
         return labels
 
     @insert_parameters
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find the factors.
 
         Parameters
@@ -259,7 +262,7 @@ class RankOneNMF(BaseFactorization):
         -------
         self
         """
-        checks.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
+        validation.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
         started = perf_counter()
         X, cell_weight, inner_shape = unfold_tensor(X, cell_weight)
         with Threads(self.n_jobs) as threads:
@@ -365,7 +368,7 @@ class RankOneNMF(BaseFactorization):
         warn_if_not_converged(self, stacklevel=4)
 
     @insert_parameters
-    def transform(self, X: Any, *, cell_weight: Any = None) -> Array:
+    def transform(self, X: Data, *, cell_weight: CellWeight = None) -> Array:
         """Fold new rows in, in closed form: w_u = (sum of the row) / (h of its cells).
 
         Parameters
@@ -382,7 +385,7 @@ class RankOneNMF(BaseFactorization):
         X, cell_weight = unfold_rows(X, self.inner_shape_, cell_weight)
         return super().transform(X, cell_weight=cell_weight)
 
-    def rows_of(self, X: Any) -> Array:
+    def rows_of(self, X: Data) -> Array:
         """Factor of the rows of X: that of the fit if X was fitted, else folded in.
 
         Parameters
@@ -409,7 +412,7 @@ class RankOneNMF(BaseFactorization):
             return model.W if was_fitted else model.fold_table(table, threads)
 
     @insert_parameters
-    def predict(self, rows: Any, cols: Any = None, *more: Any) -> Array:
+    def predict(self, rows: Labels | Data, cols: Labels | None = None, *more: ArrayLike) -> Array:
         """Expected values at pairs of rows and columns; for a tensor, at positions on all its axes.
 
         Parameters
@@ -434,7 +437,7 @@ class RankOneNMF(BaseFactorization):
             )
         return super().predict(rows, cols)
 
-    def complete(self, X: Any) -> Any:
+    def complete(self, X: Data) -> Any:
         """Fill the missing cells of X with expected values, and leave the others as they are.
 
         Parameters
@@ -450,7 +453,7 @@ class RankOneNMF(BaseFactorization):
         check_is_fitted(self)
         return self._to_tensor(super().complete(unfold_rows(X, self.inner_shape_)[0]))
 
-    def inverse_transform(self, W: Any) -> Array:
+    def inverse_transform(self, W: ArrayLike) -> Array:
         """Expected value of every cell of rows with the given factor.
 
         Parameters
@@ -464,7 +467,7 @@ class RankOneNMF(BaseFactorization):
         """
         return self._to_tensor(super().inverse_transform(W))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Data, y: object = None) -> float:
         """Minus the Kullback-Leibler divergence per cell, after folding the rows of X in; larger is better.
 
         Parameters

@@ -80,11 +80,9 @@ class ReadOptions:
         if self.columns is not None:
             is_tuple = isinstance(self.columns, (tuple, list)) and len(self.columns) in (2, 3)
             if not is_tuple or len(set(self.columns)) < len(self.columns) or self.weight_name in self.columns[:2]:
-                must = (
-                    'must name different headers of rows, columns and values, such as ("user", "item", "rating"), or '
-                )
-                must, cli = f"{must}the first two when every pair counts as 1.", f"Name them: `{GENERIC_LINE}`."
-                raise ParameterError(must, parameter="columns", found=repr(self.columns), remedy_cli=cli)
+                must = "must name different headers of rows, columns and values, or the first two when every pair "
+                must, remedy = f"{must}counts as 1.", f"Name them: `{GENERIC_LINE}`."
+                raise ParameterError(must, parameter="columns", found=repr(self.columns), remedy=remedy)
         if isinstance(self.na_values, str):
             must = 'must be a list of texts, such as ["-", "unknown"].'
             raise ParameterError(must, parameter="na_values", found=repr(self.na_values))

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import ArrayLike
 
-from halfseen.checks import Seed, between, check_parameters, one_of, seed, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io.numbers import Levels
 from halfseen.io.reader import build_observed, observe, read_long, with_ordered_levels
@@ -30,6 +29,7 @@ from halfseen.io.text import TextFile, open_bytes
 from halfseen.io.wide import WideTable, read_wide_table
 from halfseen.io.write import atomic_writes, is_parquet, open_draft, separator_for, write_draft, write_errors
 from halfseen.observed import Observed
+from halfseen.validation import Seed, between, check_parameters, one_of, seed, whole
 
 BY = ("random", "row", "time")
 SIDECAR = ".split.json"
@@ -114,11 +114,8 @@ def split_indices(
     times: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the training and test cells of `split_cells`."""
-    rows = (
-        observed.row_of_cell()
-        if observed.is_first_at_cell is None
-        else observed.row_of_cell()[observed.is_first_at_cell > 0]
-    )
+    rows, is_first = observed.row_of_cell(), observed.is_first_at_cell
+    rows = rows if is_first is None else rows[is_first > 0]
     is_test = _choose(rows, _pair_of_cell(observed), test_size, random_state, by, last, times)
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 

@@ -38,7 +38,7 @@ class UnseenPush:
 
 
 class Likelihood(ABC):
-    """log p(y|x) of an observed value y at x = <w, h>, by its derivative.
+    """log p(y|x) of an observed value y at x = w @ h, by its derivative.
 
     d log p(y|x) / dx = pull - push, both >= 0. All methods are plain array functions, elementwise; a pull or a push
     that is the same everywhere may be returned as a float.

@@ -38,7 +38,7 @@ class CompoundPoisson(LearningLikelihood):
     push_is_constant = True
     powers = (0.0, 1.0)
     domain = "Counts must be whole numbers, 0 or larger."
-    remedy = "Round the values, or use PoissonFactorization."
+    remedy = "Round the values, or use `PoissonFactorization`."
 
     @property
     def learns(self) -> bool:

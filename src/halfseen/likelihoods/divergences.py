@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from halfseen.arrays import Array, floored, namespace
-from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
 from halfseen.likelihoods.base import Likelihood, StateSpec, UnseenPush
+from halfseen.validation import did_you_mean
 
-_REMEDY = "Shift or drop these values, or set them to NaN if they are unknown."
+_REMEDY = "Shift or drop these values, or mark them as missing."
 
 
 class Gaussian(Likelihood):

@@ -71,7 +71,7 @@ class GammaNoise(Likelihood):
     powers = (-1.0, 1.0)
     root = 4.0
     domain = "Ordinal levels must be integers 0..V."
-    remedy = "Round the values, or use WeightedNMF."
+    remedy = "Round the values, or use `WeightedNMF`."
 
     @property
     def name(self) -> str:

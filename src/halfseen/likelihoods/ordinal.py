@@ -41,7 +41,7 @@ class Ordinal(LearningLikelihood):
     push_is_constant = True
     powers = (0.0, 1.0)
     domain = "Ordinal levels must be integers 0..V."
-    remedy = "Round the values, or use WeightedNMF."
+    remedy = "Round the values, or use `WeightedNMF`."
 
     @property
     def highest(self) -> int:

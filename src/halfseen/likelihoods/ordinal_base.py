@@ -68,9 +68,9 @@ class SmoothOrdinal(Likelihood):
 
     powers = None
     x_is_positive = False
-    alternative_for_zeros = "OrdNMF, which takes them for a level below all others"
+    alternative_for_zeros = "`OrdNMF`, which takes them for a level below all others"
     domain = "Ordinal levels must be integers 0..V."
-    remedy = "Round the values, or use WeightedNMF."
+    remedy = "Round the values, or use `WeightedNMF`."
     #: The numbers that the levels 0..N stand for; themselves, if None.
     values: Array | None
 

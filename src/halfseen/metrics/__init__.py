@@ -1,7 +1,7 @@
 """How good a model is on cells that it has not seen: by ranking, and by the probabilities of ordered levels."""
 
 from halfseen.metrics.level_scores import Calibration, calibration, log_score, ranked_probability_score
-from halfseen.metrics.predictive_check import PredictiveCheck, predictive_check
+from halfseen.metrics.posterior_check import PredictiveCheck, predictive_check
 from halfseen.metrics.ranking import (
     RankingScores,
     map_at_k,

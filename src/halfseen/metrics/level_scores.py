@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.checks import whole
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, ParameterError
+from halfseen.validation import whole
 
 #: How far from 1 the probabilities of a cell may sum, which may have been made in single precision.
 MAX_DEVIATION = 1e-5

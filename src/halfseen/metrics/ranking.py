@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.engines.topk import best_columns
@@ -155,7 +155,7 @@ def _mean(of_rows: Array) -> float | Array:
 
 def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_jobs: int | None) -> RankingScores:
     # validate
-    checks.check_parameters({"k": k, "n_jobs": n_jobs}, {"k": checks.whole(1), "n_jobs": checks.threads()})
+    validation.check_parameters({"k": k, "n_jobs": n_jobs}, {"k": validation.whole(1), "n_jobs": validation.threads()})
     thresholds = np.atleast_1d(np.asarray(relevant))
     is_list = thresholds.ndim == 1 and thresholds.size > 0 and thresholds.dtype.kind in "fiu"
     if not (is_list and np.all(np.isfinite(thresholds))):

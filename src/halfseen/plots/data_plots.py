@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import BaseFactorization
@@ -45,7 +45,7 @@ def holes(X: Any, *, sort: bool = False, bins: int = 200, ax: Axes | None = None
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
-    checks.check_parameters({"bins": bins}, {"bins": checks.whole(1)})
+    validation.check_parameters({"bins": bins}, {"bins": validation.whole(1)})
     if isinstance(X, Uncoupled):
         places, shape = [X.row_of_cell(), X.respondents], X.shape
         places = places if X.questions_are == "rows" else places[::-1]
@@ -177,8 +177,8 @@ def completion(
             remedy="Ask predict_level for the cells of interest, or fit on numbers.",
             parameter="model",
         )
-    checks.check_parameters(
-        {"most": most, "random_state": random_state}, {"most": checks.whole(1), "random_state": checks.seed()}
+    validation.check_parameters(
+        {"most": most, "random_state": random_state}, {"most": validation.whole(1), "random_state": validation.seed()}
     )
     # both tables; the model's own rows may have their own thresholds, new ones don't
     X = unfold_rows(X, getattr(model, "inner_shape_", None))[0]

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.plots.axes import BLUE, GREY, ORANGE, label_ticks, new_axes, wrong_type
@@ -76,7 +76,7 @@ def trace(model: BaseEstimator, *, by: str = "iteration", ax: Axes | None = None
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
     model = _check_model(model)
-    checks.check_parameters({"by": by}, {"by": checks.one_of("iteration", "seconds")})
+    validation.check_parameters({"by": by}, {"by": validation.one_of("iteration", "seconds")})
     ax = new_axes("the attribute trace_") if ax is None else ax
     objective = model.trace_["objective"]
     places = model.trace_["seconds"] if by == "seconds" else np.arange(1, objective.size + 1)
@@ -138,13 +138,13 @@ def factors(
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
     model = _check_model(model)
-    checks.check_parameters(
-        {"top": top, "side": side}, {"top": checks.whole(1), "side": checks.one_of("columns", "rows")}
+    validation.check_parameters(
+        {"top": top, "side": side}, {"top": validation.whole(1), "side": validation.one_of("columns", "rows")}
     )
     strengths = component_strengths(model, side)
     count = strengths.shape[1]
     if component is not None:
-        checks.check_parameters({"component": component}, {"component": checks.whole(0)})
+        validation.check_parameters({"component": component}, {"component": validation.whole(0)})
         if component >= count:
             must = f"must be one of the model's, 0 to {count - 1}."
             raise ParameterError(must, found=f"{component}", remedy="Count them from 0.", parameter="component")
@@ -186,7 +186,7 @@ def component_strengths(model: Any, side: str) -> Array:
     near, far = (model.H_, model.W_) if side == "columns" else (model.W_, model.H_)
     k = n_components(model)
     near, far = near[:, :k].astype(np.float64), far[:, :k].astype(np.float64)
-    unit = model.thresholds_[0] if "levels" in model.offers and model.likelihood_.x_is_positive else 1.0
+    unit = model.thresholds_[0] if has_free_scale(model) else 1.0
     return near * (np.sqrt((far**2).mean(axis=0)) if is_signed(model) else far.mean(axis=0)) / unit
 
 
@@ -199,6 +199,12 @@ def n_components(model: Any) -> int:
 def is_signed(model: Any) -> bool:
     """Whether factors may be negative."""
     return hasattr(model, "row_biases_") or bool((model.W_ < 0).any() or (model.H_ < 0).any())
+
+
+def has_free_scale(model: Any) -> bool:
+    """Whether the factors and the thresholds between levels share a free scale."""
+    record = model.model_
+    return bool(record.encoder.has_levels and record.likelihood.x_is_positive)
 
 
 def strongest(strengths: Array, top: int) -> Array:

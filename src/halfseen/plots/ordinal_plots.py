@@ -147,7 +147,7 @@ def thresholds(model: BaseEstimator, *, ax: Axes | None = None) -> Axes:
     own = getattr(model, "own_thresholds_", None)
     if own is not None:
         low, high = np.quantile(own, _WHISKERS, axis=0)
-        arms, label = np.maximum([cuts - low, high - cuts], 0), f"nine tenths of all {model.likelihood_.who}"
+        arms, label = np.maximum([cuts - low, high - cuts], 0), f"nine tenths of all {model.likelihood_.axis}"
         ax.errorbar(cuts, places[1:] - 0.5, xerr=arms, fmt="none", ecolor=axes.ORANGE, capsize=3, label=label)
         ax.legend()
     if is_positive:

@@ -15,8 +15,7 @@ the sums along each axis and the weights of the cells, so the data are read once
 A fit: table = DenseTable(X, threads); components = find_components(table, table.merged_marginals); the last step of
 exact(components, threads, tol); rescale(step.factors, components, tol, dtype). The first axis is that of rows; further
 axes of a tensor are unfolded into columns. No likelihood, solver or engine is involved; the compiled loops
-(`kernels/table_sums.py`) run on threads in blocks that depend on the data alone, so that results do not depend on their
-number.
+(`table_sums.py`) run on threads in blocks that depend on the data alone, so that results do not depend on their number.
 """
 
 from halfseen.rank_one.closed_forms import SharedFactors, a1gm, em, rank_one_nmmf

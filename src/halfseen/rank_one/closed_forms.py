@@ -7,13 +7,13 @@ import numpy as np
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, number
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
 from halfseen.rank_one.exact_solution import Step, error_estimator, max_relative_change, objective
 from halfseen.rank_one.incomplete_tables import Table
 from halfseen.rank_one.information_geometry import MatrixLike, Triple
 from halfseen.rank_one.marginals import Marginals, ignore_overflow
+from halfseen.validation import check_parameters, number
 
 
 class SharedFactors(NamedTuple):

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, number
 from halfseen.errors import DataError
 from halfseen.io import observe
 from halfseen.io.reader import as_numbers
 from halfseen.labels import Places
 from halfseen.observed import Observed, as_values
+from halfseen.validation import check_parameters, number
 
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 #: What `observe` reads, frames among the array-likes.

@@ -1,26 +1,24 @@
-"""What a report is made from: the model, and the cells of training and test in the model's rows and columns."""
+"""What a report is made from: the model, and the training and test cells in the model's rows and columns."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+import halfseen
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.inputs import unfold_rows
 from halfseen.metrics.scorers import held_out
-from halfseen.model import Seen, read_cells
+from halfseen.model import FittedModel, Seen, read_cells
 from halfseen.observed import Observed, match_cells
 from halfseen.plots.model_plots import best_model, describe_unfit, has_factors
 from halfseen.plots.ordinal_plots import level_names
-from halfseen.report.blocks import MAX_LETTERS, Placed, label_text, placed
-from halfseen.uncoupled import Uncoupled
+from halfseen.report.page import MAX_LABEL_LENGTH, Ordered, in_order, label_text
 
 #: Columns whose mean sizes differ by more than this factor are taken to have different units.
 _UNITS_FACTOR = 20.0
@@ -28,9 +26,9 @@ _UNITS_FACTOR = 20.0
 
 @dataclass(frozen=True)
 class Units:
-    """The standard deviation of each column ("column"), or of each question's answers ("question"), in training."""
+    """Standard deviation of each column, or of the answers to each question (`of`), in training."""
 
-    whose: str
+    of: str
     spreads: Array
     are_rows: bool
     """Whether each belongs to a row of the model."""
@@ -41,9 +39,15 @@ class ReportContext:
     """The model and its data; of test, the cells that training has not seen; and the warnings while reading them."""
 
     model: Any
+    record: FittedModel
+    unseen: str | None
+    """What an unseen cell means; None for uncoupled data, where nobody was asked."""
+    inner_shape: tuple[int, ...] | None
+    """The further axes of a tensor."""
     train: Observed | None
     test: Observed | None
-    collected: Uncoupled | None
+    uncoupled: Any
+    """Training data of an UncoupledNMF, if they are given."""
     train_warnings: list[str]
     test_warnings: list[str]
 
@@ -51,147 +55,138 @@ class ReportContext:
     def from_data(cls, model: Any, train: Any, test: Any) -> ReportContext:
         """Read the data as the model reads them, or raise an error where they don't belong to it."""
         model = best_model(model)
-        collected = train if isinstance(train, Uncoupled) else None
         if not has_factors(model):
-            raise ParameterError("A report must be of a fitted model with factors.", **describe_unfit(model))
-        if train is not None and (collected is None) != hasattr(model, "unseen"):
-            what = "a halfseen.Uncoupled" if collected is None else "data as for its fit"
+            must = "A report must be of a fitted model with factors."
+            raise ParameterError(must, **describe_unfit(model), parameter="model")
+        record, inner_shape = model.model_, getattr(model, "inner_shape_", None)
+        unseen = None if hasattr(model, "questions_are_") else record.unseen
+        uncoupled = train if isinstance(train, halfseen.Uncoupled) else None
+        if train is not None and (uncoupled is None) != (unseen is not None):
+            what = "a halfseen.Uncoupled" if uncoupled is None else "data as for its fit"
             raise DataError(
-                f"train must be {what} for a report of {type(model).__name__}. Found {type(train).__name__}. "
-                "Pass what the model was fitted on, or leave it out."
+                f"must be {what} for a report of {type(model).__name__}.",
+                parameter="train",
+                found=type(train).__name__,
+                remedy="Pass what the model was fitted on, or leave it out.",
             )
-        with _recorded_warnings() as of_train:
-            cells = None if collected else _read(model, train, "train")
-        with _recorded_warnings() as of_test:
-            held = _read(model, test, "test")
-            if held is not None and hasattr(model, "unseen"):
-                further = [] if cells is None else [Seen(cells.indptr, cells.indices, cells.shape[1])]
-                held = held_out(held, model.seen_, *further)
-        for one in (*of_train, *of_test):
+        read: dict[str, Observed | None] = {}
+        caught: dict[str, list[warnings.WarningMessage]] = {}
+        for name, X in (("train", None if uncoupled else train), ("test", test)):
+            with warnings.catch_warnings(record=True) as caught[name]:
+                warnings.simplefilter("always", DataWarning)
+                cells = read[name] = _read(record, inner_shape, X, name)
+                if name == "test" and cells is not None and unseen is not None:
+                    known = read["train"]
+                    further = [] if known is None else [Seen(known.indptr, known.indices, known.shape[1])]
+                    read[name] = held_out(cells, model.seen_, *further)
+        for one in (*caught["train"], *caught["test"]):
             warnings.warn(one.message, stacklevel=3)  # at the caller of make_report
-        texts = (
-            [str(one.message) for one in caught if issubclass(one.category, DataWarning)]
-            for caught in (of_train, of_test)
-        )
-        return cls(model, cells, held, collected, *texts)
+        texts = ([str(one.message) for one in of if issubclass(one.category, DataWarning)] for of in caught.values())
+        return cls(model, record, unseen, inner_shape, read["train"], read["test"], uncoupled, *texts)
 
     @property
-    def is_uncoupled(self) -> bool:
-        return not hasattr(self.model, "unseen")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.model.W_), len(self.model.H_)
-
-    @property
-    def inner_shape(self) -> tuple[int, ...] | None:
-        """The further axes of a tensor."""
-        return getattr(self.model, "inner_shape_", None)
+    def questions_are_rows(self) -> bool:
+        """Of uncoupled data: whether questions are the rows of the model."""
+        return bool(self.model.questions_are_ == "rows")
 
     @property
     def seen(self) -> Observed:
         """The cells of training; without them, the positions that the model remembers, with values of 1."""
         if self.train is not None:
             return self.train
-        model = self.model
-        indptr, indices = model.seen_.in_rows(np.arange(len(model.W_)))
-        how = {"row_labels": model.row_labels_, "column_labels": model.column_labels_}
-        how |= {} if self.is_uncoupled else {"unseen": model.model_.unseen}
-        return Observed(indptr, indices, np.ones(indices.size), self.shape, **how)
+        indptr, indices = self.model.seen_.in_rows(np.arange(self.record.shape[0]))
+        how = {"unseen": self.unseen or "missing", **self.record.labels._asdict()}
+        return Observed(indptr, indices, np.ones(indices.size), self.record.shape, **how)
 
     @property
-    def is_of_fit(self) -> bool:
+    def is_training_data(self) -> bool:
         """Whether train is what the model was fitted on, as far as the model knows."""
-        known = self.model.model_.fingerprint
-        given = self.train or self.collected
+        known, given = self.record.fingerprint, self.train or self.uncoupled
         return given is None or known is None or given.fingerprint() == known
 
     @property
     def answers(self) -> tuple[Array, Array] | None:
         """The answers of uncoupled data, and where those of each question begin and end, if they are known."""
-        collected = self.collected if self.is_of_fit else None
-        known = getattr(self.model, "posterior_", None) if collected is None else collected
+        given = self.uncoupled if self.is_training_data else None
+        known = getattr(self.model, "posterior_", None) if given is None else given
         return None if known is None or known.answers.size == 0 else (known.answers, known.answer_indptr)
 
     @property
-    def has_words(self) -> bool:
+    def has_text_levels(self) -> bool:
         """Whether levels are texts."""
-        return bool(self.model.model_.encoder.is_text)
+        return self.record.encoder.is_text
 
     @property
-    def lowest(self) -> str:
-        """The name of the lowest level that is a text."""
-        return label_text(self.model.model_.encoder.levels_to_read[0])
+    def lowest_level(self) -> str:
+        """Name of the lowest level that is a text."""
+        return label_text(self.record.encoder.levels_to_read[0])
 
     @cached_property
     def units(self) -> Units | None:
         """The units of columns, or of questions, where they differ and training is known."""
         if self.answers is not None:
             answers, ends = self.answers
-            whose, are_rows, size = "question", self.model.questions_are_ == "rows", ends.size - 1
-            places, values = np.repeat(np.arange(size), np.diff(ends)), answers.astype(np.float64)
-        elif self.train is None or "levels" in self.model.offers:  # levels are the same everywhere
+            of, are_rows, size = "question", self.questions_are_rows, ends.size - 1
+            positions, values = np.repeat(np.arange(size), np.diff(ends)), answers.astype(np.float64)
+        elif self.train is None or self.record.encoder.has_levels:  # levels are the same everywhere
             return None
         else:
-            whose, are_rows, size = "column", False, self.shape[1]
-            places, values = self.train.indices, self.train.values.astype(np.float64)
-        if not units_differ(places, values, size):
+            of, are_rows, size = "column", False, self.record.shape[1]
+            positions, values = self.train.indices, self.train.values.astype(np.float64)
+        if not units_differ(positions, values, size):
             return None
-        means = _means(places, values, size)
-        return Units(whose, np.sqrt(_means(places, (values - means[places]) ** 2, size)), are_rows)
+        means = group_means(positions, values, size)
+        return Units(of, np.sqrt(group_means(positions, (values - means[positions]) ** 2, size)), are_rows)
 
-    def numbers(self, cells: Observed) -> Array:
+    def numeric_values(self, cells: Observed) -> Array:
         """The values of cells on the scale of `predict`: levels that are texts are 0, 1, ..."""
-        return self.model.model_.encoder.codes(cells).values if self.has_words else cells.values
+        return self.record.encoder.codes(cells).values if self.has_text_levels else cells.values
 
-    def levels(self, labels: Array) -> list[Placed]:
+    def ordered_levels(self, labels: Array) -> list[Ordered]:
         """Levels of the model as tables show and sort them."""
-        texts = level_names(self.model.levels_, MAX_LETTERS)
-        names = dict(zip(self.model.levels_.tolist(), placed(texts), strict=True))
-        return [names[label] for label in labels.tolist()]
+        texts = in_order(level_names(self.model.levels_, MAX_LABEL_LENGTH))
+        by_label = dict(zip(self.model.levels_.tolist(), texts, strict=True))
+        return [by_label[label] for label in labels.tolist()]
 
-    def labels(self, rows: Array, columns: Array) -> tuple[Any, Any]:
+    def cell_labels(self, rows: Array, columns: Array) -> tuple[Array, Array]:
         """The model's labels of cells at positions."""
-        record = self.model.model_
-        return record.labels_at(rows, "row"), record.labels_at(columns, "column")
+        return self.record.labels_at(rows, "row"), self.record.labels_at(columns, "column")
 
-    def names(self, places: Array, side: str) -> list[str]:
+    def names(self, positions: Array, side: str) -> list[str]:
         """Rows or columns as tables show them; those of a tensor by their positions on its axes."""
         if side == "column" and self.inner_shape is not None:
-            return [", ".join(map(str, np.unravel_index(place, self.inner_shape))) for place in np.asarray(places)]
-        return [label_text(label) for label in self.model.model_.labels_at(np.asarray(places), side).tolist()]
+            return [", ".join(map(str, np.unravel_index(one, self.inner_shape))) for one in np.asarray(positions)]
+        return [label_text(label) for label in self.record.labels_at(np.asarray(positions), side).tolist()]
 
 
-def units_differ(places: Array, values: Array, size: int) -> bool:
-    """Whether the values at some places are many times those at others, and would hide them."""
-    sizes = _means(places, np.abs(values), size)
+def units_differ(positions: Array, values: Array, size: int) -> bool:
+    """Whether the values at some positions are many times those at others, and would hide them."""
+    sizes = group_means(positions, np.abs(values), size)
     sizes = sizes[sizes > 0]
     return bool(sizes.size and sizes.max() > _UNITS_FACTOR * sizes.min())
 
 
-def _means(places: Array, values: Array, size: int) -> Array:
-    """The mean of the values at each place; 0 where there are none."""
-    return np.bincount(places, values, size) / np.maximum(np.bincount(places, minlength=size), 1)
+def group_means(
+    positions: Array, values: Array, size: int, weights: Array | None = None, default: float = 0.0
+) -> Array:
+    """Weighted mean of the values at each position; the default where there are none."""
+    weights = np.ones(values.size) if weights is None else weights
+    total, sums = np.bincount(positions, weights, size), np.bincount(positions, weights * values, size)
+    return np.divide(sums, total, out=np.full(size, default), where=total > 0)
 
 
-@contextmanager
-def _recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataWarning)
-        yield caught
-
-
-def _read(model: Any, X: Any, name: str) -> Observed | None:
+def _read(record: FittedModel, inner_shape: tuple[int, ...] | None, X: Any, name: str) -> Observed | None:
     """The cells of X at the model's rows and columns, or None if there is no X."""
     if X is None:
         return None
-    X = unfold_rows(X, getattr(model, "inner_shape_", None))[0]
-    record = model.model_
+    X = unfold_rows(X, inner_shape)[0]
     given = read_cells(X, name, record.unseen, record.encoder.levels_to_read)
     cells = match_cells(given, record.shape, record.labels, name, duplicates="keep")
     if cells.nnz == 0:
         raise DataError(
-            f"{name} must have cells in the rows and columns of the model. Found none among {given.nnz:,} cells of "
-            f"{given.shape[0]:,} rows and {given.shape[1]:,} columns. Check that it is of the data of the fit."
+            "must have cells in the rows and columns of the model.",
+            parameter=name,
+            found=f"none among {given.nnz:,} cells of {given.shape[0]:,} rows and {given.shape[1]:,} columns",
+            remedy="Check that it is of the data of the fit.",
         )
     return replace(cells, level_names=given.level_names)

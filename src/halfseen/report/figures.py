@@ -17,21 +17,13 @@ from halfseen.plots.axes import BLUE, GREY, ORANGE, format_distinct
 _SVG = "http://www.w3.org/2000/svg"
 #: Inches; narrow, so that letters are large enough on a phone.
 _SIZE = (4.3, 3.0)
-#: Colours as matplotlib writes them, and the variables of the page's style that replace them, in light and in dark.
+#: Colours as matplotlib writes them, and the variables of the page's style that replace them.
 _COLOURS = {"#000000": "--ink", BLUE: "--blue", ORANGE: "--orange", GREY: "--bar", "#009e73": "--green"}
 _STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "halfseen",
-    "font.size": 9,
-    "axes.prop_cycle": f"cycler('color', ['{BLUE}', '{ORANGE}', '#009e73'])",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "figure.dpi": 72,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "lines.linewidth": 1.8,
-}
+    "svg.fonttype": "none", "svg.hashsalt": "halfseen", "font.size": 9, "lines.linewidth": 1.8, "figure.dpi": 72,
+    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "figure.facecolor": "none",
+    "axes.facecolor": "none", "axes.prop_cycle": f"cycler('color', ['{BLUE}', '{ORANGE}', '#009e73'])",
+}  # fmt: skip
 #: Radius of points with a tooltip, and how many a line has at most.
 _RADIUS, _MAX_POINTS = 5, 60
 #: The x and y of a point, and its tooltip.
@@ -39,7 +31,7 @@ Point = tuple[float, float, str]
 
 
 def draw_svg(draw: Callable[[Any], Any], *, height: float = _SIZE[1]) -> str:
-    """What `draw` draws on an Axes, as SVG for the inside of a page."""
+    """Draw on an Axes, and return it as SVG for the inside of a page."""
     from matplotlib import style
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -76,7 +68,7 @@ def _merged_points(figure: Any) -> list[Point]:
 
 
 def _for_page(svg: str, points: list[Point], prefix: str) -> str:
-    """The SVG without what is for files only, its ids made unique by a prefix, its colours the page's."""
+    """Drop what is for files only, make ids unique by a prefix, use the page's colours, and add the points."""
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", "http://www.w3.org/1999/xlink")
     root = ElementTree.fromstring(svg)
@@ -86,7 +78,16 @@ def _for_page(svg: str, points: list[Point], prefix: str) -> str:
                 root.remove(element)
     for element in root.iter():
         for name, value in element.attrib.items():
-            element.set(name, _attribute(name, value, prefix))
+            if name == "id":
+                value = prefix + value
+            elif name.endswith("href"):
+                value = value.replace("#", f"#{prefix}", 1) if value.startswith("#") else value
+            else:
+                value = value.replace("url(#", f"url(#{prefix}")
+            if name in ("style", "fill", "stroke"):
+                for colour, variable in _COLOURS.items():
+                    value = value.replace(colour, f"var({variable})")
+            element.set(name, value)
     for left, down, text in points:
         point = ElementTree.SubElement(
             root, f"{{{_SVG}}}circle", {"class": "point", "cx": f"{left:.1f}", "cy": f"{down:.1f}", "r": f"{_RADIUS}"}
@@ -98,26 +99,25 @@ def _for_page(svg: str, points: list[Point], prefix: str) -> str:
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _attribute(name: str, value: str, prefix: str) -> str:
-    if name == "id":
-        return prefix + value
-    if name.endswith("href"):
-        return value.replace("#", f"#{prefix}", 1) if value.startswith("#") else value
-    value = value.replace("url(#", f"url(#{prefix}")
-    if name == "style" or name in ("fill", "stroke"):
-        for colour, variable in _COLOURS.items():
-            value = value.replace(colour, f"var({variable})")
-    return value
-
-
 def _axes_points(axes: Any) -> Iterator[Point]:
     """The points of an Axes in its data's units: of bars first, then of lines and error bars."""
-    for container in axes.containers:
-        direction = getattr(container, "orientation", None)  # error bars have none
-        if direction == "vertical":
-            yield from _vertical_bars(axes, container)
-        elif direction == "horizontal":
-            yield from _horizontal_bars(axes, container)
+    for bars in axes.containers:
+        orientation = getattr(bars, "orientation", None)  # error bars have none
+        if orientation is None:
+            continue
+        ends = np.array([(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars])
+        if orientation == "vertical":  # at the top of each bar: the name below it, or its interval; and its height
+            x = np.array([bar.get_x() + bar.get_width() / 2 for bar in bars])
+            y = np.array([bar.get_height() for bar in bars])
+            names = _value_texts(axes.xaxis, x) if _has_names(axes.xaxis) else _interval_texts(axes.xaxis, ends)
+            values = _value_texts(axes.yaxis, y)
+        else:  # in the middle of each bar: its name, and its interval, which is open at the edge of the figure
+            y = np.array([bar.get_y() + bar.get_height() / 2 for bar in bars])
+            on_screen = [axes.transData.transform(np.column_stack([ends[:, side], y])) for side in (0, 1)]
+            x = axes.transData.inverted().transform(np.mean(on_screen, axis=0))[:, 0]  # also on logarithmic axes
+            names, values = _value_texts(axes.yaxis, y), _interval_texts(axes.xaxis, ends, axes.get_xlim())
+        for left, up, name, value in zip(x.tolist(), y.tolist(), names, values, strict=True):
+            yield left, up, f"{_legend_name(axes, bars)}{name}: {value}"
     lines = [(line, line) for line in axes.lines if not line.get_label().startswith("_")]
     lines += [(container[0], container) for container in axes.containers if hasattr(container, "has_yerr")]
     for line, owner in lines:
@@ -127,33 +127,12 @@ def _axes_points(axes: Any) -> Iterator[Point]:
         data = data[np.unique(np.linspace(0, len(data) - 1, _MAX_POINTS).astype(int))] if len(data) else data
         data = data[np.isfinite(data).all(axis=1)]
         texts = zip(_value_texts(axes.xaxis, data[:, 0]), _value_texts(axes.yaxis, data[:, 1]), strict=True)
-        for (x, y), (along, up) in zip(data.tolist(), texts, strict=True):
-            yield x, y, f"{_legend_name(axes, owner)}{along}: {up}"
-
-
-def _vertical_bars(axes: Any, bars: Any) -> Iterator[Point]:
-    """The name below each bar, or its interval; and its height."""
-    ends = np.array([(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars])
-    middles = np.array([bar.get_x() + bar.get_width() / 2 for bar in bars])
-    heights = np.array([bar.get_height() for bar in bars])
-    along = _value_texts(axes.xaxis, middles) if _has_names(axes.xaxis) else _interval_texts(axes.xaxis, ends)
-    texts = zip(along, _value_texts(axes.yaxis, heights), strict=True)
-    for x, y, (name, height) in zip(middles.tolist(), heights.tolist(), texts, strict=True):
-        yield x, y, f"{_legend_name(axes, bars)}{name}: {height}"
-
-
-def _horizontal_bars(axes: Any, bars: Any) -> Iterator[Point]:
-    """The name of each bar, and its interval, which is open at the edge of the figure."""
-    ends = np.array([(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars])
-    heights = np.array([bar.get_y() + bar.get_height() / 2 for bar in bars])
-    texts = zip(_value_texts(axes.yaxis, heights), _interval_texts(axes.xaxis, ends, axes.get_xlim()), strict=True)
-    for y, (left, right), (name, interval) in zip(heights.tolist(), ends.tolist(), texts, strict=True):
-        middle = axes.transData.transform([(left, y), (right, y)]).mean(axis=0)  # also on logarithmic axes
-        x = float(axes.transData.inverted().transform(middle)[0])
-        yield x, y, f"{_legend_name(axes, bars)}{name}: {interval}"
+        for (left, up), (name, value) in zip(data.tolist(), texts, strict=True):
+            yield left, up, f"{_legend_name(axes, owner)}{name}: {value}"
 
 
 def _legend_name(axes: Any, owner: Any) -> str:
+    """Beginning of a tooltip: the name in the legend, if there is one."""
     label = str(owner.get_label())
     return "" if axes.get_legend() is None or label.startswith("_") else f"{label.partition(',')[0]}, "
 

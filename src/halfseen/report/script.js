@@ -1,6 +1,6 @@
 "use strict";
-// Sorting tables, choosing components, and points that tell their values. Without any of it the page says the same.
-const said = document.getElementById("said");
+// Sorting of tables, selection of components, and values of points on hover. The page has the same content without scripts.
+const announcement = document.getElementById("announcement");
 const tip = document.getElementById("tip");
 
 function keys(cells) {
@@ -28,7 +28,7 @@ function sort(table, head) {
   table.tBodies[0].append(...order.map((at) => rows[at]));
   for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", rises ? "ascending" : "descending");
-  said.textContent = `${table.caption.textContent}: sorted by ${head.textContent}, ${rises ? "rising" : "falling"}`;
+  announcement.textContent = `${table.caption.textContent}: sorted by ${head.textContent}, ${rises ? "rising" : "falling"}`;
 }
 
 for (const table of document.querySelectorAll("table")) {
@@ -66,7 +66,7 @@ for (const controls of document.querySelectorAll(".controls")) {
   controls.addEventListener("input", () => choose(controls.parentNode));
 }
 
-function tell(point) {
+function showTip(point) {
   for (const other of document.querySelectorAll(".point.at")) other.classList.remove("at");
   tip.hidden = !point;
   if (!point) return;
@@ -83,20 +83,20 @@ for (const drawing of document.querySelectorAll(".drawing")) {
   for (const point of points) {
     point.dataset.tip = point.textContent;
     point.replaceChildren();
-    point.addEventListener("pointerenter", () => tell(point));
-    point.addEventListener("pointerleave", () => tell(null));
+    point.addEventListener("pointerenter", () => showTip(point));
+    point.addEventListener("pointerleave", () => showTip(null));
   }
   let at = -1;
   drawing.tabIndex = 0;
-  drawing.addEventListener("blur", () => tell(null));
+  drawing.addEventListener("blur", () => showTip(null));
   drawing.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (event.key === "Escape") tell(null);
+    if (event.key === "Escape") showTip(null);
     if (!step) return;
     event.preventDefault();
     at = at < 0 ? (step > 0 ? 0 : points.length - 1) : Math.max(0, Math.min(points.length - 1, at + step));
-    tell(points[at]);
-    said.textContent = points[at].dataset.tip;
+    showTip(points[at]);
+    announcement.textContent = points[at].dataset.tip;
   });
 }
 

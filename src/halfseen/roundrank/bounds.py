@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, flag, number, seed, whole
 from halfseen.engines.threads import one_blas_thread
 from halfseen.errors import DataError
 from halfseen.io.reader import as_numbers, well_formed
@@ -18,6 +17,7 @@ from halfseen.roundrank.exact_rounding import RoundingProblem, check_levels, che
 from halfseen.roundrank.lower_bounds import LowerBound, lower_bounds
 from halfseen.roundrank.outer_products import decide_outer_product
 from halfseen.roundrank.upper_bounds import best_construction, bisect_rank, search_factors
+from halfseen.validation import check_parameters, flag, number, seed, whole
 
 _ONE = LowerBound(1, "Not all of Y is at the level of 0.")
 _TWO = LowerBound(2, "No outer product rounds to Y: the signs or the sizes of its factors would contradict each other.")

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.ordinal_mf import ThresholdFactorization
@@ -122,8 +122,9 @@ def certainty(
     >>> hs.rank.certainty(model, Y).counts
     {'forced': 5, 'open': 0, 'undecided': 0}
     """
-    checks.check_parameters(
-        {"effort": effort, "random_state": random_state}, {"effort": checks.whole(1), "random_state": checks.seed()}
+    validation.check_parameters(
+        {"effort": effort, "random_state": random_state},
+        {"effort": validation.whole(1), "random_state": validation.seed()},
     )
     seen = _read_levels(model, Y)
     u, i = _requested_cells(model, seen, cells)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfseen.arrays import Array
-from halfseen.checks import rising
 from halfseen.errors import DataError, ParameterError
 from halfseen.io.reader import as_numbers, well_formed
 from halfseen.labels import Places
+from halfseen.validation import rising
 
 PRECISION = float(np.finfo(np.float64).eps)
 SMALLEST = float(np.finfo(np.float64).smallest_normal)
@@ -178,7 +178,7 @@ def matches_levels(W: Array, H: Array, thresholds: Array, levels: Array) -> bool
 
 
 def exact_levels(W: Array, H: Array, thresholds: Array) -> Array:
-    """GRF(<w, h>)  (Eq. 2.5) for each pair of rows of W and H, without rounding errors."""
+    """GRF(w @ h)  (Eq. 2.5) for each pair of rows of W and H, without rounding errors."""
     x = np.einsum("pk,pk->p", W, H)
     slack = (W.shape[1] + 2) * (PRECISION * np.einsum("pk,pk->p", np.abs(W), np.abs(H)) + SMALLEST)
     lowest, highest = (np.searchsorted(thresholds, x + sign * slack, side="left") for sign in (-1, 1))
@@ -188,7 +188,7 @@ def exact_levels(W: Array, H: Array, thresholds: Array) -> Array:
 
 
 def exact_level(w: Array, h: Array, thresholds: Array) -> int:
-    """GRF(<w, h>), computed with fractions."""
+    """GRF(w @ h), computed with fractions."""
     used = np.flatnonzero((w != 0) & (h != 0))
     x = sum((Fraction(a) * Fraction(b) for a, b in zip(w[used].tolist(), h[used].tolist(), strict=True)), Fraction(0))
     return sum(Fraction(tau) < x for tau in thresholds.tolist())

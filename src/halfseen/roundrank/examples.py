@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, whole
+from halfseen.validation import check_parameters, whole
 
 
 class Construction(NamedTuple):

@@ -11,14 +11,15 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
 from halfseen.estimators.base import Factorization
-from halfseen.estimators.inputs import feature_attributes, observe_for_fit
-from halfseen.estimators.progress import ConvergenceWarning
+from halfseen.estimators.inputs import Data, Seed, feature_attributes, observe_for_fit
+from halfseen.fitting import ConvergenceWarning
+from halfseen.io.tables import CellWeight
 from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
 
 #: Ranks tried by default, as far as the data have rows and columns.
@@ -68,7 +69,7 @@ def check_ranks(ranks: Any) -> list[int]:
     """The ranks in ascending order."""
     is_iterable = hasattr(ranks, "__iter__") and not isinstance(ranks, str)
     listed = list(ranks) if is_iterable else []
-    bad = [rank for rank in listed if checks.whole(1)(rank) is not None]
+    bad = [rank for rank in listed if validation.whole(1)(rank) is not None]
     ascending = [] if bad else sorted(int(rank) for rank in listed)
     repeated = np.flatnonzero(np.diff(ascending) == 0)
     if listed and not bad and not repeated.size:
@@ -113,7 +114,7 @@ def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, A
             found="several losses and the metric 'divergence', each one's own",
             remedy='Set `metric="rmse"` or "mae", or search once for each loss.',
         )
-    checks.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
+    validation.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
     return list(ParameterGrid(dict(parameters)))
 
 
@@ -249,15 +250,15 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
     2
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "rule": checks.one_of(*RULES), "n_folds": checks.whole(2), "warm": checks.flag(), "refit": checks.flag(),
-        "random_state": checks.seed(), "n_jobs": checks.threads(),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "rule": validation.one_of(*RULES), "n_folds": validation.whole(2), "warm": validation.flag(),
+        "refit": validation.flag(), "random_state": validation.seed(), "n_jobs": validation.threads(),
     }  # fmt: skip
 
     def __init__(
         self, estimator: Any, ranks: Any = None, *, metric: Any = None, relevant: float = 1,
         parameters: Mapping[str, Any] | None = None, rule: str = "one-standard-error", n_folds: int = 5,
-        warm: bool = True, refit: bool = True, random_state: Any = None, n_jobs: int | None = None, verbose: int = 0,
+        warm: bool = True, refit: bool = True, random_state: Seed = None, n_jobs: int | None = None, verbose: int = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.ranks = ranks
@@ -281,12 +282,12 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
             Parameters of the search or of its estimator.
         """
         own = [name for name in params if "__" not in name]
-        checks.check_names(own, self.get_params(deep=False), type(self).__name__)
+        validation.check_names(own, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
     @insert_parameters
-    def fit(self, X: Any, y: Any = None, *, cell_weight: Any = None) -> Self:
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find the number of components, and fit the estimator with it.
 
         Parameters
@@ -300,7 +301,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         self
         """
         # validate
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         estimator = clone(check_estimator(self.estimator)).set_params(verbose=0)
         metric = default_metric(estimator) if self.metric is None else self.metric
         grid = check_grid(self.parameters, estimator, metric)
@@ -317,8 +318,8 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
             count = f"{not_converged.sum()} of {not_converged.size}"
             warning = ConvergenceWarning(
                 "Fits should settle, else their scores say little about the rank.",
-                found=f"{count} that stopped at max_iter, or by tol while the loss still fell by more than "
-                f"{NOT_CONVERGED_TOL:.0%} in an iteration, the first with n_components={first}",
+                found=f"{count} that stopped at the last iteration, or while the loss still fell by more than "
+                f"{NOT_CONVERGED_TOL:.0%} per iteration, the first with {first} component{'' if first == 1 else 's'}",
                 remedy="Raise `max_iter`, lower `tol`, or set `accelerate=True`.",
                 remedy_cli="Raise `max_iter`, or lower `tol`.",
             )

@@ -15,15 +15,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen.arrays import Array
-from halfseen.checks import did_you_mean
 from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.progress import progress_bar
+from halfseen.fitting import progress_bar
 from halfseen.io.splits import fold_indices
 from halfseen.metrics import map_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from halfseen.model import Status
 from halfseen.observed import Observed
 from halfseen.selection.warm_start import warm_start
+from halfseen.validation import did_you_mean
 
 #: The score of a model fitted on `train` by the cells of `test`, from (model, train, test); larger is better.
 Scorer = Callable[[Any, Observed, Observed], float]
@@ -123,7 +123,13 @@ VALUES: dict[str, Scorer] = {"log-likelihood": _log_likelihood, "divergence": _d
 
 def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.random.RandomState) -> Iterator[Fold]:
     """Split the cells into folds; the only cells of a level stay in training, which needs them for its threshold."""
-    for _, held in fold_indices(observed, n_folds, random):
+    cli = "Get more cells, or give a number, such as -k 5."
+    try:
+        folds = fold_indices(observed, n_folds, random)
+    except DataError as error:
+        error.remedy_cli = cli
+        raise
+    for _, held in folds:
         is_test = np.zeros(observed.nnz, dtype=bool)
         is_test[held] = True
         if "levels" in estimator.offers:
@@ -133,7 +139,7 @@ def make_folds(observed: Observed, n_folds: int, estimator: Any, random: np.rand
                 "Every fold must have a cell to score.",
                 found=f"none whose level is in other folds as well, among {observed.nnz} cells",
                 remedy="Make fewer folds, or get more cells.",
-                remedy_cli="Get more cells, or give a number, such as -k 5.",
+                remedy_cli=cli,
                 parameter="n_folds",
             )
         yield observed.select_cells(~is_test), observed.select_cells(is_test), int(random.randint(2**31))

@@ -4,7 +4,7 @@ Each entry's posterior is q(w) = Gamma(shape, rate) with
 
     shape = a + w~ * sum of pull * h~,    rate = b + sum of push * E[h]
 
-where w~ = exp(E[log w]) is the geometric mean, and the pulls are taken at x~ = <w~, h~>. Each step is a coordinate
+where w~ = exp(E[log w]) is the geometric mean, and the pulls are taken at x~ = w~ @ h~. Each step is a coordinate
 ascent on the evidence lower bound
 
     ELBO = sum of (log p(y|x~) + push x~) - sum of push E[w] E[h] + sum of (E[log p(w)] - E[log q(w)]),

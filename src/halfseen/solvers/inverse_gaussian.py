@@ -5,7 +5,7 @@ posterior is the generalised inverse-Gaussian q(w) ~ w^(a - 1) exp(-rate w - inv
 
     rate = b + sum of push * E[h],    inverse_rate = w^2 * sum of pull * h    at harmonic means w = 1 / E[1 / w], and h
 
-where the pulls are taken at the harmonic x^ = <w, h>, and the pushes at the mean x = <E[w], E[h]>. This is coordinate
+where the pulls are taken at the harmonic x^ = w @ h, and the pushes at the mean x = <E[w], E[h]>. This is coordinate
 ascent on the bound that Jensen's inequality, E[-s / x] >= -s / x^, and a tangent, E[-log x] >= -log <E[w], E[h]>, give:
 
     ELBO = sum of (log p(y|x^) - c log(<E[w], E[h]> / x^)) + sum of (E[log p(w)] - E[log q(w)]),

@@ -39,7 +39,7 @@ class Ridge:
     that columns and rows have biases at the price of l2 / 3, and each row its own sensitivity w_1 to those of columns,
     each column its own to those of rows. (Around 0, what all rows have in common would be penalised in every single
     one; and around the mean of the rows, the means would grow until biases cost nothing.) Biases proper are the last
-    two components: rows have [w, b, 1], columns [h, 1, c], so that x = <w, h> + b + c.
+    two components: rows have [w, b, 1], columns [h, 1, c], so that x = w @ h + b + c.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class Problem:
         return sums
 
     def update_parameters(self, of_counts: Array, W: Any, H: Any, x: Any | None = None) -> "Problem":
-        """With the likelihood refitted to the sums of E[n] and to the means x = <W_u, H_i>."""
+        """With the likelihood refitted to the sums of E[n] and to the means x = W_u @ H_i."""
         likelihood: Any = self.likelihood  # a `LearningLikelihood`
         if not likelihood.learns_from_means:
             return self.with_likelihood(likelihood.refit(of_counts, np.empty(0), 0.0))
@@ -304,3 +304,16 @@ def _sum_vector(array: Any) -> Array:
     """The sum in double precision, as a vector of one entry."""
     xp = namespace(array)
     return np.array([float(xp.sum(array, dtype=xp.float64))])
+
+
+def has_data(seen: Array, unseen: str) -> Array:
+    """Mask of rows (or columns) with a cell that counts: all where zeros count, else those with an observed cell."""
+    return (seen > 0) | (unseen == "zero")
+
+
+def where(mask: Array, yes: Any, no: Any) -> Any:
+    """The rows of one factor where the mask holds, of the other elsewhere."""
+    if not mask.any():
+        return no
+    xp = namespace(yes.mean)
+    return yes._make(xp.where(xp.asarray(mask[:, None]), a, b) for a, b in zip(yes, no, strict=True))

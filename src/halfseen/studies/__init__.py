@@ -5,9 +5,9 @@ The study `grr/table4.1` is one of the `STUDIES` of `grr_tables.py`, which is im
 
 from importlib import import_module
 
-from halfseen.checks import did_you_mean
 from halfseen.errors import ParameterError
 from halfseen.studies.framework import Column, Goal, Picture, Result, Study, Table
+from halfseen.validation import did_you_mean
 
 #: All studies, in the order in which they are listed and run.
 NAMES = (

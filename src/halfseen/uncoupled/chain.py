@@ -11,7 +11,7 @@ from scipy.special import gammaincc, gammainccinv
 from halfseen.arrays import Array
 from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.kernels import cells as cell_kernels
-from halfseen.kernels import gibbs
+from halfseen.uncoupled import gibbs
 from halfseen.uncoupled.layout import CellIndex, Layout
 
 #: Blocks of rows per thread: two, for one may take longer than another. A block has at least so many cells. No sum goes
@@ -40,7 +40,7 @@ class Chain:
     """x_ij ~ N(a_i . b_j, rho_i s_j^2), the x of a row being its tokens in an unknown order.
 
     The prior probability of a coupling falls by exp(-trust) with every comparison it violates. One sweep draws in turn
-    the couplings (by Metropolis' algorithm, `kernels.gibbs`), the distributions of the a_i and of the b_j, all a_i, all
+    the couplings (by Metropolis, `uncoupled.gibbs`), the distributions of the a_i and of the b_j, all a_i, all
     b_j, and the noise variances. Rows are drawn on all threads, each from its own stream: the same draws for any
     number of threads.
     """

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
 
 from halfseen.arrays import Array
-from halfseen.checks import check_parameters, one_of, whole
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import observe
 from halfseen.observed import Observed
-from halfseen.uncoupled.lists import read_lists
-from halfseen.uncoupled.validation import (
+from halfseen.uncoupled.list_checks import (
     Answers,
     AskedCells,
     CheckedLists,
@@ -24,15 +26,19 @@ from halfseen.uncoupled.validation import (
     check_lists,
     summarize,
 )
+from halfseen.uncoupled.lists import read_lists
+from halfseen.validation import check_parameters, one_of, whole
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
 
-    from narwhals.typing import IntoFrame
+class Frame(Protocol):
+    """A pandas, polars or Arrow frame."""
 
-    #: What a list may be given as.
-    ListSource = IntoFrame | str | os.PathLike[str] | Sequence[Sequence[Any]] | Array
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+#: What a list, or a matrix to be split, may be given as.
+ListSource: TypeAlias = Frame | str | os.PathLike[str] | Sequence[Sequence[Any]] | Array
+MatrixSource: TypeAlias = Frame | str | os.PathLike[str] | ArrayLike | sparse.sparray | sparse.spmatrix | Observed
 
 _RULES = {"questions_are": one_of("rows", "columns"), "faults": one_of("report", "refuse")}
 _FEW = 2  # times as many pairs as wanted: few enough to look at all of them
@@ -129,7 +135,12 @@ class Uncoupled:
 
     @classmethod
     def from_coupled(
-        cls, X: Any, n_comparisons: int = 12, *, random_state: Any = None, questions_are: str = "rows"
+        cls,
+        X: MatrixSource,
+        n_comparisons: int = 12,
+        *,
+        random_state: int | Sequence[int] | np.random.Generator | None = None,
+        questions_are: str = "rows",
     ) -> Uncoupled:
         """Split a matrix into the three lists, to simulate a collection.
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder
@@ -18,7 +18,7 @@ from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
 from halfseen.estimators.inputs import keep
-from halfseen.estimators.progress import warn_if_not_converged
+from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import FittedModel, Interval, Seen
@@ -154,20 +154,20 @@ class UncoupledNMF(BaseEstimator):
     640
     """
 
-    parameter_rules: ClassVar[Mapping[str, checks.Rule]] = {
-        "n_components": checks.whole(1, checks.MOST_COMPONENTS),
-        "method": checks.one_of("gibbs", "unmf", "bayes", "decode"),
-        "scale": checks.one_of(*SCALES),
-        "trust": checks.number(0.0, above=True),
-        "n_sweeps": checks.whole(1),
-        "n_burn": checks.whole(0),
-        "n_draws": checks.whole(1),
-        "prior_shape": checks.number(0.0, above=True),
-        "prior_rate": checks.number(0.0, above=True, or_none=True),
-        "max_iter": checks.whole(1),
-        "tol": checks.number(0.0),
-        "init": checks.start("random"),
-        "random_state": checks.seed(),
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "n_components": validation.whole(1, validation.MOST_COMPONENTS),
+        "method": validation.one_of("gibbs", "unmf", "bayes", "decode"),
+        "scale": validation.one_of(*SCALES),
+        "trust": validation.number(0.0, above=True),
+        "n_sweeps": validation.whole(1),
+        "n_burn": validation.whole(0),
+        "n_draws": validation.whole(1),
+        "prior_shape": validation.number(0.0, above=True),
+        "prior_rate": validation.number(0.0, above=True, or_none=True),
+        "max_iter": validation.whole(1),
+        "tol": validation.number(0.0),
+        "init": validation.start("random"),
+        "random_state": validation.seed(),
         **ENGINE_RULES,
     }
     #: Neither levels nor a likelihood of cells: see `BaseFactorization.offers`.
@@ -232,11 +232,11 @@ class UncoupledNMF(BaseEstimator):
         **params : dict
             Parameters of the estimator.
         """
-        checks.check_names(params, self.get_params(deep=False), type(self).__name__)
+        validation.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
 
-    def fit(self, X: Uncoupled, y: Any = None) -> Self:
+    def fit(self, X: Uncoupled, y: None = None) -> Self:
         """Find W and H, and with method="gibbs" who gave which answer.
 
         Parameters
@@ -246,7 +246,7 @@ class UncoupledNMF(BaseEstimator):
         y : None
             Ignored, for scikit-learn's conventions.
         """
-        checks.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         seen = _check_collection(X)
         if self.method == "gibbs" and self.n_burn >= self.n_sweeps:
             must, remedy = "must be below n_sweeps, so that some sweeps are kept.", "Discard fewer, or draw more."
@@ -286,10 +286,14 @@ class UncoupledNMF(BaseEstimator):
 
     @property
     def objective_name(self) -> str:
-        """What the objective in the trace is, in words."""
-        return {"gibbs": "Log-likelihood", "bayes": "Evidence bound"}.get(self.method, "Loss")
+        """What the objective in the trace is, in words; of a fitted model, whatever `method` was set since."""
+        method = self.method
+        if hasattr(self, "model_"):
+            by_loop = "bayes" if self.model_.has_posterior else "unmf"
+            method = by_loop if self.posterior_ is None else "gibbs"
+        return {"gibbs": "Log-likelihood", "bayes": "Evidence bound"}.get(method, "Loss")
 
-    def predict(self, rows: Any, cols: Any) -> Array:
+    def predict(self, rows: ArrayLike, cols: ArrayLike) -> Array:
         """Mean of the value at pairs of rows and columns.
 
         With method="gibbs" it is the posterior mean: of the answers that an asked cell may have, or of the model where
@@ -309,7 +313,7 @@ class UncoupledNMF(BaseEstimator):
             return x if x.shape else x[()]
         return self._posterior_at(u, i, lambda *places: [posterior.means_at(*places)])[0]
 
-    def predict_interval(self, rows: Any, cols: Any, level: float = 0.9) -> Interval:
+    def predict_interval(self, rows: ArrayLike, cols: ArrayLike, level: float = 0.9) -> Interval:
         """Credible interval (low, high) of the value at pairs of rows and columns, for method="gibbs".
 
         The value of an asked cell is one of the answers; elsewhere it is what an answer would be.
@@ -322,7 +326,7 @@ class UncoupledNMF(BaseEstimator):
             Probability that the value lies in the interval, given all that was collected.
         """
         posterior = sampled_posterior(self, "Intervals")
-        checks.check_parameters({"level": level}, {"level": checks.between(0.0, 1.0)})
+        validation.check_parameters({"level": level}, {"level": validation.between(0.0, 1.0)})
         shares = (0.5 - level / 2, 0.5 + level / 2)
         places = self.model_.pairs(rows, cols)
         return Interval(*self._posterior_at(*places, partial(posterior.quantiles_at, shares=shares)))

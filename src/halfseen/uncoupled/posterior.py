@@ -10,7 +10,7 @@ from scipy.special import ndtr, stdtrit
 
 from halfseen.arrays import Array
 from halfseen.model import Fit
-from halfseen.uncoupled.validation import Answers, AskedCells
+from halfseen.uncoupled.list_checks import Answers, AskedCells
 
 #: Entries (cells times draws) that are processed at a time.
 CHUNK_ENTRIES = 1 << 22

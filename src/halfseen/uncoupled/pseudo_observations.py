@@ -14,8 +14,7 @@ from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import check_start
-from halfseen.estimators.progress import callbacks
-from halfseen.fitting import run
+from halfseen.fitting import callbacks, run
 from halfseen.labels import index_dtype, quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
 from halfseen.observed import Observed
@@ -48,7 +47,7 @@ def error_weights(answers: Array, answer_indptr: Array, threads: Threads) -> tup
     The answers ascend inside each row, `answers[answer_indptr[i]:answer_indptr[i + 1]]`. Returns w, of shape (n, 2),
     and Err_i(w_i), both NaN for a row without answers.
     """
-    from halfseen.kernels.least_deviations import fit_lines
+    from halfseen.uncoupled.least_deviations import fit_lines
 
     ends, errors = np.empty((answer_indptr.size - 1, 2)), np.empty(answer_indptr.size - 1)
 

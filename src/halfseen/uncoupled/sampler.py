@@ -14,8 +14,7 @@ from halfseen.arrays import Array
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
-from halfseen.estimators.progress import progress_bar
-from halfseen.fitting import Callback, iterate, run
+from halfseen.fitting import Callback, iterate, progress_bar, run
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, Status
@@ -131,8 +130,8 @@ class _Recorder:
         chain = self._chain
         variance = chain.variance()
         quantities = (chain.log_likelihood(variance), chain.violations(), np.sqrt(variance.mean()), chain.mean.std())
-        self._sweeps.append(Sweep._make([*map(float, quantities), perf_counter() - self._started]))
         self._predicted.append(self._layout.in_answer_units(chain.mean[self._monitored], self._monitored))
+        self._sweeps.append(Sweep._make([*map(float, quantities), perf_counter() - self._started]))
         is_planned, is_turn = number in self._planned, number % self._stride == 0
         if is_planned or is_turn:
             copy = self._copy()

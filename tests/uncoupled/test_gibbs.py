@@ -13,8 +13,8 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 
-from halfseen.kernels import gibbs
-from halfseen.kernels.gibbs import draw_rows
+from halfseen.uncoupled import gibbs
+from halfseen.uncoupled.gibbs import draw_rows
 from tests.uncoupled import sampling_oracle as oracle
 
 #: Below this, chance does not explain it: one test in a million.

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import checks
+from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import ParameterError
@@ -77,9 +77,9 @@ def predictive_check(
             "SquaredPoisson.",
         )
     check_is_fitted(model)
-    rules = {"n": checks.whole(1), "level": checks.between(0.0, 1.0), "edges": checks.rising(above=0.0)}
+    rules = {"n": validation.whole(1), "level": validation.between(0.0, 1.0), "edges": validation.rising(above=0.0)}
     parameters = {"n": n, "level": level, "edges": edges, "random_state": random_state}
-    checks.check_parameters(parameters, {**rules, "random_state": checks.seed()})
+    validation.check_parameters(parameters, {**rules, "random_state": validation.seed()})
     has_levels = "levels" in model.offers
     if edges is not None and has_levels:
         raise ParameterError(

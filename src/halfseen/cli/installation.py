@@ -1,4 +1,4 @@
-"""halfseen doctor: what is installed here, and whether it computes right."""
+"""halfseen doctor and halfseen completion: a check of this installation, and tab completion for the shell."""
 
 import os
 import platform
@@ -6,9 +6,10 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 import click
+from click.shell_completion import get_completion_class
 
-from halfseen.cli.app import Command
-from halfseen.cli.streams import JSON, print_json
+from halfseen.cli.app import Command, main
+from halfseen.cli.streams import JSON, print_json, print_lines, table_lines
 
 NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "pyarrow", "click", "rich")
 #: Optional packages, and the extra of halfseen that brings each.
@@ -20,14 +21,14 @@ OPTIONAL = {
 
 @click.command(cls=Command)
 @JSON
-def command(as_json: bool) -> None:
-    """Look at this installation: versions, threads, the kernels' cache, and a small fit against plain NumPy.
+def doctor(as_json: bool) -> None:
+    """Check this installation: versions, threads, the kernels' cache, and a small fit against plain NumPy.
 
     \b
     halfseen doctor
     halfseen doctor --json
     """
-    this = f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    program = f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
     packages: dict[str, str | None] = {name: version(name) for name in NEEDED}
     for name in OPTIONAL:
         try:
@@ -42,14 +43,14 @@ def command(as_json: bool) -> None:
             checks.append({"what": what, "ok": False, "told": f"{type(error).__name__}: {error}"})
     healthy = all(one["ok"] for one in checks)
     if as_json:
-        print_json({"healthy": healthy, "program": this, "packages": packages, "checks": checks})
+        print_json({"healthy": healthy, "program": program, "packages": packages, "checks": checks})
     else:
-        click.echo(this)
-        for name, found in packages.items():
-            absent = "" if found else f"-     {name} is not installed; it comes with halfseen[{OPTIONAL[name]}]"
-            click.echo(absent or f"ok    {name} {found}")
-        for one in checks:
-            click.echo(f"{'ok  ' if one['ok'] else 'FAIL'}  {one['what']}: {one['told']}")
+        rows = [
+            ("ok" if found else "-", name, found or f"not installed; it comes with halfseen[{OPTIONAL[name]}]")
+            for name, found in packages.items()
+        ]
+        rows += [("ok" if one["ok"] else "FAIL", str(one["what"]), str(one["told"])) for one in checks]
+        print_lines(program, *table_lines(rows, left=3))
         click.echo("All is well." if healthy else "Something is wrong: see the lines marked FAIL.")
     sys.exit(0 if healthy else 1)
 
@@ -89,3 +90,19 @@ def _numbers() -> str:
     if not error <= 1e-12:
         raise ArithmeticError(f"a fit differs from plain NumPy by {error:.3g}")
     return f"a fit equals plain NumPy to {error:.1g}"
+
+
+@click.command(cls=Command)
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    """Print the script for tab completion of commands, options, datasets and studies in SHELL.
+
+    \b
+    echo 'eval "$(halfseen completion bash)"' >> ~/.bashrc
+    echo 'eval "$(halfseen completion zsh)"' >> ~/.zshrc
+    halfseen completion fish > ~/.config/fish/completions/halfseen.fish
+    """
+    completer = get_completion_class(shell)
+    if completer is None:  # another version of click
+        raise click.UsageError(f"This version of click has no completion for {shell}.")
+    click.echo(completer(main, {}, "halfseen", "_HALFSEEN_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""Parameter checks, declared next to each estimator and run at the start of every fit."""
+"""Validation of parameters: rules declared next to each estimator and run at the start of every fit."""
 
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches

@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-import halfseen
 from halfseen import OrdinalMF, RoundMF
 from halfseen.errors import DataWarning
 from tests.graded import oracle
@@ -43,12 +43,10 @@ class Thresholds:
         return False
 
 
-def fitted(name, X, callbacks=(), **wishes):
-    from sklearn.base import clone
-
-    if "own" in name and wishes.get("solver") == "sgd":
+def fitted(name, X, callbacks=(), **parameters):
+    if "own" in name and parameters.get("solver") == "sgd":
         pytest.skip("own thresholds move by Newton's method alone")
-    model = clone(MODELS[name]).set_params(**({"random_state": 0, "max_iter": 8, "tol": 0, "n_jobs": 1} | wishes))
+    model = clone(MODELS[name]).set_params(**({"random_state": 0, "max_iter": 8, "tol": 0, "n_jobs": 1} | parameters))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)
@@ -68,10 +66,10 @@ def hard_data():
 @both_solvers
 @pytest.mark.parametrize("data", ["easy", "hard"])
 def test_thresholds_are_ordered_after_every_iteration(name, solver, data):
-    watching = Thresholds()
-    fitted(name, ratings(20, 15)[0] if data == "easy" else hard_data(), [watching], solver=solver)
-    assert len(watching.seen) >= 1
-    for thresholds in watching.seen:
+    watcher = Thresholds()
+    fitted(name, ratings(20, 15)[0] if data == "easy" else hard_data(), [watcher], solver=solver)
+    assert len(watcher.seen) >= 1
+    for thresholds in watcher.seen:
         assert np.all(np.diff(thresholds) > 0)
 
 
@@ -83,25 +81,6 @@ def test_without_a_prior_worth_the_name_fits_go_on_well(name, l2):
     assert np.all(np.diff(model.thresholds_) > 0)
     trace = model.trace_["objective"]
     assert np.all(np.diff(trace) <= 1e-9 * trace[0])
-
-
-@every_model
-@both_solvers
-def test_a_model_comes_back_from_its_file_as_it_was(name, solver, tmp_path):
-    X = ratings(20, 15)[0]
-    model = fitted(name, X, solver=solver)
-    model.save(tmp_path / "model")
-    back = halfseen.load(tmp_path / "model")
-    assert back.get_params() == model.get_params()
-    rows, columns = (places.ravel() for places in np.indices(X.shape))
-    for method in ("predict", "predict_level", *(["predict_proba"] if hasattr(model, "predict_proba") else [])):
-        assert_array_equal(getattr(back, method)(rows, columns), getattr(model, method)(rows, columns))
-    assert_array_equal(back.thresholds_, model.thresholds_)
-    assert_array_equal(back.transform(X), model.transform(X))
-    assert back.score(X) == model.score(X)
-    assert back.l2_ == model.l2_
-    if getattr(model, "own_thresholds", None):
-        assert_array_equal(back.own_thresholds_, model.own_thresholds_)
 
 
 @every_model

@@ -25,14 +25,12 @@ from tests.pages.reading import (
 )
 from tests.pages.running import NOT_RUN, run_page, run_python
 
-#: The Python of these has tests of its own, in tests/selection and tests/report.
-PYTHON_ELSEWHERE = ("docs/rank.md", "docs/report.md")
-#: The shell lines of these, too.
-SHELL_ELSEWHERE = ("docs/report.md",)
+#: The Python of these has tests of its own, in tests/selection.
+PYTHON_ELSEWHERE = ("docs/rank.md",)
 WITH_EXAMPLES = [
     page
     for page in ("README.md", *PAGES)
-    if (python_blocks(page) and page not in PYTHON_ELSEWHERE) or (shell_lines(page) and page not in SHELL_ELSEWHERE)
+    if (python_blocks(page) and page not in PYTHON_ELSEWHERE) or shell_lines(page)
 ]
 
 
@@ -43,11 +41,7 @@ def ran(tmp_path_factory):
 
     def run_once(page):
         if page not in pages:
-            kinds = tuple(
-                kind
-                for kind, elsewhere in (("python", PYTHON_ELSEWHERE), ("shell", SHELL_ELSEWHERE))
-                if page not in elsewhere
-            )
+            kinds = ("shell",) if page in PYTHON_ELSEWHERE else ("python", "shell")
             pages[page] = run_page(page, tmp_path_factory.mktemp("page"), kinds)
         return pages[page]
 

@@ -4,7 +4,6 @@ A line `{{ help fit }}` becomes what `halfseen fit --help` prints; `{{ help }}` 
 """
 
 import re
-from importlib import import_module
 from typing import Any
 
 import click
@@ -35,7 +34,9 @@ def help_of(name: str) -> str:
     program = click.Context(main, info_name="halfseen", **options)
     if not name:
         return main.get_help(program)
-    command: click.Command = import_module(f"halfseen.cli.{name}").command
+    command = main.get_command(program, name)
+    if command is None:
+        raise ValueError(f"There is no command {name!r}.")
     return command.get_help(click.Context(command, info_name=name, parent=program, **options))
 
 

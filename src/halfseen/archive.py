@@ -128,12 +128,19 @@ def save_model(estimator: Any, path: Any) -> None:
     path : str or path-like
         Where to write.
     """
-    from halfseen import __version__
+    import halfseen
 
+    name = type(estimator).__name__
+    if getattr(halfseen, name, None) is not type(estimator):
+        raise ModelFileError(
+            "A model file must hold an estimator of halfseen, which any halfseen can load.",
+            found=f"{name} of {type(estimator).__module__}",
+            remedy="Keep it with joblib, or add it to halfseen.",
+        )
     arrays: dict[str, Array] = {}
     header = {
-        "halfseen": __version__,
-        "estimator": type(estimator).__name__,
+        "halfseen": halfseen.__version__,
+        "estimator": name,
         "parameters": {
             name: None if name == "init" and not isinstance(value, str) else _plain(value)
             for name, value in estimator.get_params(deep=False).items()

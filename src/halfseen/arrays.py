@@ -83,7 +83,8 @@ class ArraySpec:
         ValueError
             If the type, the number of axes, a size, a value or the order is wrong.
         """
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in self.kind:
+        is_usable = isinstance(array, np.ndarray) and array.dtype.isnative and array.dtype.kind in self.kind
+        if not is_usable or (array.dtype.kind in "iuf" and array.dtype.itemsize < 4):
             found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
             raise ValueError(f"{name} must be an array of kind {self.kind!r}. Found {found}.")
         if array.ndim != len(self.shape):

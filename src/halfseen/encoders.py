@@ -389,7 +389,8 @@ def _weights_of(level_weight: Any, labels: Array, unseen: str, codes: Observed) 
     if isinstance(level_weight, str):  # in proportion to levels, 1 on average over the cells above level 0
         above = codes.values > 0
         weights = None if codes.weights is None else codes.weights[above]
-        mean_level = float(np.average(codes.values[above], weights=weights)) if above.any() else 1.0
+        has_weight = above.any() if weights is None else weights.any()
+        mean_level = float(np.average(codes.values[above], weights=weights)) if has_weight else 1.0
         return np.append(1.0, np.arange(1, labels.size) / mean_level)
     first = 1 if unseen == "zero" else 0
     weighted = labels[first:].tolist()

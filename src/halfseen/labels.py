@@ -194,6 +194,28 @@ def is_plain_integer(text: str) -> bool:
     return PLAIN_INTEGER.fullmatch(text) is not None and int(text) <= LARGEST_UNSIGNED
 
 
+def parse_labels(texts: Iterable[Any], labels: np.ndarray | None) -> list[Any]:
+    """Texts as labels of the type of `labels`: integers where these are, or where there are none.
+
+    A text that is no such label stays as it is, and is refused as unknown when it is looked up.
+    """
+    kind = "i" if labels is None else labels.dtype.kind
+
+    def as_label(text: Any) -> Any:
+        if kind == "O" or not isinstance(text, str):
+            return str(text) if kind == "O" else text
+        if kind in "iu":
+            return int(text) if is_plain_integer(text.strip()) else text
+        if kind == "f" and "_" in text:
+            return text  # Python would read 1_0 as 10, which is another id
+        try:
+            return np.array([text]).astype(labels.dtype if labels is not None else float)[0]
+        except ValueError:
+            return text
+
+    return [as_label(text) for text in texts]
+
+
 def text_array(texts: Iterable[str]) -> np.ndarray:
     """An object array of plain str."""
     texts = [str(text) for text in texts]

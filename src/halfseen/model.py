@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from halfseen.arrays import Array, ArraySpec, floored
+from halfseen.arrays import Array, ArraySpec
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import Products, best_columns
-from halfseen.errors import DataError
+from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.labels import Index, Places, quoted, uniform
@@ -50,6 +50,11 @@ class Status(Enum):
         "numbers, or use float64."
     )
     WORSENED = "The next iteration was worse than rounding explains; the one before is kept. Please report this."
+
+    @property
+    def message(self) -> str:
+        """What happened and what to do, as plain text."""
+        return CODE.sub(r"\1", self.value)
 
     def __str__(self) -> str:
         return self.name
@@ -124,8 +129,8 @@ class Seen:
     lists_holes: bool = False
 
     state: ClassVar[Mapping[str, Any]] = {
-        "indptr": ArraySpec("iu", ("rows+1",), low=0, sorted=True),
-        "indices": ArraySpec("iu", ("cells",), low=0, high="columns"),
+        "indptr": ArraySpec("i", ("rows+1",), low=0, sorted=True),
+        "indices": ArraySpec("i", ("cells",), low=0, high="columns"),
         "n_columns": int,
         "lists_holes": bool,
     }
@@ -372,11 +377,6 @@ class FittedModel:
             return self.likelihood.for_owners(len(self.W) if rows is None else rows)
         return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
 
-    def mean_at(self, u: Array, i: Array) -> Array:
-        """Expected values at pairs of positions."""
-        means: Array = self.likelihood_at(u, i).mean(self.products(u, i))
-        return means
-
     def means(self, W: Array) -> Array:
         """Expected values of every cell of rows with factor W, which are new ones unless it is the model's own."""
         rows = np.arange(len(W))[:, None] if W is self.W else None
@@ -427,7 +427,7 @@ class FittedModel:
         for start in range(0, cells.nnz, CELLS_AT_A_TIME):
             part = slice(start, start + CELLS_AT_A_TIME)
             u, i = rows[part], cells.indices[part]
-            x = away_from_zero(self.products(u, i), self.likelihood)
+            x = self.likelihood.away_from_zero(self.products(u, i))
             log = self.likelihood_at(u, i).log_prob(cells.values[part].astype(np.float64), x)
             logs.append(log - self._log_above_zero(x) if self.unseen == "zero" else log)
         return np.concatenate(logs)
@@ -558,16 +558,6 @@ def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:
         part = slice(start, start + PRODUCTS_AT_A_TIME)
         x.reshape(-1)[part] = np.einsum("pk,pk->p", W[u[part]], H[i[part]])
     return x
-
-
-def away_from_zero(x: Array, likelihood: Likelihood) -> Array:
-    """x in double precision; where it is a rate next to 0, so much that its square has a logarithm.
-
-    Nothing is lost: so near to 0, log p(y | x) - log p(y > 0 | x) has reached its limit to the last digit.
-    """
-    x = x.astype(np.float64)
-    far: Array = floored(x, 4.0) if likelihood.x_is_positive else x
-    return far
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

@@ -10,7 +10,7 @@ from halfseen.report import Report
 from tests.cli.conftest import ITEMS, USERS, planted_counts, write_long
 from tests.cli.program import done, misused, names_in, program, refused, refused_for_room, remarked
 from tests.cli.program import halfseen as run
-from tests.report.reading import Page
+from tests.report.pages import Page
 
 
 @pytest.fixture

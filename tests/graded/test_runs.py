@@ -20,37 +20,14 @@ MODELS = {
     "columns' own": OrdinalMF(2, own_thresholds="columns"),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
-both_solvers = pytest.mark.parametrize("solver", ["newton", "sgd"])
 
 
-class Thresholds:
-    """A callback that looks at the thresholds after every iteration."""
-
-    def __init__(self):
-        self.seen = []
-
-    def setup(self, estimator, context): ...
-
-    def teardown(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context): ...
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        if fitted_estimator is not None:
-            self.seen.append(fitted_estimator.thresholds_.copy())
-            own = getattr(fitted_estimator, "own_thresholds_", None)
-            self.seen.extend([] if own is None else own.copy())
-        return False
-
-
-def fitted(name, X, callbacks=(), **parameters):
-    if "own" in name and parameters.get("solver") == "sgd":
-        pytest.skip("own thresholds move by Newton's method alone")
+def fitted(name, X, **parameters):
     model = clone(MODELS[name]).set_params(**({"random_state": 0, "max_iter": 8, "tol": 0, "n_jobs": 1} | parameters))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)
-        return model.set_callbacks(*callbacks).fit(X)
+        return model.fit(X)
 
 
 def hard_data():
@@ -60,17 +37,6 @@ def hard_data():
     X[rng.random(X.shape) < 0.5] = 3.0
     X[[0, 1, 2, 3], [0, 1, 2, 3]] = [1, 2, 4, 5]
     return X
-
-
-@every_model
-@both_solvers
-@pytest.mark.parametrize("data", ["easy", "hard"])
-def test_thresholds_are_ordered_after_every_iteration(name, solver, data):
-    watcher = Thresholds()
-    fitted(name, ratings(20, 15)[0] if data == "easy" else hard_data(), [watcher], solver=solver)
-    assert len(watcher.seen) >= 1
-    for thresholds in watcher.seen:
-        assert np.all(np.diff(thresholds) > 0)
 
 
 @every_model

@@ -24,14 +24,10 @@ def of_oracle(table, y, x, shape):
 
 
 @every_shape
-def test_log_probabilities_are_those_of_quadrature(shape):
+def test_log_probabilities_pulls_and_pushes_are_those_of_quadrature(shape):
     y, x = all_pairs()
     truth = of_oracle(noises.log_probabilities, y, x, shape)
     assert_allclose(GammaNoise(THRESHOLDS, shape).log_prob(y, x), truth, rtol=1e-9, atol=1e-12)
-
-
-@every_shape
-def test_pulls_and_pushes_are_those_of_quadrature(shape):
     y, x = all_pairs()
     pull, push = GammaNoise(THRESHOLDS, shape).pull_push(y, x)
     truth = [part[np.arange(y.size), y.astype(int)] for part in noises.pull_push(x, THRESHOLDS, "gamma", shape)]
@@ -147,12 +143,9 @@ def test_a_level_that_no_cell_is_at_does_not_break_the_others():
     assert_allclose(slope, 0, atol=1e-5)
 
 
-def test_the_start_gives_levels_their_shares():
+def test_the_start_gives_levels_their_shares_and_half_way_is_the_geometric_middle():
     likelihood = GammaNoise.from_histogram(np.array([400.0, 300.0, 200.0, 100.0]), 2.5, 7.0)
     assert_allclose(likelihood.probabilities(np.array(7.0)), [0.4, 0.3, 0.2, 0.1], atol=1e-3)
-
-
-def test_halfway_is_the_geometric_middle():
     one, other = GammaNoise(THRESHOLDS), GammaNoise(4 * THRESHOLDS)
     assert_allclose(one.midpoint(other).thresholds, 2 * THRESHOLDS)
 

@@ -26,7 +26,7 @@ def test_the_parabola_of_the_curvature_lies_above_the_cost_of_rounding_everywher
         assert np.max(cost - parabola) < 1e-9
 
 
-def test_rounding_costs_nothing_strictly_inside_an_interval_and_the_distance_outside():
+def test_rounding_costs_the_distance_from_an_interval_and_predicts_the_level():
     likelihood = Round(THRESHOLDS, margin=0.05, smoothing=0.01)
     ends = np.concatenate([[-np.inf], THRESHOLDS, [np.inf]])
     for y in range(5):
@@ -36,13 +36,13 @@ def test_rounding_costs_nothing_strictly_inside_an_interval_and_the_distance_out
         assert np.all(np.abs(cost - distance) <= 0.005 + 1e-12)
         far = distance > 0.01
         assert_allclose(cost[far], distance[far] - 0.005, rtol=1e-9)
-
-
-def test_the_outer_intervals_of_the_thesis_are_one_long():
     likelihood = Round(THRESHOLDS, margin=0.0, ends=1.0)
     assert likelihood.quadratic(np.array([0.0]), THRESHOLDS[:1] - 0.9).cost == 0
     assert_allclose(likelihood.quadratic(np.array([0.0]), THRESHOLDS[:1] - 1.5).cost, 0.5 - 0.005)
     assert_allclose(likelihood.quadratic(np.array([4.0]), THRESHOLDS[-1:] + 3).cost, 2 - 0.005)
+    likelihood = Round(THRESHOLDS, values=np.array([1.0, 2.0, 4.0, 4.5, 9.0]))
+    x = np.concatenate([X, THRESHOLDS])
+    assert_array_equal(likelihood.mean(x), likelihood.values[likelihood.levels(x)])
 
 
 def test_outer_ends_move_with_their_thresholds():
@@ -58,22 +58,13 @@ def test_outer_ends_move_with_their_thresholds():
     assert_allclose(gradient, differences, rtol=1e-4, atol=1e-4)
 
 
-def test_rounding_predicts_the_level_at_x():
-    likelihood = Round(THRESHOLDS, values=np.array([1.0, 2.0, 4.0, 4.5, 9.0]))
-    x = np.concatenate([X, THRESHOLDS])
-    assert_array_equal(likelihood.mean(x), likelihood.values[likelihood.levels(x)])
-
-
-def test_the_staircase_and_its_curvature_of_gauss_and_newton():
+def test_the_staircase_and_its_curvatures_of_gauss_and_newton():
     likelihood = MultiSigmoid(THRESHOLDS)
     y, x = (a.ravel() for a in np.meshgrid(np.arange(5.0), X))
     stairs = expit(x[:, None] - THRESHOLDS).sum(-1)
     slope = (expit(x[:, None] + 1e-6 - THRESHOLDS).sum(-1) - expit(x[:, None] - 1e-6 - THRESHOLDS).sum(-1)) / 2e-6
     assert_allclose(likelihood.mean(x), stairs, rtol=1e-12)
     assert_allclose(likelihood.quadratic(y, x).curvature, 2 * slope**2, rtol=1e-6, atol=1e-12)
-
-
-def test_the_matrix_by_the_thresholds_is_that_of_gauss_and_newton():
     likelihood = MultiSigmoid(THRESHOLDS)
     y, x = (a.ravel() for a in np.meshgrid(np.arange(5.0), X))
     weight = np.random.default_rng(0).uniform(0.5, 2, y.size)
@@ -86,9 +77,6 @@ def test_the_matrix_by_the_thresholds_is_that_of_gauss_and_newton():
         ]
     )
     assert_allclose(matrix, 2 * (differences * weight) @ differences.T, rtol=1e-5, atol=1e-6)
-
-
-def test_the_values_of_levels_make_steps_of_their_height():
     values = np.array([1.0, 2.0, 4.0, 4.5, 9.0])
     likelihood = MultiSigmoid(THRESHOLDS, values=values)
     assert_allclose(likelihood.mean(X), 1 + expit(X[:, None] - THRESHOLDS) @ np.diff(values), rtol=1e-12)

@@ -45,11 +45,13 @@ def test_levels_are_as_frequent_as_their_probabilities(likelihood, x):
     assert np.all(np.abs(share - p) < 4.5 * np.sqrt(p * (1 - p) / draws.size) + 1e-12)
 
 
-def test_counts_are_poisson_draws_of_the_rate():
+def test_counts_are_poisson_draws_of_the_rate_and_compound_ones_have_their_mean():
     expected = np.random.default_rng(3).poisson(X).astype(np.float64)
     assert_array_equal(Poisson().sample(X, np.random.default_rng(3)), expected, strict=True)
     expected = np.random.default_rng(3).poisson(X * X).astype(np.float64)
     assert_array_equal(Squared(Poisson()).sample(X, np.random.default_rng(3)), expected, strict=True)
+    draws = CompoundPoisson(0.7).sample(np.full(100_000, 2.0), np.random.default_rng(0))
+    assert_allclose(draws.mean(), CompoundPoisson(0.7).mean(2.0), rtol=0.02)
 
 
 @pytest.mark.parametrize("s", [1e-12, 0.7, 40.0])
@@ -62,11 +64,6 @@ def test_compound_counts_are_sums_of_logarithmic_draws(s):
     parts = np.split(draws, np.cumsum(times.ravel())[:-1])
     assert_array_equal(y, np.reshape([float(part.sum()) for part in parts], X.shape), strict=True)
     assert not CompoundPoisson(s).sample(np.zeros(3), random).any()
-
-
-def test_compound_counts_have_their_mean():
-    draws = CompoundPoisson(0.7).sample(np.full(100_000, 2.0), np.random.default_rng(0))
-    assert_allclose(draws.mean(), CompoundPoisson(0.7).mean(2.0), rtol=0.02)
 
 
 @pytest.mark.parametrize("likelihood", LINKED.values(), ids=LINKED)

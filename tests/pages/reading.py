@@ -4,12 +4,13 @@ import ast
 import inspect
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import NamedTuple
 
-from halfseen.cli.app import COMMANDS
+import click
+
+from halfseen.cli.app import COMMANDS, main
 from halfseen.datasets import listing
 from halfseen.studies import select
 
@@ -77,7 +78,7 @@ def faults_of_command(words: list[str]) -> list[str]:
         return []
     if name not in COMMANDS:
         return [name]
-    command = import_module(f"halfseen.cli.{name}").command
+    command = main.get_command(click.Context(main), name)
     options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)} | {"--help"}
     faults = [word for word in rest if re.match(r"--?[a-z]", word) and word.split("=")[0] not in options]
     if name == "reproduce":

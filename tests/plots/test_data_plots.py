@@ -25,12 +25,16 @@ def half_seen(n=7, m=5, seed=0):
     return X
 
 
-def test_a_small_matrix_is_drawn_cell_by_cell(ax):
+def test_seen_cells_one_by_one(ax):
     X = half_seen()
     assert plots.holes(X, ax=ax) is ax
     assert_array_equal(picture(ax), ~np.isnan(X))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("column", "row")
     assert len(ax.figure.axes) == 1  # seen or not: no bar of colours
+    seen = sparse.csr_array(np.array([[1, 0, 0], [1, 1, 1], [1, 0, 1]], float))
+    ordered = plots.holes(seen, sort=True, ax=Figure().add_subplot())
+    assert_array_equal(picture(ordered), [[1, 1, 1], [1, 1, 0], [1, 0, 0]])
+    assert ordered.get_xlabel() == "column, most seen first"
 
 
 def test_a_large_matrix_is_binned(ax):
@@ -42,29 +46,13 @@ def test_a_large_matrix_is_binned(ax):
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 8), (12, 0))
     unequal = plots.holes(np.ones((10, 7)), bins=3, ax=Figure().add_subplot())
     assert_array_equal(picture(unequal), np.ones((3, 3)))
-
-
-def test_many_rows_and_few_cells(ax):
-    random = np.random.default_rng(0)
-    X = sparse.random(200_000, 50_000, 1e-5, random_state=random, format="csr")
-    plots.holes(X, sort=True, bins=50, ax=ax)
-    share = picture(ax)
+    X = sparse.random(200_000, 50_000, 1e-5, random_state=np.random.default_rng(0), format="csr")
+    share = picture(plots.holes(X, sort=True, bins=50, ax=Figure().add_subplot()))
     assert share.shape == (50, 50)
     assert_allclose(share.sum() * (200_000 / 50) * (50_000 / 50), X.nnz)
     assert share[0, 0] == share.max()
-
-
-def test_sorted_by_number_of_cells(ax):
-    seen = np.array([[1, 0, 0], [1, 1, 1], [1, 0, 1]], float)
-    plots.holes(sparse.csr_array(seen), sort=True, ax=ax)
-    assert_array_equal(picture(ax), [[1, 1, 1], [1, 1, 0], [1, 0, 0]])
-    assert ax.get_xlabel() == "column, most seen first"
-
-
-def test_duplicates_are_one_cell(ax):
-    seen = observe(pd.DataFrame({"user": [0, 0, 1], "item": [0, 0, 1], "rating": [1.0, 2, 3]}), duplicates="keep")
-    plots.holes(seen, bins=1, ax=ax)
-    assert_allclose(picture(ax), [[2 / 4]])
+    twice = observe(pd.DataFrame({"user": [0, 0, 1], "item": [0, 0, 1], "rating": [1.0, 2, 3]}), duplicates="keep")
+    assert_allclose(picture(plots.holes(twice, bins=1, ax=Figure().add_subplot())), [[2 / 4]])  # one cell
 
 
 @pytest.mark.parametrize("questions_are", ["rows", "columns"])
@@ -79,22 +67,16 @@ def test_asked_cells_of_uncoupled_data(ax, questions_are):
     assert answers.get_ylabel() == "answers"
 
 
-def test_few_values_have_a_bar_each(ax):
+def test_few_values_have_a_bar_each_and_levels_their_names(ax):
     X = np.array([[1.0, 2, 2.5], [2, np.nan, 1]])
     assert plots.values(X, ax=ax) is ax
-    assert [bar.get_height() for bar in ax.patches] == [2, 2, 1]
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "2.5"]
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_yscale()) == ("value", "cells", "linear")
-
-
-def test_levels_have_their_names(ax):
-    frame = pd.DataFrame({
-        "user": ["a", "a", "b"], "item": ["x", "y", "x"],
-        "rating": pd.Categorical(["good", "bad", "good"], ["bad", "good"], ordered=True),
-    })  # fmt: skip
-    plots.values(frame, ax=ax)
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["bad", "good"]
-    assert [bar.get_height() for bar in ax.patches] == [1, 2]
+    words = pd.Categorical(["good", "bad", "good"], ["bad", "good"], ordered=True)
+    frame = pd.DataFrame({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "rating": words})
+    other = plots.values(frame, ax=Figure().add_subplot())
+    for one, heights, names in ((ax, [2, 2, 1], ["1", "2", "2.5"]), (other, [1, 2], ["bad", "good"])):
+        assert [bar.get_height() for bar in one.patches] == heights
+        assert [label.get_text() for label in one.get_xticklabels()] == names
 
 
 def test_many_values_are_binned(ax):
@@ -123,26 +105,17 @@ def test_seen_beside_filled_and_a_dot_at_every_hole(ax):
     seen, filled = halves(ax, 5)
     assert_array_equal(seen, X)
     assert_allclose(filled, model.complete(X))
-    (dots,) = ax.collections
+    (dots,), (ground,) = ax.collections, ax.patches
+    # A dark page replaces #000000 by white; holes lie on a light ground of their own.
+    assert 0 < max(dots.get_edgecolor()[0][:3]) < 0.02 < 0.9 < min(ground.get_facecolor()[:3])
+    assert (ground.get_x(), ground.get_width()) == (-0.5, 5)
+    assert ground.get_zorder() < ax.images[0].get_zorder()
     rows, columns = np.nonzero(np.isnan(X))
     assert_array_equal(sorted(dots.get_offsets().tolist()), sorted(zip(columns + 6, rows, strict=True)))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["seen", "filled"]
     new = np.array([[1.0, np.nan, 2.0, np.nan, 0.5]])
     folded_in = plots.completion(model, new, ax=Figure().add_subplot())
     assert_allclose(halves(folded_in, 5)[1], model.complete(new))
-
-
-def test_colours_do_not_depend_on_the_page(ax):
-    """A dark page replaces #000000 by white; holes lie on a light ground of their own."""
-    X = half_seen()
-    plots.completion(fitted(X), X, ax=ax)
-    (dots,) = ax.collections
-    edge = dots.get_edgecolor()[0][:3]
-    assert 0 < max(edge) < 0.02
-    (ground,) = ax.patches
-    assert min(ground.get_facecolor()[:3]) > 0.9
-    assert (ground.get_x(), ground.get_width()) == (-0.5, 5)
-    assert ground.get_zorder() < ax.images[0].get_zorder()
 
 
 def test_a_sample_of_a_large_table_is_drawn(ax):

@@ -94,10 +94,7 @@ def test_the_strongest_columns_of_a_component(ax):
     assert_allclose([length for _, length in bars(ax)], [strength[name] for name in best])
     assert ax.yaxis_inverted()
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("what the component adds for an average row", "column")
-
-
-def test_what_components_add_up_to_is_the_mean_of_each_column(ax):
-    """The strengths of a column over all components: the mean over rows of <w_u, h_i>."""
+    # The strengths of a column over all components: the mean over rows of <w_u, h_i>.
     model = fitted(long_frame())
     added = dict.fromkeys(model.column_labels_, 0.0)
     for component in range(2):

@@ -69,35 +69,12 @@ def test_the_parameters_cell_by_cell_and_the_way_back(shape):
             np.testing.assert_allclose(part, same, rtol=1e-12)
 
 
-def moebius(cells):
-    """The Moebius function of the order, by its recursion (slides: mu of (i, j) and (k, l))."""
-    mu = {}
-    for low in cells:
-        for high in sorted(cells, key=sum):
-            between = [mu[low, cell] for cell in cells if below(low, cell) and below(cell, high) and cell != high]
-            mu[low, high] = 1 if low == high else -sum(between) if below(low, high) else 0
-    return mu
-
-
-def test_the_way_back_is_the_moebius_inversion_of_the_poset():
-    data = triple((2, 3, 2, 2))
-    eta, p = geometry.expectation_parameters(*data), distribution(*data)
-    mu = moebius(sorted(p, key=sum))
-    X, Y, Z = geometry.from_expectation_parameters(eta, (2, 3))
-    ours = distribution(X, Y, Z)
-    for cell in p:
-        assert ours[cell] == pytest.approx(sum(mu[cell, other] * at(eta, other) for other in p), rel=1e-11)
-
-
-def test_theta_11_is_the_normalisation():
+def test_theta_and_eta_under_scales_and_zeros():
     theta = geometry.natural_parameters(*triple((2, 3, 1, 2)))
     before = geometry.from_natural_parameters(theta, (2, 3))
     theta[0, 0] = 5.0
     for part, same in zip(geometry.from_natural_parameters(theta, (2, 3)), before, strict=True):
         np.testing.assert_allclose(part, same, rtol=1e-14)
-
-
-def test_theta_does_not_feel_the_scale_and_eta_allows_zeros_and_sparse_matrices():
     X, Y, Z = triple((2, 3, 1, 2))
     for scale in (1e-300, 1e300):
         scaled = geometry.natural_parameters(scale * X, scale * Y, scale * Z)
@@ -145,21 +122,15 @@ def test_where_proposition_2_holds_as_printed(shape):
         assert printed_condition(*rank_one_triple(shape, seed)) == (N == 0 or M == 0 or I == J == 1)
 
 
-def test_as_printed_proposition_2_also_accepts_what_is_not_of_rank_one():
+def test_zeros_tolerance_and_proposition_2_as_printed():
     """eta_22 = 1/4 = eta_21 eta_12, though the rows of X and Y are not proportional."""
     data = np.array([[0.25, 0.1]]), np.array([[0.25, 0.25]]), np.array([[0.15]])
     assert printed_condition(*data)
     assert not geometry.expectations_factorize(*data)
     assert not geometry.is_simultaneously_rank_one(*data)
-
-
-def test_rank_one_with_zeros_has_factorizing_expectations():
     w, h, a, b = np.array([0.0, 1.0, 2.0]), np.array([3.0, 0.0, 1.0]), np.array([0.0, 1.0]), np.array([2.0, 0.0])
     assert geometry.expectations_factorize(np.outer(w, h), np.outer(a, h), np.outer(w, b))
     assert not geometry.expectations_factorize([[1.0, 0.0], [0.0, 1.0]])
-
-
-def test_the_tolerance_is_a_relative_error_of_cells():
     data = moved(rank_one_triple((3, 4, 2, 3)), (0, 1, 1), 1.001)
     assert geometry.is_simultaneously_rank_one(*data, tol=1.01e-3)
     assert not geometry.is_simultaneously_rank_one(*data, tol=0.99e-3)
@@ -184,13 +155,18 @@ def half_seen(seed):
     return np.where(rng.random((6, 5)) < 0.3, NAN, rng.poisson(3.0, (6, 5)).astype(float))
 
 
-def test_marginals():
+def test_marginals_and_sums_of_zero():
     X, C = np.array([[1.0, NAN, 3.0], [0.0, 5.0, NAN]]), np.array([[2.0, 9.0, 1.0], [4.0, 0.5, 9.0]])
     for given in (X, X.astype(np.float32), X.tolist()):
         rows, columns = geometry.marginals(given)
         assert (rows.tolist(), columns.tolist()) == ([4.0, 5.0], [1.0, 5.0, 3.0])
     rows, columns = geometry.marginals(X, C)
     assert (rows.tolist(), columns.tolist()) == ([5.0, 2.5], [2.0, 2.5, 3.0])
+    X = np.array([[0.0, 0.0], [1.0, 2.0]])
+    assert geometry.conservation_gap(X, [0, 1], [1, 2]) == 0
+    assert geometry.conservation_gap(X, [0.1, 1], [1, 2]) == 1
+    assert geometry.conservation_gap(X, [0, 0], [1, 2]) == 1
+    assert geometry.conservation_gap(0 * X, [0, 0], [1, 2]) == 0
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -205,16 +181,19 @@ def test_the_gap_closes_at_the_best_fit_alone(seed, weighted):
     assert geometry.conservation_gap(X, 1.01 * w, h, C) == pytest.approx(1 - 1 / 1.01, rel=1e-9)
 
 
-def test_sums_of_zero():
-    X = np.array([[0.0, 0.0], [1.0, 2.0]])
-    assert geometry.conservation_gap(X, [0, 1], [1, 2]) == 0
-    assert geometry.conservation_gap(X, [0.1, 1], [1, 2]) == 1
-    assert geometry.conservation_gap(X, [0, 0], [1, 2]) == 1
-    assert geometry.conservation_gap(0 * X, [0, 0], [1, 2]) == 0
-
-
 GOOD = np.ones((2, 3))
 L_SHAPED = np.where([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]], NAN, 0.0)
+
+
+WRONG = [("from_natural_parameters", "total", 0), ("from_expectation_parameters", "total", 0),
+         ("is_simultaneously_rank_one", "tol", -1), ("expectations_factorize", "tol", NAN)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "name", "value"), WRONG)
+def test_refused_parameters(call, name, value):
+    with pytest.raises(ParameterError) as error:
+        getattr(geometry, call)(*(([[1.0]], (1, 1)) if name == "total" else (GOOD,)), **{name: value})
+    assert error.value.parameter == name
 
 
 @pytest.mark.parametrize(("call", "arguments", "parameter", "found"), [
@@ -241,18 +220,3 @@ def test_refusals(call, arguments, parameter, found):
     with pytest.raises(DataError) as error:
         getattr(geometry, call)(*arguments)
     assert (error.value.parameter, f"{error.value.found} {error.value.where}".strip()) == (parameter, found)
-
-
-def test_refused_parameters():
-    for name in ("from_natural_parameters", "from_expectation_parameters"):
-        with pytest.raises(ParameterError, match="total must be a finite number above 0"):
-            getattr(geometry, name)([[1.0]], (1, 1), total=0)
-    for name, tol in (("is_simultaneously_rank_one", -1), ("expectations_factorize", NAN)):
-        with pytest.raises(ParameterError, match="tol must be a finite number of at least 0"):
-            getattr(geometry, name)(GOOD, tol=tol)
-
-
-def test_the_facade_lists_its_names():
-    assert dir(geometry) == geometry.__all__
-    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
-        geometry.Nonsense  # noqa: B018

@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import halfseen as hs
 from halfseen.report import Report
 from tests.report.conftest import LEVELS
 from tests.report.models import NASTY
@@ -48,11 +47,17 @@ CONTRASTS = """() => {
 
 
 @every_page
-def test_it_opens_in_silence_and_asks_nothing_of_the_network(looked_at, name):
+def test_it_opens_in_silence_asks_nothing_of_the_network_and_labels_stay_text(looked_at, name):
     page = looked_at[name]
     page.wait_for_load_state("load")
-    assert page.troubles == []
     assert page.title() == f"A report of a {name}"
+    assert page.locator("script").count() == 1
+    assert page.locator("body img, body iframe, body b").count() == 0
+    whole = page.locator("main").text_content()
+    for label in (NASTY[0], NASTY[1], NASTY[3], NASTY[4], *(["{{ 7 * 7 }}"] if name != "survey" else [])):
+        assert label in whole
+    assert NASTY[0] in page.locator("main").inner_text()
+    assert page.troubles == []
 
 
 def column(table, place):
@@ -60,37 +65,27 @@ def column(table, place):
 
 
 @pytest.mark.parametrize("how", ["click", "Enter"])
-def test_tables_sort_by_numbers(opened, how):
+def test_tables_sort_by_numbers_and_by_words_and_rows_stay_whole(opened, how):
     page = opened("ratings")
-    table = page.locator("#parts table").first
+    table = page.locator("#components table").first
     button = table.get_by_role("button", name="Size")
-
-    def press():
-        button.click() if how == "click" else button.press(how)
-
-    before = column(table, 1)
-    press()
     head = table.locator("th", has=page.get_by_role("button", name="Size"))
-    assert head.get_attribute("aria-sort") == "descending"  # of numbers, one wants the largest first
-    assert column(table, 1) == sorted(before, key=float, reverse=True)
-    press()
-    assert head.get_attribute("aria-sort") == "ascending"
-    assert column(table, 1) == sorted(before, key=float)
+    before = column(table, 1)
+    for order in ("descending", "ascending"):  # of numbers, one wants the largest first
+        button.click() if how == "click" else button.press(how)
+        assert head.get_attribute("aria-sort") == order
+        assert column(table, 1) == sorted(before, key=float, reverse=order == "descending")
     table.get_by_role("button", name="Component").click()
     assert head.get_attribute("aria-sort") is None
     assert column(table, 0) == ["3", "2", "1", "0"]
-
-
-def test_tables_sort_by_words_and_rows_stay_whole(opened):
-    page = opened("survey")
-    table = page.locator("#coupling table").first
+    table = opened("survey").locator("#coupling table").first
     rows = {tuple(row.locator("td, th").all_inner_texts()) for row in table.locator("tbody tr").all()}
     table.get_by_role("button", name="Row").click()
     names = column(table, 0)
     assert names == sorted(names)
     assert len(set(names)) > 1
     assert {tuple(row.locator("td, th").all_inner_texts()) for row in table.locator("tbody tr").all()} == rows
-    assert page.locator("#said").inner_text().endswith("sorted by Row, rising")
+    assert table.page.locator("#announcement").inner_text().endswith("sorted by Row, rising")
 
 
 def test_tables_sort_by_levels_and_values_in_their_order(opened):
@@ -106,7 +101,7 @@ def test_tables_sort_by_levels_and_values_in_their_order(opened):
         for rising in (True, False, True):
             table.get_by_role("button", name=head).click()
             assert column(table, 0) == (expected if rising else expected[::-1])
-    holes = page.get_by_role("table", name="What some holes may hold")
+    holes = page.get_by_role("table", name="Predictions of some missing cells")
     for head, place in (("Level", 3), ("90% from", 4)):
         holes.get_by_role("button", name=head).click()
         found = column(holes, place)
@@ -116,54 +111,22 @@ def test_tables_sort_by_levels_and_values_in_their_order(opened):
     assert column(holes, 0) == sorted(column(holes, 0), key=float)
 
 
-def test_bars_of_histograms_sort_by_where_they_begin(opened):
-    page = opened("table")
-    page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
-    table = page.get_by_role("table", name="Numbers of cells by value")
-    before = column(table, 0)
-    table.get_by_role("button", name="Cells").click()
-    assert column(table, 0) != before
-    table.get_by_role("button", name="Value").click()
-    assert column(table, 0) == before
-    begins = [float(text.split(" to ")[0]) for text in before]
-    assert begins == sorted(begins)
-
-
-def test_what_is_unknown_comes_last_however_a_table_is_sorted(opened):
+def test_a_component_can_be_chosen_and_a_name_found(opened):
     page = opened("ratings")
-    table = page.locator("#parts table").first
-    table.locator("tbody tr:nth-child(2) td").first.evaluate(
-        "cell => { cell.dataset.value = ''; cell.textContent = '?'; }"
-    )
-    for _ in range(2):
-        table.get_by_role("button", name="Size").click()
-        *numbers, last = column(table, 1)
-        assert last == "?"
-        assert "?" not in numbers
-
-
-def test_a_component_can_be_chosen(opened):
-    page = opened("ratings")
-    parts = page.locator("#parts .components")
-    assert parts.locator("article:visible").count() == 4
-    parts.get_by_label("Show").select_option(label="Component 2")
-    assert parts.locator("article:visible h3").all_inner_texts() == ["Component 2"]
-    assert parts.locator(".count").inner_text() == "1 of 4 shown"
-    parts.get_by_label("Show").select_option(label="all")
-    assert parts.locator("article:visible").count() == 4
-
-
-def test_a_name_can_be_found(opened):
-    page = opened("ratings")
-    parts = page.locator("#parts .components")
-    wanted = "user 5"
-    parts.get_by_label("Find a name").press_sequentially(wanted.upper())
-    found = parts.locator("tbody tr:visible > th").all_inner_texts()
-    assert found
-    assert all(wanted in name for name in found)
-    parts.get_by_label("Find a name").fill("nobody is called so")
-    assert parts.locator("article:visible").count() == 0
-    assert parts.locator(".count").inner_text() == "0 of 4 shown"
+    components = page.locator("#components .components")
+    assert components.locator("article:visible").count() == 4
+    components.get_by_label("Show").select_option(label="Component 2")
+    assert components.locator("article:visible h3").all_inner_texts() == ["Component 2"]
+    assert components.locator(".count").inner_text() == "1 of 4 shown"
+    components.get_by_label("Show").select_option(label="all")
+    assert components.locator("article:visible").count() == 4
+    search = components.get_by_label("Find a name")
+    search.press_sequentially("USER 5")
+    names = components.locator("tbody tr:visible > th").all_inner_texts()
+    assert names
+    assert all("user 5" in name for name in names)
+    search.fill("nobody is called so")
+    assert components.locator(".count").inner_text() == "0 of 4 shown"
 
 
 @every_page
@@ -196,62 +159,9 @@ def test_points_tell_their_values(opened, models):
     for words in told:
         page.keyboard.press("ArrowRight")
         assert tip.inner_text() == words
-        assert page.locator("#said").inner_text() == words
+        assert page.locator("#announcement").inner_text() == words
     page.keyboard.press("Escape")
     assert tip.is_hidden()
-
-
-def tips(page, name):
-    """What the points of a picture tell, one by one, by the keyboard."""
-    drawing = page.get_by_role("img", name=name)
-    drawing.focus()
-    told = []
-    for _ in range(drawing.locator(".point").count()):
-        page.keyboard.press("ArrowRight")
-        told.append(page.locator("#tip").inner_text())
-    return told
-
-
-def test_points_of_a_trace_differ_where_the_objective_does(opened, models):
-    objective = models["ratings"][0].trace_["objective"]
-    told = tips(opened("ratings"), "Line of the")
-    places = [int(text.split(":")[0].removeprefix("iteration ")) for text in told]
-    assert len(places) == min(60, objective.size)
-    assert (places[0], places[-1]) == (1, objective.size)
-    values = [float(text.split()[-1].replace(",", "")) for text in told]
-    np.testing.assert_allclose(values, objective[np.array(places) - 1], rtol=5e-6)
-    assert len(set(values)) == len({f"{one:.12g}" for one in objective[np.array(places) - 1]})
-
-
-def test_both_the_data_and_the_model_tell_their_values(opened, models):
-    model, train, _ = models["ratings"]
-    check = hs.metrics.predictive_check(model, train, 10)
-    told = "; ".join(tips(opened("ratings"), "Bars of the data's number of cells")).split("; ")
-    found = {}
-    for text in told:
-        who, _, rest = text.partition(", level ")
-        level, _, cells = rest.partition(": cells ")
-        found[who, level] = float(cells.replace(",", ""))
-    names = [f"{level:g}" for level in check.levels]
-    np.testing.assert_allclose([found["data", name] for name in names], check.observed)
-    np.testing.assert_allclose([found["OrdNMF", name] for name in names], check.mean, rtol=1e-5)
-    assert len(found) == 2 * len(names)
-
-
-def test_levels_tell_where_they_begin_and_end(opened, models):
-    told = tips(opened("levels"), "Bars of the 7 levels")
-    cuts = [f"{cut:.4g}" for cut in models["levels"][0].thresholds_]
-    spans = [f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)), f"{cuts[-1]} and above"]
-    assert told == [f"level {level:g}: product of factors {span}" for level, span in zip(LEVELS, spans, strict=True)]
-
-
-def test_bars_of_equal_width_tell_from_where_to_where(opened, models):
-    told = tips(opened("table"), "Histogram of")
-    counts, edges = np.histogram(models["table"][1].values, 30)
-    for text, count, low, high in zip(told, counts, edges[:-1], edges[1:], strict=True):
-        span, _, cells = text.removeprefix("value ").partition(": cells ")
-        np.testing.assert_allclose([float(end) for end in span.split(" to ")], [low, high], rtol=5e-4)
-        assert int(cells) == count
 
 
 def test_points_stand_where_things_are_drawn(looked_at):
@@ -267,25 +177,15 @@ def test_points_stand_where_things_are_drawn(looked_at):
 
 
 @every_page
-def test_labels_stay_text(looked_at, name):
-    page = looked_at[name]
-    assert page.locator("script").count() == 1
-    assert page.locator("body img, body iframe, body b").count() == 0
-    shown = page.locator("main").inner_text()
-    whole = page.locator("main").text_content()
-    for label in (NASTY[0], NASTY[1], NASTY[3], NASTY[4], *(["{{ 7 * 7 }}"] if name != "survey" else [])):
-        assert label in whole
-    assert NASTY[0] in shown
-    assert page.troubles == []
-
-
-@every_page
 def test_nothing_sticks_out_at_the_side(opened, name):
     page = opened(name)
     page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
     for width in (320, 360, 768):
         page.set_viewport_size({"width": width, "height": 700})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for caption in page.locator(".scroll caption:visible").all():
+            box = caption.bounding_box()
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
 
 
 @every_page
@@ -304,33 +204,23 @@ def test_all_text_can_be_told_from_what_is_behind_it(opened, name, color_scheme)
 
 
 @every_page
-def test_headings_are_in_order(looked_at, name):
-    page = looked_at[name]
-    levels = [int(tag[1]) for tag in page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(one => one.tagName)")]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-    links = page.locator("nav a")
-    titles = page.locator("h2").all_inner_texts()
-    assert links.all_inner_texts() == titles
-    for link, title in zip(links.all(), titles, strict=True):
-        target = page.locator(link.get_attribute("href"))
-        assert target.locator("h2").inner_text() == title
-
-
-@every_page
 def test_it_is_made_for_screen_readers(looked_at, name):
     page = looked_at[name]
+    levels = [int(tag[1]) for tag in page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(one => one.tagName)")]
+    assert (levels[0], levels.count(1)) == (1, 1)
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    titles = page.locator("h2").all_inner_texts()
+    assert page.locator("nav a").all_inner_texts() == titles
+    for link, title in zip(page.locator("nav a").all(), titles, strict=True):
+        assert page.locator(link.get_attribute("href")).locator("h2").inner_text() == title
     assert page.locator("html").get_attribute("lang") == "en"
     for table in page.locator("table").all():
         assert table.locator("caption").text_content().strip()
         assert table.locator("th:not([scope])").count() == 0
     ids = page.eval_on_selector_all("[id]", "all => all.map(one => one.id)")
     assert len(ids) == len(set(ids))
-    unnamed = page.eval_on_selector_all(
-        "input, select", "all => all.filter(one => !one.labels.length).map(one => one.outerHTML)"
-    )
-    assert unnamed == []
+    unnamed = "all => all.filter(one => !one.labels.length).map(one => one.outerHTML)"
+    assert page.eval_on_selector_all("input, select", unnamed) == []
 
 
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened):
@@ -346,40 +236,14 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened):
 
 def test_tables_stop_the_keyboard_only_where_they_scroll(opened):
     page = opened("ratings")
-    boxes = page.locator(".scroll")
-    assert boxes.count() > 10
-    assert page.locator(".scroll:not([role=group]), [role=region]").count() == 0
     page.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
-    reached = []
-    for width in (1200, 320):
+    for width, are_stops in ((1200, False), (320, True)):
         page.set_viewport_size({"width": width, "height": 700})
         page.wait_for_timeout(100)
-        found = page.eval_on_selector_all(".scroll", "all => all.map(b => [b.scrollWidth > b.clientWidth, b.tabIndex])")
-        assert all((stop == 0) == scrolls for scrolls, stop in found)
-        reached.append(sum(stop == 0 for _, stop in found))
-    assert reached[0] == 0
-    assert 0 < reached[1] < boxes.count()
-
-
-def test_captions_of_wide_tables_stay_in_sight(opened):
-    page = opened("ratings")
-    page.set_viewport_size({"width": 320, "height": 700})
-    for caption in page.locator(".scroll caption:visible").all():
-        box = caption.bounding_box()
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 320
-
-
-@pytest.mark.parametrize("color_scheme", ["light", "dark"])
-def test_marks_of_filled_holes_are_seen_on_dark_and_on_bright_cells(opened, color_scheme):
-    page = opened("table", color_scheme=color_scheme)
-    drawing = page.get_by_role("img", name="Two heat maps")
-    strokes = drawing.locator("svg [id*='PathCollection'] use").evaluate_all(
-        "all => [...new Set(all.map(one => `${getComputedStyle(one).fill} ${getComputedStyle(one).stroke}`))]"
-    )
-    assert strokes == ["rgb(255, 255, 255) rgb(1, 1, 1)"]
-    ground = drawing.locator("svg path[style*='#ececec']")
-    assert ground.evaluate("one => getComputedStyle(one).fill") == "rgb(236, 236, 236)"
+        boxes = page.eval_on_selector_all(".scroll", "all => all.map(b => [b.scrollWidth > b.clientWidth, b.tabIndex])")
+        assert len(boxes) > 10
+        assert all((stop == 0) == scrolls for scrolls, stop in boxes)
+        assert any(stop == 0 for _, stop in boxes) == are_stops
 
 
 def test_a_notebook_stays_where_it_is(browser, pages):
@@ -405,18 +269,12 @@ def test_a_notebook_stays_where_it_is(browser, pages):
     context.close()
 
 
-def test_links_of_a_page_of_its_own_are_in_its_address(opened):
-    page = opened("table")
-    page.locator("nav a[href='#fit']").click()
-    assert page.url.endswith("table.html#fit")
-
-
 def test_without_scripts_the_page_says_the_same(opened):
     page = opened("ratings", java_script_enabled=False)
-    assert page.locator("#parts article:visible").count() == 4
+    assert page.locator("#components article:visible").count() == 4
     assert page.locator(".controls:visible").count() == 0
     assert page.locator("th button").count() == 0
-    assert page.locator("#parts table").first.locator("tbody tr").count() == 4
+    assert page.locator("#components table").first.locator("tbody tr").count() == 4
     assert page.get_by_role("img", name="Histogram of").locator("title").first.text_content().startswith("value 1: ")
 
 

@@ -13,17 +13,9 @@ from tests.laws.cases import half_seen, start, states
 
 @pytest.mark.parametrize(
     ("beta", "plain", "with_l2"),
-    [
-        (-1, 1 / 3, 1 / 4),
-        (0, 1 / 2, 1 / 3),
-        (0.5, 2 / 3, 2 / 5),
-        (1, 1, 1 / 2),
-        (1.5, 1, 2 / 3),
-        (2, 1, 1),
-        (3, 1 / 2, 1 / 2),
-        (5, 1 / 4, 1 / 4),
-    ],
-)
+    [(-1, 1 / 3, 1 / 4), (0, 1 / 2, 1 / 3), (0.5, 2 / 3, 2 / 5), (1, 1, 1 / 2), (1.5, 1, 2 / 3), (2, 1, 1),
+     (3, 1 / 2, 1 / 2), (5, 1 / 4, 1 / 4)],
+)  # fmt: skip
 def test_exponents(beta, plain, with_l2):
     """Févotte & Idier 2011, Table 2; a quadratic penalty pushes with the power 2."""
     likelihood = likelihood_for(beta)
@@ -49,21 +41,15 @@ def test_a_zero_stays_zero_and_what_is_too_small_becomes_one(loss, dtype):
     assert np.all(last.rows.mean[[0, 1, 2]] > 0)
 
 
-def test_the_penalty_is_what_it_says():
+def test_penalties_and_priors_are_what_they_say():
     penalty, F = Penalty(l1=0.5, l2=2.0), np.array([0.0, 1.0, 3.0])
     assert_allclose(penalty.cost(F), 0.5 * F + F**2)
     assert_allclose(penalty.push(F), 0.5 + 2 * F)
     assert bool(penalty)
     assert not Penalty()
-
-
-def test_a_learned_rate_matches_the_mean_of_its_row():
     mean = np.array([[1.0, 3.0], [0.5, 0.5]])
     assert_allclose(GammaPrior(0.6).rates(mean), [[0.3], [1.2]])
     assert GammaPrior(0.6, 2.0).rates(mean) == 2.0
-
-
-def test_a_blank_row_is_as_uncertain_as_the_prior():
     average = np.array([0.5, 2.0])
     blank = Gamma(GammaPrior(0.7), GammaPrior(0.7)).default_factor(average, 3, Side.ROWS)
     assert_allclose(blank.mean, np.tile(average, (3, 1)))

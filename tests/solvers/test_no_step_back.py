@@ -3,6 +3,8 @@
 What a state says its objective is, the cells say too when they are spelled out one by one.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,6 +39,14 @@ PAIRS = {
     "eager steps of squared counts": (Squared(Poisson()), lambda: penalised(0.65), BOTH),
     "inverse-Gaussian of exponential noise": (GammaNoise(np.array([0.3, 1.0, 5.0])), InverseGaussian, ("missing",)),
     "inverse-Gaussian of gamma noise": (GammaNoise(np.array([0.3, 1.0, 5.0]), 2.5), InverseGaussian, ("missing",)),
+    **{
+        f"inverse-Gaussian of gamma noise {alpha}, rate {rate}": (
+            GammaNoise(np.array([0.3, 1.0, 5.0]), alpha),
+            partial(InverseGaussian, GammaPrior(shape, rate), GammaPrior(shape, rate)),
+            ("missing",),
+        )
+        for alpha, shape, rate in ((0.2, 0.3, 0.5), (0.7, 1.0, None), (2.0, 2.0, None), (9.0, 2.0, 0.5))
+    },
 }
 every_pair = pytest.mark.parametrize("pair", PAIRS)
 

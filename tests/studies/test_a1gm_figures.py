@@ -17,9 +17,6 @@ def result():
     return STUDY.run(quick=True, progress=MESSAGES.append)
 
 
-# The matrices.
-
-
 def block_of(X):
     """The rows and columns of the holes, which must fill the grid where they meet."""
     holes = np.isnan(X)
@@ -39,7 +36,7 @@ def test_holes_are_a_twentieth_of_the_cells_on_a_grid(name, size):
     assert SHARE == 0.05  # what the paper says
 
 
-def test_holes_are_at_the_lower_right_in_a_and_anywhere_in_b():
+def test_places_of_the_holes_and_values_of_the_seen_cells():
     for places in block_of(with_holes(PATTERNS["a"][1], 100, np.random.default_rng(0))):
         np.testing.assert_array_equal(places, np.arange(78, 100))
     drawn = [block_of(with_holes(PATTERNS["b"][1], 100, np.random.default_rng(seed))) for seed in range(20)]
@@ -47,9 +44,6 @@ def test_holes_are_at_the_lower_right_in_a_and_anywhere_in_b():
     assert all(tuple(rows) != tuple(columns) for rows, columns in drawn)
     for side in zip(*drawn, strict=True):
         assert np.concatenate(side).mean() == pytest.approx(49.5, abs=5)
-
-
-def test_the_seen_cells_are_uniform_and_positive():
     X = with_holes(PATTERNS["b"][1], 400, np.random.default_rng(3))
     seen = X[~np.isnan(X)]
     assert seen.min() > 0
@@ -57,19 +51,13 @@ def test_the_seen_cells_are_uniform_and_positive():
     np.testing.assert_allclose(np.quantile(seen, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.01)
 
 
-# The numbers.
-
-
-def test_a_table_for_each_pattern_with_a_row_for_each_size(result):
+def test_the_tables(result):
     assert [f"{words}, N = {size}" for words, _ in PATTERNS.values() for size in QUICK_SIZES] == MESSAGES
     assert [table.name for table in result.tables] == ["a", "b"]
     for table, words in zip(result.tables, ("lower right corner", "grid-like"), strict=True):
         assert words in table.title
         assert "5 % of the cells" in table.title
         assert table.column("N") == list(QUICK_SIZES)
-
-
-def test_times_and_what_they_say(result):
     for table in result.tables:
         means = {method: table.column(f"{method} ms mean") for method in METHODS}
         assert all(0 < mean < 10_000 for method in METHODS for mean in means[method])
@@ -77,16 +65,8 @@ def test_times_and_what_they_say(result):
         for method in ("A1GM", "exact"):
             ratios = np.divide(means["KL-WNMF"], means[method])
             np.testing.assert_allclose(table.column(f"times as fast as KL-WNMF {method}"), ratios, rtol=1e-12)
-
-
-def test_kl_wnmf_takes_two_to_four_iterations_as_in_the_paper(result):
-    for table in result.tables:
         iterations = {int(number) for span in table.column("KL-WNMF iterations") for number in span.split(" to ")}
-        assert iterations <= {2, 3, 4}
-    assert result.summary.endswith("iterations (paper: 2 to 4).")
-
-
-# The pictures.
+        assert iterations <= {2, 3, 4}  # as in the paper
 
 
 @pytest.fixture(scope="module", params=["a", "b"])
@@ -113,12 +93,3 @@ def test_each_method_has_its_means_and_deviations_on_logarithmic_axes(drawn):
         np.testing.assert_allclose(np.asarray(line.get_ydata(), float), means, rtol=1e-12)
         ends = np.array([segment[:, 1] for segment in spread.get_segments()])
         np.testing.assert_allclose(ends, np.stack([means - deviations, means + deviations], axis=1), rtol=1e-9)
-
-
-def test_markers_and_lines_are_those_of_the_paper_and_differ_without_colour(drawn):
-    axes, _ = drawn
-    looks = {bars.get_label(): (bars[0].get_marker(), bars[0].get_linestyle()) for bars in axes.containers}
-    assert looks["A1GM"] == ("^", ":")
-    assert looks["KL-WNMF"] == ("o", "--")
-    assert len({marker for marker, _ in looks.values()}) == len({line for _, line in looks.values()}) == 3
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(METHODS)

@@ -39,9 +39,6 @@ def with_some_holes(shape=(12, 7), seed=0):
     return X
 
 
-# The paper's numbers.
-
-
 @pytest.mark.parametrize(("name", "row"), TABLE1.items())
 def test_a_printed_row_agrees_with_itself(name, row):
     """The increase rate times the holes is the size of a grid: a whole number of rows times one of columns."""
@@ -53,15 +50,7 @@ def test_a_printed_row_agrees_with_itself(name, row):
     assert 0 < float(row.time) < 1
 
 
-def test_seventeen_tables_are_printed_and_fifteen_can_be_loaded():
-    assert len(TABLE1) == 17
-    assert set(TABLE1) - set(STUDY.needs) == {"mts_library", "board_game_geek"}
-
-
-# Ours.
-
-
-def test_errors_are_relative_to_kl_wnmf():
+def test_errors_and_times_are_relative_to_kl_wnmf(monkeypatch):
     X = with_some_holes()
     ours = compare(X, seed=5, at_least=1, until=0.0)
     w, h, n_iter = kl_wnmf(with_weights(X), 5)
@@ -71,9 +60,6 @@ def test_errors_are_relative_to_kl_wnmf():
     grid[1, 5] = np.nan  # what A1GM adds: on a grid the optimum has a closed form
     assert ours.a1gm_error == pytest.approx(divergence(X, *optimum(grid)) / divergence(X, w, h), rel=1e-9)
     assert ours.a1gm_error > ours.exact_error
-
-
-def test_times_are_relative_to_kl_wnmf(monkeypatch):
     monkeypatch.setattr(tables, "median_seconds", lambda works, **_: [8.0, 2.0, 1.0][: len(works)])
     ours = compare(with_some_holes(), seed=0)
     assert (ours.a1gm_time, ours.exact_time) == (0.25, 0.125)
@@ -97,9 +83,6 @@ def test_digits_are_compared_as_they_are_printed(change, different):
     assert differences(TABLE1["life_expectancy"], replace(SAME, **change)) == different
     no_trailing_zeros = Comparison((506, 14), 120, 5.6, 1.00302, 1.0, 0.1, 0.1, 2)
     assert differences(TABLE1["boston_housing"], no_trailing_zeros) == []
-
-
-# The table, on data that stand in.
 
 
 @pytest.fixture
@@ -128,9 +111,6 @@ def test_the_paper_s_numbers_stand_beside_ours(loaded):
     assert table.column("holes ours") == [3] * 3
     assert table.column("increase rate ours") == pytest.approx([4 / 3] * 3)
     assert all(verdict.startswith("not size, holes, rate") for verdict in table.column("as printed"))
-
-
-def test_progress_and_the_seed_of_kl_wnmf(loaded):
     messages = []
     runs = [STUDY.run(quick=True, seed=seed, progress=messages.append) for seed in (0, 0, 1)]
     assert messages == ["auto mpg", "lung cancer", "sleep mammals"] * 3
@@ -151,16 +131,6 @@ def test_an_absent_table_is_marked_and_the_others_are_done(loaded):
     assert [value is None for value in table.column("relative error exact")].count(True) == 1
 
 
-def test_without_any_data_the_loader_raises(monkeypatch, tmp_path):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    assert STUDY.absent() == list(STUDY.needs)
-    with pytest.raises(DataError):
-        STUDY.run(quick=True)
-
-
-# The table, on the real data.
-
-
 @pytest.fixture(scope="module")
 def whole():
     """The whole study, its times not taken."""
@@ -170,7 +140,7 @@ def whole():
 
 
 @needs_data_of("a1gm/table1")
-def test_the_numbers_of_the_paper_come_out(whole):
+def test_the_numbers_of_the_paper_come_out_and_the_exact_solution_is_never_worse(whole):
     (table,) = whole.tables
     verdicts = dict(zip(table.column("table"), table.column("as printed"), strict=True))
     assert {name for name, verdict in verdicts.items() if verdict == "yes"} == (
@@ -182,21 +152,21 @@ def test_the_numbers_of_the_paper_come_out(whole):
     }
     assert verdicts["big mart"].startswith("not size (")
     assert verdicts["life expectancy"].startswith("not error (")
+    rows = {row[0]: row for row in table.rows}
+    assert (rows["big mart"][2], rows["credit approval"][2]) == ("8523 x 5", "690 x 7")  # as their footnotes say
+    assert (rows["big mart"][4], rows["human resources"][4]) == (rows["big mart"][3], 54)
     for name, verdict in zip(table.column("table"), table.column("as printed"), strict=True):
         if verdict != "yes":
             mark = re.search(r"\(\d\)$", verdict)[0]
             (footnote,) = (footnote for footnote in table.footnotes if footnote.startswith(mark))
             assert footnote == f"{mark} {REASONS[name.replace(' ', '_')]}"
-
-
-@needs_data_of("a1gm/table1")
-def test_the_exact_solution_is_never_worse(whole):
-    (table,) = whole.tables
     ours = [error for error in table.column("relative error exact") if error is not None]
     assert len(ours) == 15
     assert max(ours) <= 1 + 1e-12
     assert "at most 1.0000 in each of 15 tables" in whole.summary
     assert "11 of 15 tables have all the digits" in whole.summary
+    worse = tables.summarize({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
+    assert "above 1.0000 in 1 of 2 tables (largest 1.0002)" in worse
     assert any("KL-WNMF took 2 to 3 iterations (paper: 2 to 4)" in footnote for footnote in table.footnotes)
 
 
@@ -211,23 +181,3 @@ def test_the_footnote_on_life_expectancy_holds():
     a1gm = w_first * divergence(X, wnmf_w, wnmf_h)
     ratios = [f"{w_first:.3f}", f"{a1gm / divergence(X, w, h):.3f}", f"{a1gm / best:.4f}"]
     assert ratios == re.findall(r"\d\.\d+", REASONS["life_expectancy"])
-
-
-@needs_data_of("a1gm/table1")
-def test_the_footnotes_on_other_data_hold(whole):
-    rows = {row[0]: row for row in whole.tables[0].rows}
-    assert rows["big mart"][2] == "8523 x 5"
-    assert rows["big mart"][4] == rows["big mart"][3]
-    assert rows["credit approval"][2] == "690 x 7"
-    assert rows["human resources"][4] == 54
-
-
-def test_the_summary_counts_worse_exact_solutions():
-    summary = tables.summarize({"auto_mpg": replace(SAME, exact_error=1.0002), "wiki4he": SAME})
-    assert "above 1.0000 in 1 of 2 tables (largest 1.0002)" in summary
-
-
-@pytest.mark.parametrize(("quick", "words"), [(True, "of one run each"), (False, "medians")])
-def test_the_footnote_on_run_times(quick, words):
-    table = tables.make_table(("auto_mpg",), {"auto_mpg": SAME}, REASONS, quick)
-    assert table.footnotes[-1].startswith(f"Relative run time: {words}, divided by that of KL-WNMF")

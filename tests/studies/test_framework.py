@@ -6,9 +6,9 @@ import sys
 import pytest
 from threadpoolctl import threadpool_info
 
-from halfseen.errors import ParameterError
+from halfseen.errors import DataError, ParameterError
 from halfseen.studies import NAMES, Column, Study, Table, framework, select, study
-from halfseen.studies.framework import describe, median_seconds
+from halfseen.studies.framework import median_seconds
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -21,10 +21,18 @@ def test_a_study_has_its_name_title_and_paper(name):
     assert set(one.absent()) <= set(one.needs)
 
 
-def test_a_name_selects_one_study_a_paper_or_all():
+def test_names_select_studies_and_tables_format_values():
     assert select("a1gm/figure5") == ("a1gm/figure5",)
     assert select("a1gm") == tuple(name for name in NAMES if name.startswith("a1gm/"))
     assert select("all") == NAMES
+    column = Column("time", "relative", ".3f")
+    assert column.full_name == "relative time"
+    assert [column.text(value) for value in (0.12345, 2, None, "0.1", "")] == ["0.123", "2.000", "-", "0.1", ""]
+    table = Table("t", [Column("name"), Column("ours", "error", ".1f")], [["x", 0.25], ["y", None]])
+    assert table.texts() == [["x", "0.2"], ["y", "-"]]
+    assert table.column("error ours") == [0.25, None]
+    with pytest.raises(ValueError):
+        Table("t", [Column("a"), Column("b")], [[1]]).texts()
 
 
 @pytest.mark.parametrize(
@@ -48,22 +56,6 @@ def test_studies_are_imported_when_they_are_needed():
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert answer.stdout.splitlines() == ["[]", "['halfseen.studies.a1gm_figures']"]
-
-
-def test_a_table_keeps_values_and_formats_them():
-    column = Column("time", "relative", ".3f")
-    assert column.full_name == "relative time"
-    assert [column.text(value) for value in (0.12345, 2, None, "0.1", "")] == ["0.123", "2.000", "-", "0.1", ""]
-    table = Table("t", [Column("name"), Column("ours", "error", ".1f")], [["x", 0.25], ["y", None]])
-    assert table.texts() == [["x", "0.2"], ["y", "-"]]
-    assert table.column("error ours") == [0.25, None]
-    with pytest.raises(ValueError):
-        Table("t", [Column("a"), Column("b")], [[1]]).texts()
-
-
-def test_settings_as_text():
-    assert describe({"K": 50, "l2": 1000.0, "weight": None}) == "K 50, l2 1000, weight None"
-    assert (describe({}), describe({}, "-")) == ("", "-")
 
 
 class Clock:
@@ -105,3 +97,11 @@ def test_blas_has_one_thread_while_timing():
     with pytest.raises(ZeroDivisionError):
         median_seconds([lambda: 1 / 0])
     assert threads() == before
+
+
+@pytest.mark.parametrize("name", ["a1gm/table1", "grr/figure4.4", "ordnmf/table2", "ordnmf/table3", "ordnmf/figure4"])
+def test_without_any_data_the_loader_raises(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
+    assert study(name).absent() == list(study(name).needs)
+    with pytest.raises(DataError):
+        study(name).run(quick=True)

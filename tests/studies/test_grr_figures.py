@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from halfseen.errors import DataError
 from halfseen.studies import study
 from halfseen.studies.grr_figures import FAMILIES, QUICK_SIZE, relative_errors
 from halfseen.studies.grr_methods import IDENTITY, LINEAR, ROUND, SIGMOID
@@ -17,12 +16,17 @@ def axes_of(picture):
     return axes
 
 
-# Figure 2.2.
-
-
-def test_the_identity_needs_every_rank():
+def test_figure_2_2():
     """Section 2.2.2: the squared error of the best approximation of rank k is n - k."""
     np.testing.assert_allclose(relative_errors(IDENTITY, 10, 0), 1 - np.arange(11) / 10, atol=1e-12)
+    result = study("grr/figure2.2").run(quick=True)
+    axes, (table,) = axes_of(result.pictures[0]), result.tables
+    assert len(axes.lines) == len(FAMILIES)
+    for line, family in zip(axes.lines, FAMILIES, strict=True):
+        assert line.get_label() == family.title
+        drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        np.testing.assert_allclose([drawn[k] for k in table.column("k")], table.column(f"{family.title} mean"))
+    assert table.column("k")[-1] == QUICK_SIZE
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.title)
@@ -35,20 +39,6 @@ def test_errors_are_those_of_a_truncated_svd(family):
         assert errors[k] == pytest.approx(((Y - best) ** 2).sum() / (Y**2).sum(), abs=1e-12)
 
 
-def test_the_lines_of_figure_2_2_are_the_numbers_of_its_table():
-    result = study("grr/figure2.2").run(quick=True)
-    axes, (table,) = axes_of(result.pictures[0]), result.tables
-    assert len(axes.lines) == len(FAMILIES)
-    for line, family in zip(axes.lines, FAMILIES, strict=True):
-        assert line.get_label() == family.title
-        drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
-        np.testing.assert_allclose([drawn[k] for k in table.column("k")], table.column(f"{family.title} mean"))
-    assert table.column("k")[-1] == QUICK_SIZE
-
-
-# Figures 4.1 to 4.3.
-
-
 @pytest.fixture(scope="module", params=["figure4.1", "figure4.2", "figure4.3"])
 def recovered(request):
     result = study(f"grr/{request.param}").run(quick=True)
@@ -57,7 +47,7 @@ def recovered(request):
     return result
 
 
-def test_round_comes_to_zero_or_near_and_linear_does_not(recovered):
+def test_figures_4_1_to_4_3(recovered):
     """Section 4.1: "Round works far better than others by converging to zero"."""
     (table,) = recovered.tables
     ends = {name: table.column(f"{name} mean")[-2] for name in (LINEAR, SIGMOID, ROUND)}
@@ -67,9 +57,6 @@ def test_round_comes_to_zero_or_near_and_linear_does_not(recovered):
     counted = table.column(f"{ROUND} mean")[-1]
     assert counted in {"0 of 2", "1 of 2", "2 of 2"}
     assert (ends[ROUND] == 0) == (counted == "2 of 2")
-
-
-def test_lines_and_bands_of_a_recovery_are_the_numbers_of_its_table(recovered):
     axes, (table,) = axes_of(recovered.pictures[0]), recovered.tables
     assert axes.get_xscale() == "log"
     for line in axes.lines:
@@ -81,8 +68,6 @@ def test_lines_and_bands_of_a_recovery_are_the_numbers_of_its_table(recovered):
         for x, top in zip(line.get_xdata(), mean + width, strict=True):
             assert drawn[drawn[:, 0] == x, 1].max() == pytest.approx(top, abs=1e-12)
 
-
-# Figures 4.4 to 4.6.
 
 SMALLNETFLIX_TRAIN, SMALLNETFLIX_VALIDATE = "smallnetflix_mm.train", "smallnetflix_mm.validate"
 
@@ -133,9 +118,3 @@ def test_accuracy_is_a_share():
     assert table.title.startswith("MovieLens 100K (a part): ")
     assert "its own split u1; of the training cells a part, 120 users and 100 films" in table.footnotes[0]
     assert all(0.2 < value < 0.7 for method in (LINEAR, SIGMOID, ROUND) for value in table.column(f"{method} mean"))
-
-
-def test_without_any_data_the_loader_raises(tmp_path, monkeypatch):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"MovieLens 1M.* need the file"):
-        study("grr/figure4.4").run(quick=True)

@@ -61,28 +61,17 @@ def test_it_stops_at_the_first_gain_below_the_tolerance(holed, seed):
     assert kl_wnmf(with_weights(holed), seed, tol=1e-4).n_iter == 1 + np.flatnonzero(gains < 1e-4)[0]
 
 
-def test_a_long_run_keeps_the_sums_of_the_seen_cells(holed):
+def test_long_runs_and_the_divergence(holed, full):
     """At the optimum the sums of rows and of columns over the seen cells are those of the data."""
-    w, h, _ = kl_wnmf(with_weights(holed), 0, tol=1e-15)
+    X, Phi = with_weights(holed)
+    w, h, _ = kl_wnmf((X, Phi), 0, tol=1e-15)
+    np.testing.assert_array_equal([X, Phi], with_weights(holed))  # which are not changed
     fitted = np.where(np.isnan(holed), np.nan, np.outer(w, h))
     for axis in (0, 1):
         np.testing.assert_allclose(np.nansum(fitted, axis=axis), np.nansum(holed, axis=axis), rtol=1e-6)
-
-
-def test_zeros_are_values(full):
     full[2, 3] = 0.0
     w, h, _ = kl_wnmf(with_weights(full), 0, tol=1e-15)
     np.testing.assert_allclose(np.outer(w, h), np.outer(full.sum(axis=1), full.sum(axis=0)) / full.sum(), rtol=1e-6)
-
-
-def test_the_data_and_weights_are_not_changed(holed):
-    X, Phi = with_weights(holed)
-    kl_wnmf((X, Phi), 0)
-    np.testing.assert_array_equal(Phi, np.where(np.isnan(holed), 0.0, 1.0))
-    np.testing.assert_array_equal(X, np.where(np.isnan(holed), 0.0, holed))
-
-
-def test_the_divergence_is_that_of_the_seen_cells(holed):
     holed[4, 4] = 0.0
     w, h = np.linspace(1, 2, 9), np.linspace(3, 1, 6)
     assert divergence(holed, w, h) == pytest.approx(kl(holed, np.outer(w, h)), rel=1e-12)

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from halfseen.errors import DataError
 from halfseen.io import split_cells
 from halfseen.studies import ordnmf_methods as ordnmf
 from halfseen.studies import study
-from halfseen.studies.ordnmf_figures import PANELS, LevelHistogram, distance
+from halfseen.studies.ordnmf_figures import LevelHistogram, distance
 from tests.studies.ordinal_data import write_movielens_20m, write_taste_profile
 
 STUDY = study("ordnmf/figure4")
@@ -23,15 +22,11 @@ def result(tmp_path_factory):
         yield STUDY.run(quick=True, seed=2)
 
 
-def test_plays_and_films_each_with_the_paper_s_models(result):
+def test_histograms_of_data_and_of_draws(result):
     plays, films = result.tables
     assert [column.full_name for column in plays.columns][2:] == ["cells truth", "cells OrdNMF", "cells dcPF"]
     assert [column.full_name for column in films.columns][2:] == ["cells truth", "cells OrdNMF"]
     assert [picture.name for picture in result.pictures] == ["plays", "films"]
-
-
-def test_the_truth_is_that_of_the_training_cells(result):
-    plays, films = result.tables
     for table, dataset, edges in (
         (plays, ordnmf.TASTE_PROFILE, ordnmf.EDGES),
         (films, ordnmf.MOVIELENS_20M, range(1, 11)),
@@ -39,29 +34,17 @@ def test_the_truth_is_that_of_the_training_cells(result):
         train, _ = split_cells(dataset.sample().load(2), 0.2, random_state=2)
         counts, _ = np.histogram(train.values, [*edges, np.inf])
         assert table.column("cells truth") == [*counts, train.nnz]
-
-
-def test_ordnmf_draws_about_as_many_at_each_level(result):
-    """That is what the paper shows: its thresholds adapt to any histogram."""
+    # That is what the paper shows: its thresholds adapt to any histogram.
     for table in result.tables:
         truth, drawn = (np.array(table.column(f"cells {name}")[:-1], float) for name in ("truth", "OrdNMF"))
         assert drawn.sum() == pytest.approx(truth.sum(), rel=0.1)
         assert distance(drawn, truth) < 0.1
 
 
-def test_the_names_of_classes_of_plays():
-    assert PANELS[0].level_names[:4] == ["1", "2", "3 to 5", "6 to 10"]
-    assert PANELS[0].level_names[-2:] == ["201 to 500", "501 and more"]
-    assert [len(panel.level_names) for panel in PANELS] == [10, 10]
-
-
-def test_a_histogram_is_a_mean_over_data_sets():
+def test_histograms_and_their_distances():
     one = LevelHistogram.from_levels([np.array([1.0, 1, 10]), np.array([2.0])], n_cells=8)
     np.testing.assert_array_equal(one.cells, [1, 0.5, 0, 0, 0, 0, 0, 0, 0, 0.5])
     assert one.above_zero == 0.25
-
-
-def test_distances_of_histograms():
     assert distance(np.array([1, 1]), np.array([3, 3])) == 0
     assert distance(np.array([1, 0]), np.array([0, 5])) == 1
     assert distance(np.array([1, 1]), np.array([1, 3])) == 0.25
@@ -79,12 +62,6 @@ def test_bars_are_the_numbers_of_the_table(result):
     assert np.all(np.diff(spots, axis=0) > 0)  # side by side, the truth first
 
 
-def test_without_any_data_the_loader_raises(tmp_path, monkeypatch):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"Last\.fm.* need the file"):
-        STUDY.run(quick=True)
-
-
 def test_absent_data_are_named_and_the_rest_is_done(tmp_path, monkeypatch):
     write_movielens_20m(tmp_path)
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
@@ -92,10 +69,3 @@ def test_absent_data_are_named_and_the_rest_is_done(tmp_path, monkeypatch):
     assert [table.name for table in result.tables] == ["films"]
     assert result.summary.endswith(" Left out, for want of data: plays.")
     assert "need the file lastfm-hetrec2011/user_artists.dat" in result.tables[0].footnotes[-1]
-
-
-def test_a_quick_run_is_called_a_part(result):
-    plays, films = result.tables
-    assert (plays.title, films.title) == ("Taste Profile (Echo Nest) (a part)", "MovieLens 20M (a part)")
-    assert all("of this a part, 250 rows and 200 columns" in table.footnotes[1] for table in result.tables)
-    assert "MovieLens 20M (a part): " in result.summary

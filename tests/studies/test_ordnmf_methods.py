@@ -42,7 +42,7 @@ class Oracle:
         return truth + setting["noise"] * np.random.default_rng(seed).random(truth.shape)
 
 
-def test_a_fifth_is_for_test_and_a_fifth_of_the_rest_for_validation(cells):
+def test_parts_of_the_cells(cells):
     train, test, inner_train, validation = map(places, cells)
     total = len(train) + len(test)
     assert len(test) == round(0.2 * total)
@@ -50,18 +50,25 @@ def test_a_fifth_is_for_test_and_a_fifth_of_the_rest_for_validation(cells):
     assert not train & test
     assert inner_train | validation == train
     assert not inner_train & validation
+    # Scores that put training cells first, then test cells, are as good as can be.
+    scores = np.zeros(cells.train.raw.shape)
+    for one, score in ((cells.train, 2.0), (cells.test, 1.0)):
+        for row, column in places(one):
+            scores[row, column] = score
+    np.testing.assert_allclose(ordnmf.ndcg(scores, cells.train, cells.test, [1]), [1.0])
+    observed = Observed.from_cells([0, 0, 1, 2], [0, 2, 1, 2], [8.0, 2.0, 10.0, 7.0], (3, 3))
+    ones = ordnmf.binarize(observed, 8)
+    assert (ones.row_of_cell().tolist(), ones.indices.tolist(), ones.values.tolist()) == ([0, 1], [0, 1], [1.0, 1.0])
+    assert ones.shape == (3, 3)
 
 
-def test_the_setting_that_ranks_validation_cells_best_is_selected_without_test_cells(cells):
+def test_selection_and_scores(cells):
     oracle = Oracle(places(cells.validation))
     ranker = Ranker("oracle", "", [{"noise": 9.0}, {"noise": 0.0}, {"noise": 3.0}], oracle.fit)
     blind = cells._replace(test=None, train=None)
     assert select_setting(ranker, blind, 1, seed=5, progress=no_progress) == {"noise": 0.0}
     assert [(noise, seed) for _, noise, seed in oracle.fits] == [(9.0, 5), (0.0, 5), (3.0, 5)]
     assert all(fitted is cells.inner_train for fitted, *_ in oracle.fits)
-
-
-def test_then_all_training_cells_are_fitted_from_several_starts(cells):
     oracle, messages = Oracle(places(cells.test)), []
     ranker = Ranker(
         "oracle", "R", [{"noise": 0.0}], oracle.fit, log_likelihood=lambda model, test: -float(test.raw.nnz)
@@ -73,31 +80,12 @@ def test_then_all_training_cells_are_fitted_from_several_starts(cells):
     assert np.all(ours.ndcg[:, 1] < 1)  # of which some are below 3
     np.testing.assert_array_equal(ours.log_likelihood, [-cells.test.raw.nnz] * 3)
     assert messages == [f"oracle R, noise 0, start {start}" for start in (1, 2, 3)]
-
-
-def test_a_deterministic_method_runs_once_and_an_absent_package_not_at_all(cells):
     oracle = Oracle(set())
     once = Ranker("oracle", "", [{"noise": 0.0}], oracle.fit, is_random=False)
     assert score_ranker(once, cells, (1,), 1, 5, 0, no_progress).ndcg.shape == (1, 1)
     absent = Ranker("oracle", "", [{"noise": 0.0}], oracle.fit, package="a_package_that_is_not_there")
     assert score_ranker(absent, cells, (1,), 1, 5, 0, no_progress) is None
     assert len(oracle.fits) == 1
-
-
-def test_all_training_cells_are_left_out_of_the_ranking(cells):
-    """Scores that put training cells first, then test cells, are as good as can be."""
-    scores = np.zeros(cells.train.raw.shape)
-    for one, score in ((cells.train, 2.0), (cells.test, 1.0)):
-        for row, column in places(one):
-            scores[row, column] = score
-    np.testing.assert_allclose(ordnmf.ndcg(scores, cells.train, cells.test, [1]), [1.0])
-
-
-def test_binarize_keeps_the_cells_of_at_least_a_value():
-    observed = Observed.from_cells([0, 0, 1, 2], [0, 2, 1, 2], [8.0, 2.0, 10.0, 7.0], (3, 3))
-    ones = ordnmf.binarize(observed, 8)
-    assert (ones.row_of_cell().tolist(), ones.indices.tolist(), ones.values.tolist()) == ([0, 1], [0, 1], [1.0, 1.0])
-    assert ones.shape == (3, 3)
 
 
 # dcPF's likelihood of levels, against compounded counts.
@@ -134,9 +122,6 @@ def test_the_log_likelihood_of_levels_is_that_of_the_counts_in_them():
     assert level_log_likelihood(model, levels, (1, 2, 4, 9)) == pytest.approx(expected, rel=1e-10)
 
 
-# Other recommenders.
-
-
 def random_levels(n, m, seed=0):
     random = np.random.default_rng(seed)
     return random.integers(1, 6, (n, m)) * (random.random((n, m)) < 0.3)
@@ -156,13 +141,8 @@ def test_ease_is_a_ridge_regression_of_each_column_on_the_others(shape, l2):
         A = X[:, others]
         B[others, j] = np.linalg.solve(A.T @ A + l2 * np.eye(others.size), A.T @ X[:, j])
     rows = np.array([3, 0, 7])
-    np.testing.assert_allclose(ordnmf.ease(seen(X), l2)(rows), (X @ B)[rows], rtol=1e-9, atol=1e-9)
-
-
-def test_ease_gives_seen_zeros_no_weight():
-    zero = Observed.from_cells([0, 0, 1], [0, 1, 0], [3.0, 0.0, 2.0], (2, 2))
-    none = Observed.from_cells([0, 1], [0, 0], [3.0, 2.0], (2, 2))
-    np.testing.assert_array_equal(*(ordnmf.ease(one, 1.0)(np.arange(2)) for one in (zero, none)))
+    for one in (seen(X), observe(X)):  # unseen or seen zeros, which have no weight
+        np.testing.assert_allclose(ordnmf.ease(one, l2)(rows), (X @ B)[rows], rtol=1e-9, atol=1e-9)
 
 
 def test_popularity_is_the_same_for_all():

@@ -1,12 +1,9 @@
 """Tables 2 and 3 of the OrdNMF paper."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from halfseen.datasets import as_in_ordnmf, load_ratings
-from halfseen.errors import DataError
 from halfseen.io import observe
 from halfseen.studies import ordnmf_methods as ordnmf
 from halfseen.studies import study
@@ -38,18 +35,18 @@ def made(request, folder):
     return chosen, result
 
 
-# The paper's numbers.
-
-
 @pytest.mark.parametrize("one", STUDIES, ids=lambda one: one.name)
-def test_what_the_paper_says_of_its_tables_holds_in_what_is_printed(one):
+def test_what_the_paper_says_of_its_tables_holds_and_every_row_has_a_method(one):
     ndcg = {key: np.array(row.ndcg, float) for key, row in one.printed.items()}
     assert all(row.size == len(one.thresholds) for row in ndcg.values())
     for model, data in one.printed:  # "BePoF is slightly better than PF", "OrdNMF outperforms BePoF and PF"
         if model == "PF":
             assert np.all(ndcg["BePoF", data] >= ndcg["PF", data])
-    ordnmf, bepof = next(iter(ndcg)), ("BePoF", "B (>= 1)")
-    assert np.all(ndcg[ordnmf] > ndcg[bepof])
+    assert np.all(ndcg[next(iter(ndcg))] > ndcg["BePoF", "B (>= 1)"])
+    ours = {ranker.key: ranker for ranker in one.rankers(ordnmf.FULL)}
+    assert set(one.printed) <= set(ours)
+    for key, row in one.printed.items():
+        assert {"K": int(row.K)} in ours[key].grid
 
 
 def test_sections_5_2_s_other_words():
@@ -59,23 +56,17 @@ def test_sections_5_2_s_other_words():
     assert float(TABLE3["OrdNMF", "Q"].log_likelihood) > float(TABLE3["dcPF", "R"].log_likelihood)
 
 
-@pytest.mark.parametrize("one", STUDIES, ids=lambda one: one.name)
-def test_every_printed_row_has_a_method_with_the_paper_s_grid(one):
-    ours = {ranker.key: ranker for ranker in one.rankers(ordnmf.FULL)}
-    assert set(one.printed) <= set(ours)
-    for key, row in one.printed.items():
-        assert {"K": int(row.K)} in ours[key].grid
-
-
-# The data.
-
-
-def test_classes_are_the_paper_s():
+def test_classes_and_sets_are_the_paper_s():
     """ "the class labeled 6 corresponds to a listening counts between 21 and 50"; thresholds s begin classes."""
     counts = np.array([[1.0, 2, 3, 5, 6, 10, 11, 20, 21, 50, 51, 100, 101, 200, 201, 500, 501, 352698]])
     classes = ordnmf.quantize(observe(counts)).values.tolist()
     assert classes == [1, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10]
     assert set(STUDIES[1].thresholds) <= set(ordnmf.EDGES)
+    others = ordnmf.FILMS
+    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, []) == (ordnmf.MOVIELENS_20M,)
+    absent = ["movielens-20m", "movielens-1m"]
+    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, absent) == others[1:]
+    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, [*absent, *(one.name for one in others)]) == others[:1]
 
 
 def test_stars_are_doubled_and_the_paper_s_preparation_is_done(folder):
@@ -84,25 +75,6 @@ def test_stars_are_doubled_and_the_paper_s_preparation_is_done(folder):
     assert set(np.unique(ours.values)) <= set(range(1, 11))
     assert ours.nnz == as_in_ordnmf(raw, random_state=4).nnz
     assert ordnmf.TASTE_PROFILE.load(seed=4).values.max() > 500
-
-
-def test_the_paper_s_set_if_it_is_there_else_the_others():
-    others = ordnmf.FILMS
-    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, []) == (ordnmf.MOVIELENS_20M,)
-    absent = ["movielens-20m", "movielens-1m"]
-    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, absent) == others[1:]
-    assert ordnmf.available(ordnmf.MOVIELENS_20M, others, [*absent, *(one.name for one in others)]) == others[:1]
-
-
-def test_without_any_data_the_loader_raises(tmp_path, monkeypatch):
-    monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"MovieLens 1M.* need the file"):
-        study("ordnmf/table2").run(quick=True)
-    with pytest.raises(DataError, match=r"Last\.fm.* need the file"):
-        study("ordnmf/table3").run(quick=True)
-
-
-# The tables.
 
 
 def test_the_paper_s_numbers_stand_beside_ours(made):
@@ -115,40 +87,18 @@ def test_the_paper_s_numbers_stand_beside_ours(made):
         theirs, ours = table.column(f"s = {s} paper"), table.column(f"s = {s} ours")
         assert theirs[: len(chosen.printed)] == [row.ndcg[place] for row in chosen.printed.values()]
         assert all(one is None for one in theirs[len(chosen.printed) :])
-        assert all(
-            0.2 < one <= 1
-            for one, setting in zip(ours, table.column("setting ours"), strict=True)
-            if setting != "not installed"
-        )
-
-
-def test_models_of_groups_are_ahead_of_popularity(made):
-    """Each user's films are those of the own group, which popularity can't know."""
+        for model, one, spread, setting in zip(
+            table.column("model"), ours, table.column(f"s = {s} S.D."), table.column("setting ours"), strict=True
+        ):
+            if setting != "not installed":
+                assert 0.2 < one <= 1
+                assert (spread is None) == (model in ("EASE", "popularity"))  # which have no random start
+    # Each user's films are those of the own group, which popularity can't know.
     _, result = made
-    (table,) = result.tables
     ours = dict(zip(table.column("model"), table.column("s = 1 ours"), strict=True))
     assert ours["OrdNMF"] > ours["popularity"] + 0.02
     assert ours["SquaredOrdNMF"] > ours["popularity"] + 0.02
     assert ours["EASE"] > ours["popularity"] + 0.02
-
-
-def test_only_random_starts_have_a_standard_deviation(made):
-    _, result = made
-    (table,) = result.tables
-    without = {
-        model for model, spread in zip(table.column("model"), table.column("s = 1 S.D."), strict=True) if spread is None
-    }
-    absent = {
-        model
-        for model, words in zip(table.column("model"), table.column("setting ours"), strict=True)
-        if words == "not installed"
-    }
-    assert without - absent == {"EASE", "popularity"}
-
-
-def test_the_log_likelihood_is_that_of_levels_in_table_3_alone(made):
-    chosen, result = made
-    (table,) = result.tables
     if chosen is STUDIES[0]:
         assert not any("log-likelihood" in column.full_name for column in table.columns)
         return
@@ -158,27 +108,6 @@ def test_the_log_likelihood_is_that_of_levels_in_table_3_alone(made):
     for model in ("OrdNMF", "dcPF"):  # a guess among ten classes would have log 10 a cell; sure knowledge 0
         assert -2 * cells * np.log(10) < ours[model] < 0
     assert table.column("log-likelihood paper")[:2] == ["-2.8e5", "-3.0e5"]
-
-
-def test_one_dataset_alone(folder):
-    for name in ("movielens-20m", "movielens-latest-small"):
-        assert [one.name for one in replace(STUDIES[0], only=[name]).datasets()] == [name]
-
-
-# Titles, footnotes and summary.
-
-
-def test_a_quick_run_is_called_a_part(made):
-    chosen, result = made
-    (table,) = result.tables
-    dataset = chosen.dataset
-    assert f"{dataset.title} (a part), " in table.title
-    assert f"{dataset.title} (a part): ranked best by " in result.summary
-    _, data, _, choices = table.footnotes[:4]
-    assert f"{dataset.words}; of this a part, 250 rows and 200 columns" in data
-    assert data.endswith(f"The paper's numbers are of {dataset.title}.")
-    assert "K of the paper's models is one of 5, 10." in choices
-    assert choices.endswith("one setting in 6 of what is there.")
 
 
 def test_models_in_another_order_than_in_the_paper():

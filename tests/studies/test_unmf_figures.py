@@ -32,10 +32,7 @@ def table_of(result, name):
     return table
 
 
-# Figure 1.
-
-
-def test_a_row_for_each_method_and_two_columns_for_each_number(without_data):
+def test_the_tables_of_figure_1(without_data):
     table = table_of(without_data[0], "a")
     assert table.column("method") == list(NAMES)
     assert len(NAMES) == len(set(NAMES)) == 12
@@ -45,10 +42,7 @@ def test_a_row_for_each_method_and_two_columns_for_each_number(without_data):
     for row in table.rows[len(METHODS) :]:
         assert row[1:3] == row[3:5]
     assert all(row[1] != row[3] for row in table.rows[: len(METHODS)])
-
-
-def test_the_numbers_are_test_errors_of_the_folds(without_data):
-    """The row mean and the random guesses by hand."""
+    # The row mean and the random guesses by hand.
     X = unmf_synthetic(0)
     order = np.random.default_rng(0).permutation(100)
     errors, guessed = [], []
@@ -61,27 +55,17 @@ def test_the_numbers_are_test_errors_of_the_folds(without_data):
     rows = {row[0]: row[1:3] for row in table_of(without_data[0], "a").rows}
     np.testing.assert_allclose(rows[ROW_MEAN], [np.mean(errors), np.std(errors, ddof=1)], rtol=1e-12)
     np.testing.assert_allclose(rows[RANDOM], [np.mean(guessed), np.std(guessed, ddof=1)], rtol=1e-12)
-
-
-def test_the_paper_s_words_stand_beside_numbers_of_the_same_tables(without_data):
     said, errors = table_of(without_data[0], "said"), table_of(without_data[0], "a")
     rows = {row[0]: row[1:] for row in errors.rows}
     assert said.column("method") == [ZERO.name, HALF.name]
     for row in said.rows:
-        first, last, *ratios = row[3:7]
-        assert (first, last) == (rows[row[1]][0], rows[row[1]][2])
-        np.testing.assert_allclose(ratios, np.array([first, last]) / rows[ORACLE][0])
-
-
-def test_calibrations_are_shares(without_data):
+        assert row[3:5] == [rows[row[1]][0], rows[row[1]][2]]
+        np.testing.assert_allclose(row[5:7], np.array(row[3:5]) / rows[ORACLE][0])
     table = table_of(without_data[0], "calibration")
     assert table.column("comparisons a row") == list(QUICK.grid)
     for kind in ("coverage", "risk", "hits"):
         assert all(0 < share <= 1 for share in table.column(f"{kind} mean"))
     assert table.column("hits mean")[1] > table.column("hits mean")[0]  # more comparisons give more away
-
-
-def test_absent_data_are_named_with_where_to_get_them(without_data):
     result, messages = without_data
     assert [table.name for table in result.tables] == ["a", "said", "calibration"]
     assert result.summary.endswith(" Left out, for want of data: MovieLens genres, SUSHI groups.")
@@ -109,24 +93,13 @@ def test_with_all_data_there_are_three_panels():
     assert errors[GIBBS.name] < errors[HALF.name] < errors[ZERO.name]
 
 
-def test_the_footnotes_describe_a_quick_run(without_data):
-    """Folds, draws and iterations are those of the run, not those of a whole one."""
-    first, second, _ = table_of(without_data[0], "a").footnotes
-    assert first.startswith("Mean and standard deviation of 2 folds, those of one draw of the matrix; ")
-    assert "iterations, 30 here, 250 in a whole run;" in second
-    assert second.endswith("Samplers draw 30 sweeps, the first 10 of which do not count.")
-
-
-# Its pictures.
-
-
 @pytest.fixture(scope="module", params=[0, 1], ids=["whole", "near"])
 def panel(request, without_data):
     figure, (axes,) = panels_of(without_data[0].pictures[request.param])
     return figure, axes, request.param == 1
 
 
-def test_curves_hold_the_means_and_deviations_of_the_table(panel, without_data):
+def test_the_pictures_of_figure_1(panel, without_data):
     _, axes, _ = panel
     rows = {row[0]: row[1:] for row in table_of(without_data[0], "a").rows}
     assert [bars.get_label() for bars in axes.containers] == list(CURVES) == [method.name for method in METHODS]
@@ -137,18 +110,11 @@ def test_curves_hold_the_means_and_deviations_of_the_table(panel, without_data):
         np.testing.assert_allclose(np.asarray(line.get_ydata(), float), means, rtol=1e-12)
         ends = np.array([segment[:, 1] for segment in spread.get_segments()])
         np.testing.assert_allclose(ends, np.stack([means - deviations, means + deviations], axis=1), rtol=1e-9)
-
-
-def test_baselines_are_level_lines(panel, without_data):
-    _, axes, _ = panel
     rows = {row[0]: row[1] for row in table_of(without_data[0], "a").rows}
     lines = {line.get_label(): line.get_ydata() for line in axes.lines if line.get_label() in LINES}
     assert set(lines) == set(NAMES[len(METHODS) :])
     for name, heights in lines.items():
         np.testing.assert_allclose(heights, rows[name])
-
-
-def test_the_near_picture_shows_the_best_and_the_row_mean(panel, without_data):
     figure, axes, near = panel
     assert axes.get_yscale() == ("linear" if near else "log")
     assert len({style["marker"] for style in CURVES.values()}) == len(CURVES)
@@ -161,15 +127,12 @@ def test_the_near_picture_shows_the_best_and_the_row_mean(panel, without_data):
         assert high < rows[RANDOM][0]
 
 
-# Figure 2.
-
-
 @pytest.fixture(scope="module")
 def figure2():
     return study("unmf/figure2").run(quick=True)
 
 
-def test_heat_maps_are_the_true_matrix_and_the_estimates(figure2):
+def test_figure_2(figure2):
     figure, axes = panels_of(figure2.pictures[0])
     maps = [one for one in axes if one.images]
     assert [one.get_title() for one in maps] == [
@@ -184,9 +147,6 @@ def test_heat_maps_are_the_true_matrix_and_the_estimates(figure2):
         assert everywhere == pytest.approx(np.abs(estimate - drawn[0]).mean())
         assert everywhere == pytest.approx(0.8 * train + 0.2 * test)
     assert len(figure.legends) == 1
-
-
-def test_dots_mark_the_test_cells(figure2):
     _, axes = panels_of(figure2.pictures[0])
     fold = unmf_methods.make_folds(unmf_methods.SYNTHETIC.load(0), 0)[0]
     for one in axes[1:3]:

@@ -29,20 +29,13 @@ def fold(holey):
     return make_folds(observe(holey), 3)[1]
 
 
-# The paper's settings.
-
-
 def test_the_settings_are_those_of_section_5():
     assert tuple(range(6, 29, 2)) == GRID == FULL.grid
     assert [dataset.k for dataset in DATASETS] == [2, 3, 3]
+    np.testing.assert_array_equal(unmf.SYNTHETIC.load(3).to_dense(), unmf_synthetic(3))
     assert [dataset.guesses for dataset in DATASETS] == [(0.5, 6.5), (1.0, 5.0), (0.0, 4.0)]
     assert [dataset.letter for dataset in DATASETS] == ["a", "b", "c"]
     assert [(method.parameters["balance"], method.k) for method in (ZERO, HALF)] == [("zero", None), ("half", None)]
-
-
-def test_the_synthetic_matrix_is_another_for_every_draw():
-    for draw in (0, 3):
-        np.testing.assert_array_equal(unmf.SYNTHETIC.load(draw).to_dense(), unmf_synthetic(draw))
 
 
 @needs_data_of("unmf/figure1")
@@ -55,10 +48,7 @@ def test_the_real_matrices_go_by_positions():
         assert dataset.guesses[0] <= X.values.min() < X.values.max() <= dataset.guesses[1]
 
 
-# Folds.
-
-
-def test_every_cell_is_for_test_once_and_for_training_in_the_other_folds(holey):
+def test_folds(holey):
     parts = make_folds(observe(holey), 3)
     assert len(parts) == 5
     tests = np.array([~np.isnan(part.test.to_dense()) for part in parts])
@@ -70,9 +60,8 @@ def test_every_cell_is_for_test_once_and_for_training_in_the_other_folds(holey):
         np.testing.assert_array_equal(np.isnan(train), np.isnan(holey) | is_test)
         np.testing.assert_array_equal(train[~np.isnan(train)], holey[~np.isnan(train)])
         np.testing.assert_array_equal(part.test.to_dense()[is_test], holey[is_test])
-
-
-def test_folds_are_consecutive_parts_of_one_order_of_the_seen_cells(holey):
+        assert part.mae(np.full(part.test.nnz, 2.0)) == pytest.approx(np.mean(np.abs(holey[is_test] - 2.0)))
+    assert [part.seed for part in parts] == [3, 4, 5, 6, 7]
     order = np.random.default_rng(8).permutation((~np.isnan(holey)).sum())
     seen = np.flatnonzero(~np.isnan(holey))
     start = 0
@@ -80,15 +69,6 @@ def test_folds_are_consecutive_parts_of_one_order_of_the_seen_cells(holey):
         rows, columns = part.test_cells
         np.testing.assert_array_equal(rows * 7 + columns, np.sort(seen[order[start : start + rows.size]]))
         start += rows.size
-
-
-def test_seeds_and_error_of_folds(holey, fold):
-    assert [part.seed for part in make_folds(observe(holey), 4)] == [4, 5, 6, 7, 8]
-    truth = fold.test.to_dense()
-    assert fold.mae(np.full(fold.test.nnz, 2.0)) == pytest.approx(np.nanmean(np.abs(truth - 2.0)))
-
-
-# Uncoupled training cells.
 
 
 def test_only_training_cells_are_asked_answered_and_compared(fold):
@@ -101,19 +81,6 @@ def test_only_training_cells_are_asked_answered_and_compared(fold):
     values = train[rows, columns]
     assert np.all(values[seen.higher] >= values[seen.lower])
     np.testing.assert_array_equal(rows[seen.higher], rows[seen.lower])
-
-
-def test_a_row_of_l_cells_has_as_many_pairs_as_wanted_or_all(fold):
-    sizes = (~np.isnan(fold.train.to_dense())).sum(axis=1)
-    for n_per in (6, 28):
-        seen = fold.uncouple(n_per, 0)
-        compared = zip(seen.row_of_cell()[seen.higher], seen.higher, seen.lower, strict=True)
-        pairs = {(row, *sorted(pair)) for row, *pair in compared}
-        counts = np.bincount([row for row, *_ in pairs], minlength=12)
-        np.testing.assert_array_equal(counts, np.minimum(n_per, sizes * (sizes - 1) // 2))
-
-
-# No test value reaches a prediction.
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +102,7 @@ def test_methods_do_not_know_the_test_values(method, fold, blind):
     np.testing.assert_array_equal(*answers)
 
 
-def test_methods_have_the_components_and_the_length_they_say(fold):
+def test_methods_have_the_components_and_the_length_they_say_and_the_row_mean_is_one(fold):
     seen = fold.uncouple(6, 0)
     models = {method.name: method.fit(seen, 2, QUICK, 0) for method in METHODS}
     components = {name: model.W_.shape[1] for name, model in models.items()}
@@ -143,12 +110,6 @@ def test_methods_have_the_components_and_the_length_they_say(fold):
     assert components[GIBBS.name] == 5
     assert len(models[GIBBS.name].trace_["objective"]) == QUICK.sweeps
     assert models[HALF.name].n_iter_ == QUICK.iterations
-
-
-# Baselines.
-
-
-def test_the_row_mean_by_hand(fold):
     train = fold.train.to_dense()
     train[5] = np.nan
     without = fold._replace(train=observe(train))
@@ -156,6 +117,12 @@ def test_the_row_mean_by_hand(fold):
     predicted = unmf.predict_baseline(ROW_MEAN, without, unmf.MOVIELENS, QUICK)
     assert 5 in fold.test_cells[0]
     np.testing.assert_allclose(predicted, np.array(expected)[fold.test_cells[0]], rtol=1e-12)
+    with Threads(1) as threads:
+        chain = unmf.known_chain(fold.train, 2, 0, threads)
+        for _ in range(3):
+            np.testing.assert_allclose(chain.layout.in_answer_units(chain.x), fold.train.values, rtol=1e-12)
+            chain.sweep(0)
+    np.testing.assert_array_equal(chain.token_of_cell[chain.cell_of_token], np.arange(fold.train.nnz))
 
 
 @pytest.mark.parametrize("dataset", DATASETS, ids=lambda dataset: dataset.title)
@@ -167,12 +134,24 @@ def test_random_guesses_are_uniform_in_the_paper_s_range(dataset):
     np.testing.assert_allclose(np.quantile((drawn - low) / (high - low), [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.02)
 
 
-def test_coupled_nmf_finds_planted_factors():
+def test_coupled_baselines_find_planted_factors():
     rng = np.random.default_rng(1)
     X = rng.gamma(2.0, size=(40, 2)) @ rng.gamma(2.0, size=(2, 15))
     part = make_folds(observe(X), 0)[0]
     predicted = unmf.coupled_nmf(part.train, part.test_cells, 2, FULL._replace(iterations=2000), 0)
     np.testing.assert_allclose(predicted, X[part.test_cells], rtol=0.05)
+    # Planted factors: given the columns, nothing is better than least squares in each row.
+    rng = np.random.default_rng(2)
+    A, B = rng.normal(size=(60, 2)), rng.normal(size=(20, 2))
+    part = make_folds(observe(5 + A @ B.T + rng.normal(scale=0.3, size=(60, 20))), 0)[0]
+    train = part.train.to_dense()
+    known = np.empty((60, 20))
+    for row, values in enumerate(train):
+        at = ~np.isnan(values)
+        known[row] = 5 + B @ np.linalg.lstsq(B[at], values[at] - 5, rcond=None)[0]
+    whole = unmf.coupled_bayes(part.train, 2, 400, 100, 0)
+    assert whole.shape == (60, 20)
+    assert part.mae(whole[part.test_cells]) < 1.1 * part.mae(known[part.test_cells])
 
 
 def test_k_is_the_one_with_the_lowest_error_over_folds_of_the_training_cells(fold, monkeypatch):
@@ -196,33 +175,6 @@ def test_k_is_the_one_with_the_lowest_error_over_folds_of_the_training_cells(fol
 
 
 # The sampler with the coupling known.
-
-
-def test_every_cell_keeps_its_own_value(fold):
-    with Threads(1) as threads:
-        chain = unmf.known_chain(fold.train, 2, 0, threads)
-        for _ in range(3):
-            np.testing.assert_allclose(chain.layout.in_answer_units(chain.x), fold.train.values, rtol=1e-12)
-            chain.sweep(0)
-    np.testing.assert_array_equal(chain.token_of_cell[chain.cell_of_token], np.arange(fold.train.nnz))
-
-
-def test_coupled_bayes_is_as_good_as_least_squares_with_the_true_columns():
-    """Planted factors: given the columns, nothing is better than least squares in each row."""
-    rng = np.random.default_rng(2)
-    A, B = rng.normal(size=(60, 2)), rng.normal(size=(20, 2))
-    part = make_folds(observe(5 + A @ B.T + rng.normal(scale=0.3, size=(60, 20))), 0)[0]
-    train = part.train.to_dense()
-    known = np.empty((60, 20))
-    for row, values in enumerate(train):
-        at = ~np.isnan(values)
-        known[row] = 5 + B @ np.linalg.lstsq(B[at], values[at] - 5, rcond=None)[0]
-    whole = unmf.coupled_bayes(part.train, 2, 400, 100, 0)
-    assert whole.shape == (60, 20)
-    assert part.mae(whole[part.test_cells]) < 1.1 * part.mae(known[part.test_cells])
-
-
-# Calibration.
 
 
 class Fixed:
@@ -257,16 +209,6 @@ def test_coverage_and_hits_are_counted_by_the_truth(fold, holey):
     assert ours.hits == pytest.approx(np.mean(answer == train[~np.isnan(train)]))
 
 
-def test_with_all_pairs_compared_and_distinct_values_all_guesses_hit():
-    X = observe(np.random.default_rng(0).normal(5, 1, (6, 6)))
-    part = make_folds(X, 0)[0]
-    ours = unmf.calibrate(GIBBS.fit(part.uncouple(28, 0), 2, QUICK, 0), part)
-    assert (ours.risk, ours.hits) == (1.0, 1.0)
-
-
-# Goals.
-
-
 def invented(dataset, **means):
     """Errors with these means at every number of comparisons, two runs around them."""
     errors = {name: np.full((2, 12), 1.0) for name in unmf.NAMES}
@@ -279,23 +221,19 @@ def verdicts(curves):
     return {(row.method, row.comparisons): row.reached for row in unmf.goal_rows(curves)}
 
 
-def test_means_and_standard_deviations_are_over_runs():
+def test_goals():
     curves = invented(unmf.MOVIELENS, **{HALF.name: np.arange(12.0)})
     np.testing.assert_allclose(curves.means(HALF.name), np.arange(12))
     np.testing.assert_allclose(curves.stds(HALF.name), np.arange(12) * 0.1 * np.sqrt(2))
     assert curves.at(HALF.name, 10) == pytest.approx(2.0)
-
-
-def test_a_largest_error_is_reached_up_to_itself():
     errors = np.full(12, 0.39)
     errors[GRID.index(28)] = 0.389
     reached = verdicts(invented(unmf.MOVIELENS, **{GIBBS.name: errors, ROW_MEAN: 0.439}))
     assert reached[GIBBS.name, 12]
     assert not reached[GIBBS.name, 28]
+    for error, words in ((0.6, ["yes", "yes"]), (0.7, ["short", "yes"])):
+        assert goals_table([invented(unmf.SYNTHETIC, **{GIBBS.name: error})]).column("reached") == words
     assert unmf.LARGEST["SUSHI groups"] == {12: 0.905, 28: 0.9}
-
-
-def test_the_worst_place_against_the_row_mean_decides():
     errors = np.full(12, 0.5)
     for error, reached in ((1.03, False), (1.01, True)):
         errors[4] = error
@@ -303,20 +241,9 @@ def test_the_worst_place_against_the_row_mean_decides():
         (worst,) = [row for row in unmf.goal_rows(curves) if "row mean" in row.wanted]
         assert (worst.comparisons, worst.reached) == (GRID[4], reached)
         assert worst.ours == pytest.approx(error)
-
-
-def test_earlier_errors_are_met_within_five_percent():
     earlier = unmf.EARLIER[unmf.WHOLE.name, unmf.SUSHI.title]
     errors = np.ones(12)
     for n_per, factor in ((6, 1.049), (12, 0.951), (20, 1.06), (28, 0.94)):
         errors[GRID.index(n_per)] = factor * earlier[n_per]
     reached = verdicts(invented(unmf.SUSHI, **{unmf.WHOLE.name: errors}))
     assert [reached[unmf.WHOLE.name, n_per] for n_per in (6, 12, 20, 28)] == [True, True, False, False]
-
-
-def test_the_table_says_reached_or_short():
-    good = invented(unmf.SYNTHETIC, **{GIBBS.name: 0.6})
-    bad = invented(unmf.SYNTHETIC, **{GIBBS.name: 0.7})
-    assert goals_table([good]).column("reached") == ["yes", "yes"]
-    assert goals_table([good, bad]).column("reached") == ["yes", "yes", "short", "yes"]
-    assert goals_table([good]).column("goal")[0] == "at most 0.660"

@@ -14,7 +14,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-import halfseen
 from halfseen import Uncoupled, observe
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.uncoupled.collection import _pair_members
@@ -62,7 +61,7 @@ def test_every_field_and_every_count(asked, answers, comparisons):
 
 @CALM
 @given(asked_lists, answer_lists, comparison_lists, st.randoms(use_true_random=False))
-def test_the_order_of_answers_and_comparisons_changes_no_bit(asked, answers, comparisons, random):
+def test_the_order_changes_no_bit_and_that_of_those_asked_the_numbers_alone(asked, answers, comparisons, random):
     assume(has_an_answer(asked, answers))
     seen = quietly(asked, answers, comparisons)
     random.shuffle(answers)
@@ -73,12 +72,6 @@ def test_the_order_of_answers_and_comparisons_changes_no_bit(asked, answers, com
         assert one is other is None or (one.dtype == other.dtype and one.tobytes() == other.tobytes()), name
     assert seen.summary == again.summary
     assert seen.fingerprint() == again.fingerprint()
-
-
-@CALM
-@given(asked_lists, answer_lists, comparison_lists, st.randoms(use_true_random=False))
-def test_the_order_of_those_asked_changes_the_numbers_alone(asked, answers, comparisons, random):
-    assume(has_an_answer(asked, answers))
     one = in_names(quietly(asked, answers, comparisons))
     random.shuffle(asked)
     assert in_names(quietly(asked, answers, comparisons)) == one
@@ -103,19 +96,44 @@ def small(**options):
     return Uncoupled(asked, [("q", 1), ("q", 2), ("r", 3)], [("q", "ann", "bob")], **options)
 
 
-def test_it_can_not_be_changed_but_copied_and_pickled():
+def test_it_introduces_itself_and_can_not_be_changed_but_copied_and_pickled():
     seen = small()
     with pytest.raises(dataclasses.FrozenInstanceError):
         seen.answers = np.zeros(3)
     for other in (copy.deepcopy(seen), pickle.loads(pickle.dumps(seen))):
         assert other.fingerprint() == seen.fingerprint()
         assert other.respondent_labels.tolist() == ["ann", "bob"]
+    assert repr(small()) == (
+        "Uncoupled(2 questions x 2 respondents, 3 cells asked, 3 answers, 1 comparisons, questions_are='rows', "
+        "question_labels, respondent_labels)"
+    )
+    assert small().account == small().summary  # its name in 0.1.0
+    asked = [("q", "ann"), ("q", "bob"), ("q", "bob"), ("q", "cid"), ("r", "ann"), ("s", "bob"), ("s", "dan")]
+    answers = [("q", 1), ("q", 2), ("q", "N/A"), ("q", 3), ("q", 4), ("r", 1), ("r", 1), ("x", 1), ("x", 2)]
+    compared = [("q", "ann", "bob"), ("q", "bob", "ann"), ("q", "bob", "ann"), ("q", "cid", None), ("q", "cid", "cid")]
+    assert str(quietly(asked, answers, compared).summary) == (
+        "3 questions, 4 respondents, 6 asked cells (1 asked more than once), 6 answers (1 missing dropped), "
+        "4 comparisons (1 pair both ways, 1 half-known, 1 repeated). Left out: 2 answers to questions nobody was "
+        "asked, 1 comparison of somebody with themselves. Of the questions, 1 has more answers than were asked for, "
+        "1 has no answer, 2 have no comparison. 1 respondent was never compared. "
+        "3 comparisons can't all hold: they demand more equal answers than there are."
+    )
 
 
-def test_the_matrix_as_the_user_sees_it():
-    assert small().shape == (2, 2)
-    wide = Uncoupled([("q", 1), ("q", 2), ("q", 3)], [("q", 1.0)], questions_are="columns")
-    assert (wide.shape, wide.n_questions, wide.n_respondents) == ((3, 1), 1, 3)
+KINDS = {f"{kind} {far}": (np.int64, far, 5) for kind, far in (("far", 2**63 - 1), ("far", -(2**63)), ("far", 10**12))}
+KINDS |= {kind: (kind, np.iinfo(kind).max, np.iinfo(kind).min) for kind in ("uint8", "int32", "uint64")}
+KINDS |= {kind: (kind, 1, 0) for kind in ("float32", "bool")}
+
+
+@pytest.mark.parametrize(("dtype", "one", "other"), KINDS.values(), ids=KINDS)
+def test_ids_of_any_kind_and_size_of_number(dtype, one, other):
+    asked = np.repeat(np.array([[one, other], [other, one], [one, one]], dtype=dtype), 30, axis=0)
+    compared = [(int(one), int(other), int(one)), (int(one), int(one), None)]
+    seen = Uncoupled(asked, [(int(other), 1.0), (int(one), 2.0)], compared)
+    assert seen.question_labels.astype(object).tolist() == [one, other]
+    assert seen.respondent_labels.astype(object).tolist() == [other, one]
+    assert (seen.respondents.tolist(), seen.times.tolist()) == ([0, 1, 1], [30, 30, 30])
+    assert (seen.higher.tolist(), seen.lower.tolist()) == ([0, 1], [1, -1])
 
 
 def test_the_fingerprint_tells_collections_apart():
@@ -134,63 +152,12 @@ def test_the_fingerprint_tells_collections_apart():
     assert len({seen.fingerprint() for seen in different}) == len(different)
 
 
-def test_it_introduces_itself():
-    assert repr(small()) == (
-        "Uncoupled(2 questions x 2 respondents, 3 cells asked, 3 answers, 1 comparisons, questions_are='rows', "
-        "question_labels, respondent_labels)"
-    )
-    assert str(small().summary) == (
-        "2 questions, 2 respondents, 3 asked cells, 3 answers, 1 comparison. Of the questions, 1 has no comparison."
-    )
-    assert small().account == small().summary  # its name in 0.1.0
-
-
-def test_the_summary_in_sentences():
-    asked = [("q", "ann"), ("q", "bob"), ("q", "bob"), ("q", "cid"), ("r", "ann"), ("s", "bob"), ("s", "dan")]
-    answers = [("q", 1), ("q", 2), ("q", "N/A"), ("q", 3), ("q", 4), ("r", 1), ("r", 1), ("x", 1), ("x", 2)]
-    compared = [("q", "ann", "bob"), ("q", "bob", "ann"), ("q", "bob", "ann"), ("q", "cid", None), ("q", "cid", "cid")]
-    with pytest.warns(DataWarning):
-        seen = Uncoupled(asked, answers, compared)
-    assert str(seen.summary) == (
-        "3 questions, 4 respondents, 6 asked cells (1 asked more than once), 6 answers (1 missing dropped), "
-        "4 comparisons (1 pair both ways, 1 half-known, 1 repeated). Left out: 2 answers to questions nobody was "
-        "asked, 1 comparison of somebody with themselves. Of the questions, 1 has more answers than were asked for, "
-        "1 has no answer, 2 have no comparison. 1 respondent was never compared. "
-        "3 comparisons can't all hold: they demand more equal answers than there are."
-    )
-
-
 @pytest.mark.parametrize("nothing", [None, [], np.empty((0, 3)), np.empty(0)])
 def test_no_comparisons_at_all(nothing):
     seen = Uncoupled([("q", 1), ("q", 2)], [("q", 1.0)], nothing)
     assert (seen.n_comparisons, seen.comparison_indptr.tolist()) == (0, [0, 0])
     assert (seen.summary.no_comparisons, seen.summary.never_compared) == (1, 2)
     assert seen.wins().tolist() == seen.losses().tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("far", [2**63 - 1, -(2**63), 10**12])
-def test_huge_ids(far):
-    asked = np.array([[far, 5], [3, far], [far, far]])
-    seen = Uncoupled(asked, [(3, 1.0), (far, 2.0)], [(far, 5, far), (far, far, None)])
-    assert seen.question_labels.tolist() == [far, 3]
-    assert seen.respondent_labels.tolist() == [5, far]
-    assert seen.respondents.tolist() == [0, 1, 1]
-    assert (seen.higher.tolist(), seen.lower.tolist()) == ([0, 1], [1, -1])
-
-
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint64", "float32", "bool"])
-def test_ids_of_any_kind_of_number(dtype):
-    low, high = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype[0] in "iu" else (0, 1)
-    asked = np.repeat(np.array([[high, low], [low, high], [high, high]], dtype=dtype), 30, axis=0)
-    seen = Uncoupled(asked, [(int(low), 1.0), (int(high), 2.0)], [(int(high), int(low), int(high))])
-    assert seen.question_labels.astype(object).tolist() == [high, low]
-    assert (seen.respondents.tolist(), seen.times.tolist()) == ([0, 1, 1], [30, 30, 30])
-    assert (seen.higher.tolist(), seen.lower.tolist()) == ([0], [1])
-
-
-def test_it_is_a_public_name():
-    assert halfseen.Uncoupled is Uncoupled is halfseen.data.Uncoupled
-    assert "Uncoupled" in dir(halfseen)
 
 
 # Lists that don't fit together: what is left out, what is kept, what is reported, and what is refused.
@@ -229,27 +196,7 @@ def refusal(*lists):
     return error.value
 
 
-@pytest.mark.parametrize("kind", FAULTY)
-def test_faulty_comparisons(kind):
-    count, line = FAULTY[kind]
-    seen, warning = reported(ASKED, ANSWERS, [GOOD[0], line, GOOD[1]])
-    assert getattr(seen.summary, count) == 1
-    assert (seen.higher.tolist(), seen.lower.tolist()) == ([1, 4], [0, -1])
-    assert warning.found.startswith("1 comparison ")
-    assert warning.found.endswith("(at position 1 of comparisons)")
-    assert refusal(ASKED, ANSWERS, [GOOD[0], line, GOOD[1]]).where == "at position 1 of comparisons"
-
-
-def test_answers_to_questions_nobody_was_asked():
-    answers = [*ANSWERS, ("x", 1), ("y", None)]
-    seen, warning = reported(ASKED, answers, GOOD)
-    assert (seen.summary.answers_unasked, seen.summary.answers_missing, seen.n_answers) == (2, 1, 5)
-    assert warning.found == "2 answers to questions nobody was asked (the first at position 5 of answers)"
-    error = refusal(ASKED, answers, GOOD)
-    assert (error.found, error.where) == ("an answer to a question nobody was asked", "at position 5 of answers")
-
-
-def test_all_faults_in_one_warning_and_the_first_line_is_refused():
+def test_faults_are_reported_with_their_places(tmp_path):
     lines = [GOOD[0]] + [line for _, line in reversed(FAULTY.values())] * 2
     seen, warning = reported(ASKED, ANSWERS, lines)
     assert seen.n_comparisons == 1
@@ -261,9 +208,6 @@ def test_all_faults_in_one_warning_and_the_first_line_is_refused():
     )
     error = refusal(ASKED, ANSWERS, lines)
     assert (error.found, error.where) == ("a comparison with both sides unknown", "at position 1 of comparisons")
-
-
-def test_faults_in_files_are_reported_with_their_line(tmp_path):
     for name, text in {
         "a.csv": "item,user\nq,1\nq,2\n",
         "b.csv": "item,value\n\nq,1\nz,5\nq,2\n",
@@ -275,6 +219,9 @@ def test_faults_in_files_are_reported_with_their_line(tmp_path):
     for place in ("(on line 4 of b.csv)", "(the first on line 4 of c.csv)", "(on line 3 of c.csv)"):
         assert place in warning.found
     assert refusal(*paths).where == "on line 4 of b.csv"
+    seen, warning = reported(ASKED, [*ANSWERS, ("x", 1), ("y", None)], GOOD)
+    assert (seen.summary.answers_unasked, seen.summary.answers_missing, seen.n_answers) == (2, 1, 5)
+    assert warning.found.endswith("(the first at position 5 of answers)")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +268,7 @@ def comparisons_of(seen):
 def test_pairs_are_different_as_many_as_wanted_and_true(X, n_comparisons, seed, questions_are):
     seen = Uncoupled.from_coupled(X, n_comparisons, random_state=seed, questions_are=questions_are)
     truth = X if questions_are == "rows" else X.T
-    assert (seen.shape, seen.n_questions, seen.n_respondents) == (X.shape, *truth.shape)
+    assert (seen.shape, seen.n_questions, seen.n_respondents) == (X.shape, *truth.shape)  # as the user sees it
     told = comparisons_of(seen)
     assert len(set(told)) == len(told)
     for i, row in enumerate(truth):
@@ -348,11 +295,20 @@ def test_every_set_of_pairs_is_as_likely(n_comparisons):
     assert stats.chisquare([drawn[one] for one in sets]).pvalue > 1e-3
 
 
-def test_a_long_row_has_different_pairs():
+def test_long_rows_and_seeds_and_reading_the_lists_again():
     seen = Uncoupled.from_coupled(np.random.default_rng(0).random((2, 3000)), 500_000, random_state=2)
     assert np.diff(seen.comparison_indptr).tolist() == [500_000, 500_000]
     assert len(set(zip(seen.higher.tolist(), seen.lower.tolist(), strict=True))) == 1_000_000
     assert seen.summary.repeated == 0
+    X = np.random.default_rng(0).random((30, 20))
+    one, again, other = (Uncoupled.from_coupled(X, 6, random_state=seed).fingerprint() for seed in (3, 3, 4))
+    assert one == again != other
+    X = np.round(np.random.default_rng(5).random((6, 7)) * 4)
+    seen = Uncoupled.from_coupled(X, 5, random_state=0)
+    asked = np.argwhere(X == X)
+    again = Uncoupled(asked, np.column_stack([asked[:, 0], X.ravel()]), np.array(comparisons_of(seen)), faults="refuse")
+    assert again.fingerprint() == seen.fingerprint()
+    assert again.summary == seen.summary
 
 
 @pytest.mark.parametrize("start", [0, 10**6, 10**13, 10**15])
@@ -363,13 +319,7 @@ def test_the_members_of_a_pair_by_its_number(start):
     assert ((first >= 0) & (first < second)).all()
 
 
-def test_the_seed_decides():
-    X = np.random.default_rng(0).random((30, 20))
-    one, again, other = (Uncoupled.from_coupled(X, 6, random_state=seed).fingerprint() for seed in (3, 3, 4))
-    assert one == again != other
-
-
-def test_everything_that_observe_reads_with_its_labels():
+def test_split_matrices_keep_labels_and_empty_lines():
     X = pd.DataFrame([[1.0, 2.0, np.nan], [4.0, 3.0, 9.0]], index=["q", "r"], columns=["ann", "bob", "cid"])
     seen = Uncoupled.from_coupled(X, random_state=0)
     turned = Uncoupled.from_coupled(X, random_state=0, questions_are="columns")
@@ -383,9 +333,6 @@ def test_everything_that_observe_reads_with_its_labels():
     stored = sparse.csr_array(np.nan_to_num(X.to_numpy()))
     assert Uncoupled.from_coupled(stored, random_state=0).fingerprint() == plain.fingerprint()
     assert Uncoupled.from_coupled(observe(X, unseen="zero"), random_state=0).fingerprint() == plain.fingerprint()
-
-
-def test_rows_and_columns_of_which_nothing_is_seen_stay():
     X = np.full((3, 4), np.nan)
     X[1, 2] = 5.0
     seen = Uncoupled.from_coupled(X)
@@ -393,33 +340,20 @@ def test_rows_and_columns_of_which_nothing_is_seen_stay():
     assert (seen.summary.no_answers, seen.summary.no_comparisons) == (0, 3)
 
 
-def test_reading_the_lists_of_a_simulated_collection_gives_it_again():
-    X = np.round(np.random.default_rng(5).random((6, 7)) * 4)
-    seen = Uncoupled.from_coupled(X, 5, random_state=0)
-    asked = np.argwhere(X == X)
-    again = Uncoupled(asked, np.column_stack([asked[:, 0], X.ravel()]), np.array(comparisons_of(seen)), faults="refuse")
-    assert again.fingerprint() == seen.fingerprint()
-    assert again.summary == seen.summary
-
-
-@pytest.mark.parametrize(
-    ("X", "options", "parameter", "found"),
-    [
-        (lambda: observe(TWICE, duplicates="keep"), {}, "X", "cells that were seen more than once"),
-        (lambda: observe(np.ones((2, 2)), cell_weight=np.full((2, 2), 2.0)), {}, "X", "weights"),
-        (lambda: np.ones((2, 2)), {"random_state": "x"}, "random_state", "'x'"),
-    ],
-)
-def test_what_can_not_be_split_apart(X, options, parameter, found):
-    with pytest.raises((DataError, ParameterError)) as error:
-        Uncoupled.from_coupled(X(), **options)
-    assert (error.value.parameter, error.value.found) == (parameter, found)
-
-
 TWICE = pd.DataFrame({"user": [1, 1], "item": [2, 2], "rating": [3.0, 4.0]})
 
 
-@pytest.mark.parametrize("option", [{"n_comparisons": 1.5}, {"questions_are": "items"}])
-def test_options_of_a_split_that_are_not_known(option):
-    with pytest.raises(ParameterError, match=f"{next(iter(option))} must be"):
-        Uncoupled.from_coupled(np.ones((2, 2)), **option)
+@pytest.mark.parametrize(
+    ("X", "options", "parameter"),
+    [
+        (observe(TWICE, duplicates="keep"), {}, "X"),
+        (observe(np.ones((2, 2)), cell_weight=np.full((2, 2), 2.0)), {}, "X"),
+        *((np.ones((2, 2)), {name: wrong}, name)
+          for name, wrong in (("random_state", "x"), ("n_comparisons", 1.5), ("questions_are", "items"))),
+    ],
+    ids=["twice", "weights", "random_state", "n_comparisons", "questions_are"],
+)  # fmt: skip
+def test_what_can_not_be_split_apart(X, options, parameter):
+    with pytest.raises((DataError, ParameterError)) as error:
+        Uncoupled.from_coupled(X, **options)
+    assert error.value.parameter == parameter

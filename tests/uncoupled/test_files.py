@@ -13,13 +13,6 @@ from halfseen.errors import DataWarning, ModelFileError
 from tests.uncoupled.cases import METHODS, SHORT, assert_same, collected, fitted, labelled, odd_lists, said
 
 
-def uncompared():
-    """A model of a collection without comparisons, and the collection."""
-    seen = collected(odd_lists()[:2])
-    with pytest.warns(DataWarning):
-        return UncoupledNMF(2, random_state=0, n_jobs=1).fit(seen), seen
-
-
 def assert_comes_back(model, seen, path):
     model.save(path)
     back = load(path)
@@ -38,24 +31,6 @@ def assert_comes_back(model, seen, path):
     assert_same(said(model, seen), said(load(path), seen))
 
 
-@pytest.mark.parametrize("questions_are", ["rows", "columns"])
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_comes_back_bit_by_bit(method, questions_are, tmp_path):
-    seen = collected(odd_lists(), questions_are=questions_are)
-    assert_comes_back(fitted(seen, method, **SHORT[method]), seen, tmp_path / "model")
-
-
-def test_units_labels_and_a_lambda_for_each_question_come_back(tmp_path):
-    seen = collected(labelled(odd_lists()))
-    assert_comes_back(fitted(seen, scale="question", **SHORT["gibbs"]), seen, tmp_path / "model")
-    model = fitted(seen, "unmf", balance=np.linspace(1, 2, 12).tolist(), max_iter=3)
-    assert_comes_back(model, seen, tmp_path / "model")
-
-
-def test_a_model_without_comparisons_comes_back(tmp_path):
-    assert_comes_back(*uncompared(), tmp_path / "model")
-
-
 @pytest.mark.parametrize(("before", "after"), [("bayes", "unmf"), ("gibbs", "bayes"), ("bayes", "gibbs")])
 def test_a_model_with_another_method_set_for_its_next_fit_comes_back(before, after, tmp_path):
     seen = collected(odd_lists())
@@ -64,6 +39,25 @@ def test_a_model_with_another_method_set_for_its_next_fit_comes_back(before, aft
     back = load(tmp_path / "model")
     assert back.method == after
     assert_array_equal(back.complete(seen), model.complete(seen))
+
+
+def uncompared():
+    """A model of a collection without comparisons, and the collection."""
+    seen = collected(odd_lists()[:2])
+    with pytest.warns(DataWarning):
+        return UncoupledNMF(2, random_state=0, n_jobs=1).fit(seen), seen
+
+
+@pytest.mark.parametrize("questions_are", ["rows", "columns"])
+@pytest.mark.parametrize("method", [*METHODS, "none"])
+@pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
+def test_every_method_comes_back_bit_by_bit(method, questions_are, tmp_path):
+    """With labels, units and a lambda for each question where questions are columns."""
+    more = {} if questions_are == "rows" else {"gibbs": {"scale": "question"}, "unmf": {"balance": [1.0, 2.0] * 6}}
+    lists = odd_lists() if questions_are == "rows" else labelled(odd_lists())
+    seen = collected(lists if method != "none" else lists[:2], questions_are=questions_are)
+    how = {**SHORT[method], **more.get(method, {})} if method != "none" else {}
+    assert_comes_back(fitted(seen, "gibbs" if method == "none" else method, **how), seen, tmp_path / "model")
 
 
 # Hostile files.

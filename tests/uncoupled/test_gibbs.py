@@ -201,23 +201,29 @@ def test_long_rows_of_two_values_follow_the_conditional_bernoulli_distribution(s
 
 
 def test_rows_are_what_they_are_in_any_company():
-    """The same seed, the rows in two blocks or one, alone or among others."""
+    """The same seed, the rows in two blocks or one, alone or among others; another seed gives other numbers."""
     answers, comparisons, alone = CASES["five cells"]
     how = {"mean": MEAN, "precision": PRECISION, "trust": 1.0, "moves": 3}
     many, _ = run(answers, comparisons, alone, **how, copies=50)
     few, _ = run(answers, comparisons, alone, **how, copies=20)
     assert_array_equal(many[:20], few)
+    alone = drawn(gibbs.uniform, 9, [7], 50)
+    assert_array_equal(alone, drawn(gibbs.uniform, 9, range(12), 50)[7:8])
+    assert (alone != drawn(gibbs.uniform, 10, [7], 50)).all()
+    arguments, _ = problem(3)
+    start = np.random.default_rng(3).normal(size=(6, 3))
+    whole = rows_drawn(arguments, start)
+    part = rows_drawn(arguments, start, begin=2, end=4)
+    assert_array_equal(part[2:4], whole[2:4])
+    assert_array_equal(part[[0, 1, 4, 5]], start[[0, 1, 4, 5]])
 
 
-def test_no_moves_and_single_cells_leave_all_as_it_is():
+def test_no_moves_single_cells_and_violations():
     answers, comparisons, alone = CASES["compared"]
     values, _ = run(answers, comparisons, alone, mean=MEAN[:4], precision=PRECISION[:4], trust=1.0, moves=0, copies=9)
     assert_array_equal(values, np.tile(answers, (9, 1)))
     values, _ = run([0.7], [], {}, mean=[3.0], precision=[2.0], trust=1.0, moves=5, copies=9)
     assert_array_equal(values, np.full((9, 1), 0.7))
-
-
-def test_violations_are_counted_each_time():
     answers = [0.0, 1.0, 1.0, 2.0]  # by cell: the first coupling hands token 0 to cell 0, and so on
     comparisons = [(0, 1), (0, 1), (1, 2), (2, 1), (3, 0), (2, 3)]
     size = len(answers)
@@ -250,10 +256,7 @@ def test_it_is_the_published_generator():
     stream = np.array([1234567], np.uint64)
     found = [gibbs.uniform(stream) for _ in PUBLISHED]
     assert_array_equal(found, [(number >> 11) / 2**53 for number in PUBLISHED])
-
-
-def test_uniform_numbers_stay_below_one():
-    """The smallest that 53 bits can say, and many."""
+    # The smallest that 53 bits can say, and many.
     stream = np.array([-0x9E3779B97F4A7C15 % 2**64], np.uint64)  # the next counter is 0, which mixes to 0
     assert gibbs.uniform(stream) == 0.0
     assert drawn(gibbs.uniform, 3, range(2000), 500).max() < 1.0
@@ -276,12 +279,6 @@ def test_uniform_numbers_are_even_and_know_nothing_of_their_neighbours(seed):
         grid, _, _ = np.histogram2d(one.ravel(), two.ravel(), bins=16, range=[[0, 1], [0, 1]])
         assert stats.chisquare(grid.ravel()).pvalue > CHANCE, what
     assert np.unique(numbers).size == numbers.size  # no number of any row is met in another
-
-
-def test_the_same_seed_and_row_give_the_same_numbers_in_any_company():
-    alone = drawn(gibbs.uniform, 9, [7], 50)
-    assert_array_equal(alone, drawn(gibbs.uniform, 9, range(12), 50)[7:8])
-    assert (alone != drawn(gibbs.uniform, 10, [7], 50)).all()
 
 
 def test_normal_numbers_are_normal_and_made_of_two_uniform_ones():
@@ -325,7 +322,8 @@ def rows_drawn(arguments, start, shape=None, begin=0, end=None):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
 def test_a_draw_is_the_mean_and_a_root_of_the_covariance_times_its_noise(k):
-    """An affine function of the numbers that `out` comes with: found by zeros and unit vectors."""
+    """An affine function of the normal numbers that `out` comes with: found by zeros and unit vectors, also of a row
+    without cells, which has the prior alone."""
     arguments, whole = problem(k)
     n = len(arguments[4])
     means = rows_drawn(arguments, np.zeros((n, k)))
@@ -336,38 +334,3 @@ def test_a_draw_is_the_mean_and_a_root_of_the_covariance_times_its_noise(k):
         assert_allclose(roots[row] @ roots[row].T, np.linalg.inv(precision), rtol=1e-8, atol=1e-11)
     noise = np.random.default_rng(1).normal(size=(n, k))
     assert_allclose(rows_drawn(arguments, noise), means + np.einsum("nab,nb->na", roots, noise), rtol=1e-9, atol=1e-11)
-
-
-def test_many_draws_have_the_mean_and_the_covariance():
-    """By Mahalanobis' distance, which is chi-square, and its single coordinates, which are normal."""
-    (indptr, indices, x, G, near, far, prior, pulled), whole = problem(3)
-    row, copies = 1, 20_000
-    precision, mean = dense((indptr, indices, x, G, near, far, prior, pulled), whole, row)
-    mine = slice(indptr[row], indptr[row + 1])
-    size = mine.stop - mine.start
-    many = (
-        size * np.arange(copies + 1), np.tile(indices[mine], copies), np.tile(x[mine], copies), G,
-        np.full(copies, near[row]), far, prior, pulled,
-    )  # fmt: skip
-    draws = rows_drawn(many, np.random.default_rng(2).standard_normal((copies, 3))) - mean
-    distances = np.einsum("na,ab,nb->n", draws, precision, draws)
-    assert stats.kstest(distances, "chi2", (3,)).pvalue > CHANCE
-    covariance = np.linalg.inv(precision)
-    for direction in (*np.eye(3), [1.0, -1.0, 0.5]):
-        spread = np.sqrt(np.dot(direction, covariance @ direction))
-        assert stats.kstest(draws @ direction / spread, "norm").pvalue > CHANCE
-
-
-def test_a_row_without_cells_is_drawn_from_the_prior():
-    arguments, _ = problem(2)
-    *_, prior, pulled = arguments
-    assert_allclose(rows_drawn(arguments, np.zeros((6, 2)))[2], np.linalg.solve(prior, pulled), rtol=1e-10)
-
-
-def test_only_the_rows_asked_for_are_drawn():
-    arguments, _ = problem(3)
-    start = np.random.default_rng(3).normal(size=(6, 3))
-    whole = rows_drawn(arguments, start)
-    part = rows_drawn(arguments, start, begin=2, end=4)
-    assert_array_equal(part[2:4], whole[2:4])
-    assert_array_equal(part[[0, 1, 4, 5]], start[[0, 1, 4, 5]])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from halfseen import Uncoupled
-from halfseen.errors import DataError, ParameterError
+from halfseen.errors import DataError, DataWarning, ParameterError
 
 ASKED = [("age", "ann"), ("age", "bob"), ("pay", "bob"), ("pay", "cid"), ("age", "cid")]
 ANSWERS = [("age", 30.0), ("pay", 2.5), ("age", None), ("age", 41.0)]
@@ -69,8 +69,8 @@ def test_files(tmp_path, ending):
         for frame, path in zip(made, paths, strict=True):
             frame.to_parquet(path)
     else:
-        texts = [frame.to_csv(index=False, sep="\t" if "t" in ending else ",") for frame in made]
-        paths = written(tmp_path, texts, ending)
+        separator = "\t" if "t" in ending else ","
+        paths = written(tmp_path, [frame.to_csv(index=False, sep=separator) for frame in made], ending)
     assert same(Uncoupled(*paths), expected())
     assert same(Uncoupled(*map(str, paths)), expected())
 
@@ -80,51 +80,33 @@ def test_arrays_and_lists_of_lists():
     assert same(Uncoupled([list(line) for line in ASKED], np.array(ANSWERS, dtype=object), COMPARED), expected())
 
 
-def numbered():
+def test_numbers_with_nan_for_an_unknown_side_and_the_same_as_frames_files_and_text(tmp_path):
     questions, people = {"age": 20, "pay": 7}, {"ann": 300, "bob": 1, "cid": 2, None: np.nan}
-    return (
-        np.array([(questions[q], people[p]) for q, p in ASKED]),
-        np.array([(questions[q], np.nan if value is None else value) for q, value in ANSWERS]),
-        np.array([(questions[q], people[h], people[low]) for q, h, low in COMPARED]),
-    )
-
-
-def test_numbers_with_nan_for_an_unknown_side():
-    asked, answers, compared = numbered()
+    asked = np.array([(questions[q], people[p]) for q, p in ASKED])
+    answers = np.array([(questions[q], np.nan if value is None else value) for q, value in ANSWERS])
+    compared = np.array([(questions[q], people[h], people[low]) for q, h, low in COMPARED])
     seen = Uncoupled(asked, answers, compared)
     assert seen.fingerprint() == expected().fingerprint()
     assert (seen.question_labels.tolist(), seen.respondent_labels.tolist()) == ([20, 7], [300, 1, 2])
     assert seen.question_labels.dtype == seen.respondent_labels.dtype == np.int64
-
-
-@pytest.mark.parametrize("library", [pd.DataFrame, lambda c: pd.DataFrame(c).convert_dtypes(), pl.DataFrame])
-def test_frames_of_numbers_with_nulls(library):
-    asked, answers, compared = numbered()
     nulls = [[None if value != value else int(value) for value in line] for line in compared.tolist()]
-    made = frames(library, lists=(asked.tolist(), answers.tolist(), nulls))
-    assert same(Uncoupled(*made), Uncoupled(asked, answers, compared))
-
-
-def test_files_of_numbers_that_pandas_wrote_as_floats(tmp_path):
-    asked, answers, compared = numbered()
+    for library in (pd.DataFrame, lambda c: pd.DataFrame(c).convert_dtypes(), pl.DataFrame):
+        assert same(Uncoupled(*frames(library, lists=(asked.tolist(), answers.tolist(), nulls))), seen)
     made = frames(pd.DataFrame, lists=(asked, answers, compared))
     texts = [made[0].astype(int).to_csv(index=False), made[1].to_csv(index=False), made[2].to_csv(index=False)]
-    assert ".0" in texts[2]
-    assert same(Uncoupled(*written(tmp_path, texts)), Uncoupled(asked, answers, compared))
-
-
-def test_ids_as_text_in_one_list_and_as_numbers_in_another():
-    asked, answers, compared = numbered()
-    as_text = [(str(q), str(p)) for q, p in asked]
-    assert same(Uncoupled(as_text, answers, compared), Uncoupled(asked, answers, compared))
+    assert ".0" in texts[2]  # as pandas writes whole numbers beside a missing one
+    assert same(Uncoupled(*written(tmp_path, texts)), seen)
+    assert same(Uncoupled([(str(q), str(p)) for q, p in asked], answers, compared), seen)
     assert same(Uncoupled(asked, answers.astype(str), COMPARED[:0]), Uncoupled(asked, answers))
 
 
-def test_007_is_not_7():
-    with pytest.warns(match="1 comparison of somebody who was not asked"):
+def test_ids_as_they_are_spelled():
+    with pytest.warns(DataWarning):
         Uncoupled([("q", "007"), ("q", "8")], [("q", 1)], [("q", 7, 8)])
     seen = Uncoupled([("q", "007"), ("q", "8")], [("q", 1)], [("q", "8", "007")])
     assert (seen.higher.tolist(), seen.lower.tolist()) == ([1], [0])
+    seen = Uncoupled([("q", "None"), ("q", "b")], [("q", 3)], [("q", "None", "b"), ("q", None, "b")])
+    assert (seen.higher.tolist(), seen.lower.tolist()) == ([-1, 0], [1, 1])
 
 
 @pytest.mark.parametrize("mark", ["N/A", "n/a", "", "  ", "nan", "?", None, float("nan"), pd.NA, pd.NaT])
@@ -137,11 +119,6 @@ def test_missing_answers_are_dropped_and_counted(mark):
 def test_unknown_sides(mark):
     seen = Uncoupled([("q", "a"), ("q", "b")], [("q", 3)], [("q", mark, "a"), ("q", "b", mark)])
     assert (seen.higher.tolist(), seen.lower.tolist(), seen.summary.half_known) == ([-1, 1], [0, -1], 2)
-
-
-def test_somebody_called_none_is_somebody():
-    seen = Uncoupled([("q", "None"), ("q", "b")], [("q", 3)], [("q", "None", "b"), ("q", None, "b")])
-    assert (seen.higher.tolist(), seen.lower.tolist()) == ([-1, 0], [1, 1])
 
 
 # Headers.
@@ -183,7 +160,7 @@ def test_headers_go_before_the_order(headers):
     assert same(Uncoupled(*made), expected())
 
 
-def test_given_names():
+def test_given_names_places_and_columns_beside(tmp_path):
     headers = (("wer", "was"), ("wieviel", "was"), ("was", "unten", "oben"))
     lists = ([line[::-1] for line in ASKED], [line[::-1] for line in ANSWERS], [(q, b, a) for q, a, b in COMPARED])
     names = {"question": "was", "respondent": "wer", "value": "wieviel", "higher": "oben", "lower": "unten"}
@@ -194,15 +171,9 @@ def test_given_names():
     mixed[1] = ANSWERS  # names are for the lists that have some
     del names["value"]
     assert same(Uncoupled(*mixed, **names), expected())
-
-
-def test_given_places_of_columns_without_names(tmp_path):
     seen = Uncoupled(*written(tmp_path, ["bob,pay\nann,age\n", "3,age\n4,pay\n"]), question=1)
     assert (seen.question_labels.tolist(), seen.answers.tolist()) == (["pay", "age"], [4, 3])
     assert same(seen, Uncoupled([("bob", "pay"), ("ann", "age")], [(3, "age"), (4, "pay")], question=1))
-
-
-def test_columns_beside_are_passed_by(tmp_path):
     made = frames(pd.DataFrame)
     for frame in made:
         frame.insert(0, "timestamp", range(len(frame)))
@@ -218,75 +189,66 @@ def test_files_without_a_header(tmp_path):
     assert same(Uncoupled(*written(tmp_path, texts)), expected())
     numbers = Uncoupled(*written(tmp_path, ["7 1\n7 2\n8 1\n", "7 3.5\n8 2\n", "7 1 2\n"]))
     assert same(numbers, Uncoupled([(7, 1), (7, 2), (8, 1)], [(7, 3.5), (8, 2)], [(7, 1, 2)]))
-
-
-def test_a_first_line_whose_ids_come_again_late_is_no_header(tmp_path):
     asked = [(f"q{place % 40}", f"p{place % 90}") for place in range(500)]
     texts = ["".join(f"{q},{p}\n" for q, p in asked), "q0,1\nq1,2\n", "".join(f"{q},,{p}\n" for q, p in asked)]
     seen = Uncoupled(*written(tmp_path, texts))
     assert same(seen, Uncoupled(asked, [("q0", 1), ("q1", 2)], [(q, None, p) for q, p in asked]))
     assert (seen.n_asked, seen.question_labels[0]) == (len(set(asked)), "q0")
-
-
-def test_a_file_of_comparisons_with_a_header_alone(tmp_path):
     paths = written(tmp_path, ["q,u\na,1\n", "q,y\na,1\n", "q,higher,lower\n"])
     assert Uncoupled(*paths).n_comparisons == 0
 
 
 # What can't be read.
 
-ONE = [("q", "a")]
+ONE, VALUE = [("q", "a")], [("q", 1)]
+SCORED = pd.DataFrame({"question": ["q"], "value": [1.0], "score": [2.0]})
+PERSONS = pd.DataFrame({"subject": ["q"], "person": ["a"]})
+WIDE = pd.DataFrame({"respondent": ["a"], "other": [1], "more": [2]})
 
 
 @pytest.mark.parametrize(
-    ("lists", "parameter", "found"),
+    ("lists", "options", "parameter", "found"),
     [
-        (([], [("q", 1)]), "asked", "no line in asked"),
-        ((np.empty((0, 2)), [("q", 1)]), "asked", "no line in asked"),
-        ((ONE, []), "answers", "none in 0 lines of answers, 0 of them without a number"),
-        ((ONE, [("q", None), ("q", "N/A")]), "answers", "none in 2 lines of answers, 2 of them without a number"),
-        ((ONE, [("r", 1)]), "answers", "none in 1 line of answers, 0 of them without a number"),
-        ((None, [("q", 1)]), "asked", "None"),
-        ((ONE, 3), "answers", "a int"),
-        ((ONE, [("q", 1)], {"q": 1}), "comparisons", "a dict"),
-        ((np.zeros(4), [("q", 1)]), "asked", "shape (4,)"),
-        ((np.zeros((4, 3)), [("q", 1)]), "asked", "3: 0, 1, 2"),
-        ((ONE, [("q",)]), "answers", "1: 0"),
-        ((ONE, [("q", 1), ("q", 1, 2)]), "answers", "('q', 1, 2) at position 1"),
-        ((["qa"], [("q", 1)]), "asked", "'qa' at position 0"),
-        ((ONE, [("q", "high")]), "answers", "'high' at position 0 of answers"),
-        ((ONE, [("q", 1), ("q", float("-inf"))]), "answers", "-inf at position 1 of answers"),
-        ((ONE, pd.DataFrame({"q": ["q"], "y": ["high"]})), "answers", "'high' at position 0 of answers"),
-        (([("q", "a"), ("q", None)], [("q", 1)]), "asked", "none at position 1 of asked"),
-        (([("", "a")], [("q", 1)]), "asked", "none at position 0 of asked"),
-        (([(1, 1)], [(None, 1)]), "answers", "none at position 0 of answers"),
-        ((ONE, [("q", 1)], [("q", "a", None), (None, "a", None)]), "comparisons", "none at position 1 of comparisons"),
-        (([(1, "a"), ("q", "b")], [("q", 1)]), None, "integer and text"),
+        (([], VALUE), {}, "asked", "no line in asked"),
+        ((np.empty((0, 2)), VALUE), {}, "asked", "no line in asked"),
+        ((ONE, []), {}, "answers", "none in 0 lines of answers, 0 of them without a number"),
+        ((ONE, [("q", None), ("q", "N/A")]), {}, "answers", "none in 2 lines of answers, 2 of them without a number"),
+        ((ONE, [("r", 1)]), {}, "answers", "none in 1 line of answers, 0 of them without a number"),
+        ((None, VALUE), {}, "asked", "None"),
+        ((ONE, 3), {}, "answers", "a int"),
+        ((ONE, VALUE, {"q": 1}), {}, "comparisons", "a dict"),
+        ((np.zeros(4), VALUE), {}, "asked", "shape (4,)"),
+        ((np.zeros((4, 3)), VALUE), {}, "asked", "3: 0, 1, 2"),
+        ((ONE, [("q",)]), {}, "answers", "1: 0"),
+        ((ONE, [("q", 1), ("q", 1, 2)]), {}, "answers", "('q', 1, 2) at position 1"),
+        ((["qa"], VALUE), {}, "asked", "'qa' at position 0"),
+        ((ONE, [("q", "high")]), {}, "answers", "'high' at position 0 of answers"),
+        ((ONE, [("q", 1), ("q", float("-inf"))]), {}, "answers", "-inf at position 1 of answers"),
+        ((ONE, pd.DataFrame({"q": ["q"], "y": ["high"]})), {}, "answers", "'high' at position 0 of answers"),
+        (([("q", "a"), ("q", None)], VALUE), {}, "asked", "none at position 1 of asked"),
+        (([("", "a")], VALUE), {}, "asked", "none at position 0 of asked"),
+        (([(1, 1)], [(None, 1)]), {}, "answers", "none at position 0 of answers"),
+        ((ONE, VALUE, [("q", "a", None), (None, "a", None)]), {}, "comparisons", "none at position 1 of comparisons"),
+        (([(1, "a"), ("q", "b")], VALUE), {}, None, "integer and text"),
+        ((PERSONS, VALUE), {"question": "what"}, "question", "only: subject, person"),
+        ((ONE, VALUE), {"value": "y"}, "value", "value='y' with lists"),
+        ((WIDE, VALUE), {}, "asked", "3: respondent, other, more"),
+        ((PERSONS, VALUE), {}, "respondent", "'subject' and 'person', which may both be the respondent, and nothing"),
+        ((ONE, SCORED), {}, "value", "'value' and 'score', which may both be the value"),
+        ((ONE, VALUE), {"questions_are": "col"}, "questions_are", "'col'"),
+        ((ONE, VALUE), {"faults": "ignore"}, "faults", "'ignore'"),
     ],
 )
-def test_bad_lists(lists, parameter, found):
-    refused(parameter, found, *lists)
-
-
-def refused(parameter, found, *lists, **options):
-    with pytest.raises(DataError) as error:
+def test_bad_lists(lists, options, parameter, found):
+    with pytest.raises((DataError, ParameterError)) as error:
         Uncoupled(*lists, **options)
     assert error.value.parameter == parameter
     assert f"Found {found}" in str(error.value)
 
 
-def test_bad_headers():
-    made = frames(pd.DataFrame)
-    refused("question", "only: question, respondent", *made, question="what")
-    refused("value", "value='y' with lists", ONE, ANSWERS, value="y")
-    wide = made[0].assign(other=1)[["respondent", "other"]].assign(more=2)
-    refused("asked", "3: respondent, other, more", wide, ANSWERS)
-    twice = made[0].rename(columns={"question": "subject", "respondent": "person"})
-    refused("respondent", "'subject' and 'person', which may both be the respondent, and nothing", twice, ANSWERS)
-    assert same(Uncoupled(twice, ANSWERS, respondent="person"), Uncoupled(ASKED, ANSWERS))
-    scored = made[1].assign(score=1.0)
-    refused("value", "'value' and 'score', which may both be the value", ASKED, scored)
-    assert Uncoupled(ASKED, scored, value="score").answers.tolist() == [1, 1, 1, 1]
+def test_a_name_settles_which_of_two_columns_is_meant():
+    assert Uncoupled(ONE, SCORED, value="score").answers.tolist() == [2]
+    assert same(Uncoupled(PERSONS, VALUE, respondent="person"), Uncoupled(ONE, VALUE))
 
 
 GOOD = "question,respondent\nq,a\nq,b\n"
@@ -295,12 +257,12 @@ GOOD = "question,respondent\nq,a\nq,b\n"
 @pytest.mark.parametrize(
     ("texts", "place"),
     [
-        (["question,respondent\nq,a\nq", "q,y\nq,1\n"], "Line 3 of asked.csv must have 2 fields"),
+        (["question,respondent\nq,a\nq", "q,y\nq,1\n"], "Line 3 of asked.csv"),
         ([GOOD, "question,value\nq,1\nq,much\n"], "Found 'much' on line 3 of answers.csv"),
         ([GOOD, "question,value\nq,inf\n"], "Found inf on line 2 of answers.csv"),
         (["q,user\nq,\nq,1", "q,y\nq,1"], "Found none on line 2 of asked.csv"),
         (["question\nq\n", "q,y\nq,1\n"], "Found 1: question"),
-        ([GOOD, "q,y\nq,1", "q,higher,lower\nq,a\n"], "Line 2 of comparisons.csv must have 3 fields"),
+        ([GOOD, "q,y\nq,1", "q,higher,lower\nq,a\n"], "Line 2 of comparisons.csv"),
     ],
 )
 def test_bad_files(texts, place, tmp_path):
@@ -309,16 +271,8 @@ def test_bad_files(texts, place, tmp_path):
 
 
 def test_files_that_are_missing_or_damaged(tmp_path):
-    with pytest.raises(DataError, match="must exist"):
-        Uncoupled(tmp_path / "nowhere.csv", [("q", 1)])
     paths = written(tmp_path, ["question,respondent\n" + "q,a\n" * 999, "q,y\nq,1\n"], ".csv.gz")
     paths[0].write_bytes(paths[0].read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"asked.csv.gz must be a whole"):
-        Uncoupled(*paths)
-
-
-@pytest.mark.parametrize("option", [{"questions_are": "col"}, {"faults": "ignore"}])
-def test_words_that_are_not_known(option):
-    (name,) = option
-    with pytest.raises(ParameterError, match=f"{name} must be one of"):
-        Uncoupled(ONE, [("q", 1)], **option)
+    for asked in (tmp_path / "nowhere.csv", paths[0]):
+        with pytest.raises(DataError, match=asked.name):
+            Uncoupled(asked, paths[1])

@@ -136,7 +136,7 @@ def test_the_likeliest_answers_are_those_of_plain_loops(drawn):
     assert_allclose(likeliest.mean, values.mean(axis=0), rtol=1e-12)
 
 
-def test_an_answer_that_was_always_lost_is_nan_and_never_at_risk():
+def test_always_lost_answers_and_single_draws():
     """Nobody answered the second question."""
     one = np.ones((2, 4, 1), np.float32)
     draws = Draws(
@@ -147,9 +147,6 @@ def test_an_answer_that_was_always_lost_is_nan_and_never_at_risk():
     assert_array_equal(found.answer, [6.0, np.nan])
     assert_array_equal(found.probability, [1.0, 0.0])
     assert_array_equal(found.mean, [6.0, 1.5])
-
-
-def test_one_draw_is_its_own_guess():
     one = np.ones((1, 1, 1), np.float32)
     draws = Draws(
         one, np.ones((2, 1, 1), np.float32), one[:, :, 0], np.ones((2, 1), np.float32), np.array([[1, 0]], np.uint8),

@@ -48,18 +48,8 @@ class Command(click.Command):
             near = did_you_mean(error.option_name.lstrip("-").replace("-", "_"), options)
             if not near:
                 raise
-            hint = f"Did you mean {options[near]!r}?"
-            raise click.UsageError(f"No such option {error.option_name!r}. {hint}", error.ctx) from None
-
-
-class Misuse(click.UsageError):
-    """A usage error, printed in one line."""
-
-    def show(self, file: Any = None) -> None:
-        command = "halfseen" if self.ctx is None else self.ctx.command_path
-        sentence = " ".join(self.message.split())
-        end = "" if sentence.endswith((".", "?")) else "."
-        click.echo(f"halfseen: {sentence}{end} Try '{command} --help'.", err=True)
+            must = f"No such option {error.option_name!r}. Did you mean {options[near]!r}?"
+            raise click.UsageError(must, error.ctx) from None
 
 
 @contextmanager
@@ -71,25 +61,23 @@ def _errors_in_one_line() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
-        raise Misuse(error.format_message(), error.ctx) from None
+        text, command = " ".join(error.format_message().split()), error.ctx.command_path if error.ctx else "halfseen"
+        message = f"{text}{'' if text.endswith(('.', '?')) else '.'} Try '{command} --help'."
     except HalfseenError as error:
-        described = error
+        message = render(error)
     except MemoryError as error:
         size = str(error).partition(" for an array")[0]
-        described = HalfseenError(
-            "The computation must fit into memory.",
-            found=f"too little{size and f': {size}'}",
-            remedy="Choose fewer components, `n_components`, or give fewer rows and columns.",
-        )
+        must, found = "The computation must fit into memory.", f"too little{size and f': {size}'}"
+        remedy = "Choose fewer components, `n_components`, or give fewer rows and columns."
+        message = render(HalfseenError(must, found=found, remedy=remedy))
     except KeyboardInterrupt:
         click.echo("Interrupted; nothing was saved.", err=True)
         sys.exit(130)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EFBIG):  # files have their own errors: this is standard output
             raise
-        must, found = "The output must have room.", f"none: {error.strerror}"
-        described = HalfseenError(must, found=found, remedy="Send it elsewhere.")
-    click.echo(f"halfseen: {render(described)}", err=True)
+        message = f"The output must have room. Found none: {error.strerror}. Send it elsewhere."
+    click.echo(f"halfseen: {message}", err=True)
     sys.exit(2)
 
 
@@ -129,7 +117,7 @@ def _note(message: Warning | str, *_: Any, **__: Any) -> None:
         click.echo(f"note: {render(message)}", err=True)
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, "-V", "--version", prog_name="halfseen")
 def main() -> None:
     """Factorize partially observed matrices: fill tables, recommend from ratings.

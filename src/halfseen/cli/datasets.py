@@ -20,6 +20,8 @@ from halfseen.validation import did_you_mean
 if TYPE_CHECKING:
     from halfseen.datasets import Entry
 
+#: Advice on datasets that only Python has.
+PYTHON = "Call halfseen.{} in Python."
 #: The width of a terminal from which a column of the list is shown.
 MIN_WIDTH = {"name": 0, "kind": 110, "title": 0, "size": 110, "terms": 150, "state": 0}
 
@@ -35,9 +37,7 @@ def _names(_: click.Context, __: click.Parameter, start: str) -> list[str]:
 @click.argument("name", required=False, shell_complete=_names)
 @click.option("--path", "show_paths", is_flag=True, help="Print the paths of the files of NAME, one per line.")
 @click.option("--fetch", "is_fetch", is_flag=True, help="Download NAME to the data folder.")
-@click.option("-o", "--output", type=Out(), default=None,
-              help="Write the ratings of NAME (user, item, rating) to a CSV or Parquet file; - is standard "
-              "output.")  # fmt: skip
+@click.option("-o", "--output", type=Out(), help="CSV or Parquet file for the ratings of NAME (user, item, rating).")
 @JSON
 @options.quiet("Print no terms, no progress bar and no summary.")
 def datasets(name: str | None, show_paths: bool, is_fetch: bool, output: str | None, as_json: bool,
@@ -109,10 +109,8 @@ def _show_details(entry: Entry, as_json: bool) -> None:
         files = ", ".join(file.path for file in origin.files)
         details |= {"from": origin.address, "citation": origin.citation, "files": files}
     details["in Python"] = f"halfseen.{entry.call}"
-    if as_json:
-        streams.print_json(details)
-    else:
-        click.echo("\n".join(_wrapped(text, f"{name + ':':<10} ") for name, text in details.items()))
+    text = "" if as_json else "\n".join(_wrapped(text, f"{name + ':':<10} ") for name, text in details.items())
+    streams.print_json(details) if as_json else click.echo(text)
 
 
 def _paths(entry: Entry) -> list[str]:
@@ -121,15 +119,10 @@ def _paths(entry: Entry) -> list[str]:
     from halfseen.datasets.registry import local_paths
 
     if entry.kind == "generated":
-        raise DataError(f"A dataset must have files. {entry.name!r} is generated.", remedy=_call(entry))
+        raise DataError(f"A dataset must have files. {entry.name!r} is generated.", remedy=PYTHON.format(entry.call))
     if entry.kind == "built in":
         return [str(SAMPLES / f"{entry.name}.csv.gz")]
     return [str(path) for path in local_paths(source(entry.name))]
-
-
-def _call(entry: Entry) -> str:
-    """Advice for datasets that only Python has."""
-    return f"Call halfseen.{entry.call} in Python."
 
 
 def _write(entry: Entry, output: str, as_json: bool, quiet: bool) -> None:
@@ -141,7 +134,7 @@ def _write(entry: Entry, output: str, as_json: bool, quiet: bool) -> None:
     names = ("movietweetings", *ratings_names())
     if entry.name not in names:
         must = f"Only ratings and play counts are written as a table: {', '.join(names)}."
-        raise DataError(must, found=repr(entry.name), remedy=_call(entry))
+        raise DataError(must, found=repr(entry.name), remedy=PYTHON.format(entry.call))
     streams.check_table(output)
     with warnings.catch_warnings(action="ignore"):  # the loader warns
         streams.check_apart([output], _paths(entry))
@@ -160,14 +153,13 @@ def _fetch(entry: Entry, as_json: bool, quiet: bool) -> None:
     from halfseen.datasets.registry import PRESENT, UNVERIFIED
 
     if entry.kind != "public":
-        raise DataError(f"{entry.name!r} needs no download: it is {entry.kind}.", remedy=_call(entry))
+        raise DataError(f"{entry.name!r} needs no download: it is {entry.kind}.", remedy=PYTHON.format(entry.call))
     with streams.byte_bar(entry.name, not quiet) as progress:
         paths = [str(path) for path in fetch(entry.name, progress=progress)]
-    is_new = entry.state not in (PRESENT, UNVERIFIED)
+    is_new, origin = entry.state not in (PRESENT, UNVERIFIED), source(entry.name)
     if is_new:
-        origin = source(entry.name)
-        terms, citation = f"Terms of {origin.title}: {origin.terms}.", f"Please cite: {origin.citation}."
-        streams.print_lines(terms, citation, quiet=quiet, err=True)
+        terms = f"Terms of {origin.title}: {origin.terms}."
+        streams.print_lines(terms, f"Please cite: {origin.citation}.", quiet=quiet, err=True)
     if as_json:
         streams.print_json(paths)
     else:

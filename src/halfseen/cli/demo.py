@@ -20,23 +20,20 @@ SUBTITLE = "Partially observed matrices: missing values, ordered levels, and val
 
 
 class Part(NamedTuple):
-    """One kind of data and its results: tables of (caption, heads, rows), and pictures as (function of Axes, caption).
-
-    `reported` are the model, the training and the test cells of its report.
-    """
+    """One kind of data and its results."""
 
     name: str
     title: str
     description: str
     facts: dict[str, str]
-    tables: Sequence[tuple[str, list[str], list[list[str]]]]
-    pictures: Sequence[tuple[Any, str]]
-    reported: tuple[Any, Any, Any]
+    tables: Sequence[tuple[str, list[str], list[list[str]]]]  # caption, heads, rows
+    pictures: Sequence[tuple[Any, str]]  # function of Axes, caption
+    reported: tuple[Any, Any, Any]  # model, training and test cells of its report
 
 
 @click.command(cls=Command)
-@click.option("-o", "--output", type=click.Path(), default="halfseen-demo", show_default=True, help="A folder.")
-@options.seed()
+@click.option("-o", "--output", type=click.Path(), default="halfseen-demo", help="A folder.")
+@options.SEED
 @options.quiet("Print nothing and show no progress bars.")
 @JSON
 def demo(output: str, seed: int, quiet: bool, as_json: bool) -> None:
@@ -123,18 +120,15 @@ def films(folder: Path, seed: int, quiet: bool) -> Part:
     # the films whose expected ratings come from each component the most
     share = model.H_ * model.W_.sum(axis=0)
     share = share / share.sum(axis=1, keepdims=True) * np.sqrt(share.sum(axis=1, keepdims=True))
-    typical = [
-        [str(number), "; ".join(str(model.column_labels_[film]) for film in np.argsort(-column)[:4])]
-        for number, column in enumerate(share.T, 1)
-    ]
-
-    def favourites(user: int) -> str:
-        """The films that a user rated highest."""
+    strongest = model.column_labels_[np.argsort(-share, axis=0)[:4].T]
+    typical = [[str(number), "; ".join(map(str, films))] for number, films in enumerate(strongest, 1)]
+    # the films that each user rated highest, beside the recommended ones
+    rows = []
+    for user, best in zip(users, ids, strict=True):
         row = int(np.flatnonzero(labels == user)[0])
-        cells = slice(train.indptr[row], train.indptr[row + 1])
-        best = np.argsort(-train.values[cells], kind="stable")[:4]
-        return "; ".join(str(title) for title in model.column_labels_[train.indices[cells][best]])
-
+        cells = slice(*train.indptr[row : row + 2])
+        highest = train.indices[cells][np.argsort(-train.values[cells], kind="stable")[:4]]
+        rows.append([str(user), "; ".join(map(str, model.column_labels_[highest])), "; ".join(best)])
     return Part(
         "films", "Film ratings",
         "Real ratings from 0 to 10, built in: 1.3% of a matrix of users and films. The model learns components of "
@@ -145,14 +139,10 @@ def films(folder: Path, seed: int, quiet: bool) -> Part:
             "Model": "OrdNMF, 12 components", "Fit": describe_end(model).partition(". ")[0],
             "NDCG@10 on held-out ratings": f"{ndcg:.3f} (the most popular films: {popular:.3f})",
         },
+        [("The strongest films of each component", ["Component", "Films"], typical),
+         ("Films for three users", ["User", "Rated highest", "Recommended"], rows)],
         [
-            ("The strongest films of each component", ["Component", "Films"], typical),
-            ("Films for three users", ["User", "Rated highest", "Recommended"],
-             [[str(user), favourites(user), "; ".join(best)] for user, best in zip(users, ids, strict=True)]),
-        ],
-        [
-            (lambda ax: halfseen.plots.posterior_predictive(model, train, ax=ax),
-             "Frequency of each level in the data, and in data drawn from the model."),
+            (lambda ax: halfseen.plots.posterior_predictive(model, train, ax=ax), "Levels of data and of draws."),
             (lambda ax: halfseen.plots.thresholds(model, ax=ax), "Thresholds between the levels, as learned."),
         ],
         (model, train, test),
@@ -175,9 +165,8 @@ def table(folder: Path, seed: int, quiet: bool) -> Part:
     hidden = np.isnan(holes)
     means = np.broadcast_to(np.nanmean(holes, axis=0), holes.shape)
     error, baseline = (np.sqrt(np.mean((guess - truth)[hidden] ** 2)) for guess in (filled, means))
-    first = [
-        [f"row {i + 1}, {names[j]}", f"{filled[i, j]:.2f}", f"{truth[i, j]:.2f}"] for i, j in np.argwhere(hidden)[:6]
-    ]
+    cells = np.argwhere(hidden)[:6].tolist()
+    first = [[f"row {i + 1}, {names[j]}", f"{filled[i, j]:.2f}", f"{truth[i, j]:.2f}"] for i, j in cells]
     return Part(
         "table", "A table with holes",
         f"A noisy table of {n} rows and rank {k}, a third of it hidden. The hidden values are known here, so that the "
@@ -232,13 +221,10 @@ def survey(folder: Path, seed: int, quiet: bool) -> Part:
             "Model": "UncoupledNMF, 2 components, sampled", "Fit": describe_end(model).partition(". ")[0],
             "Mean error of an answer": f"{error:.2f} (the question's mean: {baseline:.2f})", "A guess is right": right,
         },
-        [("The most certain answers, of different questions",
-          ["Respondent and question", "Likeliest", "Probability", "Truth"], surest)],
+        [("The most certain answers", ["Respondent and question", "Likeliest", "Probability", "Truth"], surest)],
         [
-            (lambda ax: halfseen.plots.disclosure(model, ax=ax),
-             "Probability of the best guess of each answer, with the comparisons and without."),
-            (lambda ax: halfseen.plots.coupling(model, "question 1", ax=ax),
-             "Who may have given which answer to the first question."),
+            (lambda ax: halfseen.plots.disclosure(model, ax=ax), "Probability of the best guess of each answer."),
+            (lambda ax: halfseen.plots.coupling(model, "question 1", ax=ax), "Who may have given which answer."),
         ],
         (model, collected, None),
     )  # fmt: skip

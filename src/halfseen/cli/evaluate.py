@@ -22,12 +22,11 @@ from halfseen.validation import did_you_mean
 @click.command(cls=Command)
 @options.MODEL
 @click.option("--test", required=True, type=In(), help="A file of held-out cells; - reads it.")
-@click.option("--train", type=In(), default=None,
-              help="A file of cells that are known, and not ranked; by default those of the fit.")  # fmt: skip
-@click.option("-k", "length", type=int, default=100, show_default=True, help="Length of the rankings.")
+@click.option("--train", type=In(), help="A file of cells that are known, and not ranked; by default those of the fit.")
+@click.option("-k", "length", type=int, default=100, help="Length of the rankings.")
 @click.option("--relevant", multiple=True, metavar="VALUE",
-              help="Cells from this value or level on are relevant; may be given several times. By default 1; of "
-              "levels that are words the lowest, or the next where unseen cells are missing.")  # fmt: skip
+              help="Cells from this value or level on are relevant, by default 1; of levels that are words the lowest, "
+              "or the next where unseen cells are missing; may be given several times.")  # fmt: skip
 @options.READING
 @options.N_JOBS
 @JSON
@@ -63,10 +62,9 @@ def evaluate(model: str, test: str, train: str | None, length: int, relevant: tu
     for one in caught:
         warnings.showwarning(one.message, one.category, one.filename, one.lineno)
     ranking = []
-    for place, (text, _) in enumerate(relevances):  # means over the rows that have a relevant column
-        rows = int(np.count_nonzero(~np.isnan(metrics.ndcg[place])))
-        means = {name: float(np.nanmean(metric[place])) for name, metric in metrics._asdict().items()}
-        ranking.append({"relevant from": text, "rows": rows, **means})
+    for at, (text, _) in enumerate(relevances):  # means over the rows that have a relevant column
+        line: dict[str, Any] = {"relevant from": text, "rows": np.count_nonzero(~np.isnan(metrics.ndcg[at]))}
+        ranking.append(line | {name: float(np.nanmean(metric[at])) for name, metric in metrics._asdict().items()})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the ranking has warned of these cells
@@ -86,18 +84,16 @@ def evaluate(model: str, test: str, train: str | None, length: int, relevant: tu
         return
     print_lines(describe_data(test, held), "" if known is None else describe_data(str(train), known))
     heads = ("relevant from", "rows", *(f"{name}@{length}" for name in ("NDCG", "precision", "recall", "MAP")))
-    lines = [
-        (start if isinstance(start, str) else f"{start:g}", f"{n_rows:,}", *(f"{score:.4f}" for score in scores))
-        for start, n_rows, *scores in (line.values() for line in ranking)
-    ]
+    lines = []
+    for start, n_rows, *means in (line.values() for line in ranking):
+        lines.append([start if isinstance(start, str) else f"{start:g}", f"{n_rows:,}", *map("{:.4f}".format, means)])
     print_lines(*streams.table_lines(lines, heads))
     if values is not None:
-        counting, ranked = describe_counting(fitted), values.get("ranked_probability_score")
-        print_lines(
-            f"Values of {count(values['cells'], 'cell')}{counting and f', {counting}'}: root mean squared error "
-            f"{values['root_mean_squared_error']:.4f}, {values['within_half']:.4f} of them within 0.5"
-            f"{'' if ranked is None else f', ranked probability score {ranked:.4f}'}."
-        )
+        counting = describe_counting(fitted)
+        n_cells, root, within, *ranked = values.values()
+        scores = f"root mean squared error {root:.4f}, {within:.4f} of them within 0.5"
+        scores += "".join(f", ranked probability score {score:.4f}" for score in ranked)
+        print_lines(f"Values of {count(n_cells, 'cell')}{counting and f', {counting}'}: {scores}.")
     if likelihood is not None:
         given = ", given that they are above 0" if record.unseen == "zero" else ""
         n_cells, total, mean = likelihood.values()
@@ -106,16 +102,14 @@ def evaluate(model: str, test: str, train: str | None, length: int, relevant: tu
 
 @click.command(cls=Command)
 @options.MODEL
-@click.option("--train", type=In(), default=None, help="The file that the model was fitted on; - reads it.")
-@click.option("--test", type=In(), default=None, help="A file of held-out cells; - reads it.")
-@click.option("-o", "--output", type=Out("html"), default="report.html", show_default=True,
-              help="The HTML file to write; - shows it.")  # fmt: skip
-@click.option("--title", default=None, help="Heading of the page; by default the model and its size.")
-@click.option("--top", type=int, default=10, show_default=True, help="Columns and rows listed of each component.")
-@click.option("-k", "length", type=int, default=10, show_default=True, help="Length of the rankings.")
-@click.option("--relevant", default=None, metavar="VALUE",
-              help="Held-out cells from this value or level on are relevant; by default 1, or the lowest "
-              "level.")  # fmt: skip
+@click.option("--train", type=In(), help="The file that the model was fitted on; - reads it.")
+@click.option("--test", type=In(), help="A file of held-out cells; - reads it.")
+@click.option("-o", "--output", type=Out("html"), default="report.html", help="The HTML file to write; - shows it.")
+@click.option("--title", help="Heading of the page; by default the model and its size.")
+@click.option("--top", type=int, default=10, help="Columns and rows listed of each component.")
+@click.option("-k", "length", type=int, default=10, help="Length of the rankings.")
+@click.option("--relevant", metavar="VALUE",
+              help="Cells from this value or level on are relevant; by default 1, or the lowest level.")  # fmt: skip
 @options.READING
 @JSON
 @options.quiet("Print nothing.")
@@ -140,12 +134,9 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
     fitted = halfseen.load(model)
     is_uncoupled = hasattr(fitted, "questions_are_")
     if train is not None and is_uncoupled:
-        raise DataError(
-            f"must be left out for {type(fitted).__name__}, whose model file holds who was asked what.",
-            parameter="train",
-            found=repr(streams.display_name(train)),
-            remedy="Leave it out.",
-        )
+        must = f"must be left out for {type(fitted).__name__}, whose model file holds who was asked what."
+        found = repr(streams.display_name(train))
+        raise DataError(must, parameter="train", found=found, remedy="Leave it out.")
     if train is not None and test is not None:
         check_pair(train, test)
     arguments = options.reader(reading)
@@ -157,48 +148,39 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
     page.save(output)
     read = [(path, cells) for path, cells in ((train, known), (test, held)) if path is not None and cells is not None]
     if as_json:
-        data = [data_facts(path, cells) for path, cells in read]
-        print_json({"data": data, "title": page.title, "scores": page.scores, "file": streams.display_name(output)})
+        facts = {"data": [data_facts(*one) for one in read], "title": page.title, "scores": page.scores}
+        print_json({**facts, "file": streams.display_name(output)})
         return
-    print_lines(*(describe_data(path, cells) for path, cells in read), describe_file(output), quiet=quiet)
+    print_lines(*(describe_data(*one) for one in read), describe_file(output), quiet=quiet)
 
 
 def _relevances(model: Any, texts: Sequence[str]) -> list[tuple[str | float, float]]:
-    """The values of --relevant as users write them, and as cells hold them: text levels are 1, 2, ... there.
+    """The values of --relevant as written, and as cells hold them: text levels are 1, 2, ... there.
 
-    By default 1; of text levels the lowest, or the next where unseen cells are missing and thus every cell reaches the
-    lowest.
+    By default 1; of text levels the lowest, or the next where unseen cells are missing: there all reach the lowest.
     """
     levels = model.model_.encoder.levels_to_read
     if levels is None:
         try:
             return [(float(text), float(text)) for text in texts or ["1"]]
         except ValueError as error:
-            raise ParameterError(
-                "must be a number, as the values of the model are.",
-                parameter="relevant",
-                found=str(error).partition(": ")[2],
-                remedy="Use the lowest value that makes a column relevant, such as 1 or 4.",
-            ) from None
+            must, found = "must be a number, as the values of the model are.", str(error).partition(": ")[2]
+            remedy = "Use the lowest value that makes a column relevant, such as 1 or 4."
+            raise ParameterError(must, parameter="relevant", found=found, remedy=remedy) from None
     texts = texts or [levels[0] if model.model_.unseen == "zero" else levels[1]]
     for text in texts:
         if text not in levels:
-            near = did_you_mean(text, levels)
-            raise ParameterError(
+            near, must = (
+                did_you_mean(text, levels),
                 f"must be one of the model's levels {', '.join(map(repr, levels))}.",
-                parameter="relevant",
-                found=repr(text),
-                remedy=f"Did you mean {near!r}?" if near else "Name the lowest that makes a column relevant.",
             )
+            remedy = f"Did you mean {near!r}?" if near else "Name the lowest that makes a column relevant."
+            raise ParameterError(must, parameter="relevant", found=repr(text), remedy=remedy)
     return [(text, 1.0 + levels.index(text)) for text in texts]
 
 
 def _value_scores(model: Any, cells: Observed) -> dict[str, Any] | None:
-    """Errors of the values predicted at cells in the model's rows and columns; None without cells.
-
-    `within_half` is the share of cells with |prediction - value| <= 1/2; the ranked probability score is for models of
-    the levels' probabilities.
-    """
+    """Errors of predicted values; `within_half` is the share with |prediction - value| <= 1/2. None without cells."""
     from halfseen.metrics import ranked_probability_score
 
     record = model.model_

@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -13,10 +12,8 @@ from halfseen import validation
 from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON
+from halfseen.cli.summaries import count
 from halfseen.observed import Observed
-
-#: Bytes of text that take about a second to read.
-_SLOW = 20_000_000
 
 METHODS = {
     "nmf": "WeightedNMF", "rank-one": "RankOneNMF", "poisson": "PoissonFactorization", "ordnmf": "OrdNMF",
@@ -38,29 +35,27 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 
 @click.command(cls=Command)
 @options.DATA
-@click.option("--method", type=click.Choice(list(METHODS)), default="poisson", show_default=True,
-              help="nmf: any non-negative values, with holes; rank-one: one component, exactly; Bayesian ones: "
-              "poisson: counts and clicks; ordnmf: stars and other levels; bernoulli: present or not; compound: counts "
-              "with a few large ones; for the best ranking: squared-ordnmf: levels; squared-poisson: counts and "
-              "clicks; for the best prediction of a missing level: ordinal: with probabilities; round: by rounding, "
-              "also exact.")  # fmt: skip
-@click.option("-k", "--n-components", type=options.Components(), default=None, metavar="NUMBER|auto|auto:5,10,20",
-              help="The number of components; by default 10, for the squared methods 50. auto chooses it by held-out "
-              "cells; after a colon, from these numbers.")  # fmt: skip
-@click.option("-o", "--output", default="model.hs", show_default=True, type=click.Path(), help="File for the model.")
+@click.option("--method", type=click.Choice(list(METHODS)), default="poisson",
+              help="nmf: non-negative values; rank-one: one component, exactly. Bayesian: poisson: counts and clicks; "
+              "ordnmf: stars and other levels; bernoulli: present or not; compound: counts with a few large ones. Best "
+              "for ranking: squared-ordnmf: levels; squared-poisson: counts and clicks. Best for missing levels: "
+              "ordinal: with probabilities; round: by rounding, also exact.")  # fmt: skip
+@click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:5,10,20",
+              help="Number of components, by default 10 (squared methods: 50); auto chooses it by held-out cells, "
+              "after a colon from these numbers.")  # fmt: skip
+@click.option("-o", "--output", default="model.hs", type=click.Path(), help="File for the model.")
 @options.LOSS
-@click.option("--link", default=None, help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")
-@click.option("--unseen", type=click.Choice(["missing", "zero"]), default=None,
-              help="What an unseen cell means; by default missing for nmf, rank-one, round and ordinal, zero for the "
-              "others.")  # fmt: skip
-@click.option("--levels", callback=_levels, default=None, metavar="LOWEST,...,HIGHEST",
-              help="For the methods of levels: the levels in their order, needed if they are words.")  # fmt: skip
-@click.option("--own-thresholds", type=click.Choice(["rows", "columns"]), default=None,
-              help="For ordinal: each row, or each column, has thresholds of its own.")  # fmt: skip
-@click.option("--l2", type=float, default=None, help="The penalty l2 / 2 * (sum of squares) on both factors.")
+@click.option("--link", help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")
+@click.option("--unseen", type=click.Choice(["missing", "zero"]),
+              help="Meaning of an unseen cell; by default missing for nmf, rank-one, round, ordinal.")  # fmt: skip
+@click.option("--levels", callback=_levels, metavar="LOWEST,...,HIGHEST",
+              help="For methods of levels: the levels in their order, needed if they are words.")  # fmt: skip
+@click.option(
+    "--own-thresholds", type=click.Choice(["rows", "columns"]), help="For ordinal: thresholds per row or column."
+)
+@click.option("--l2", type=float, help="The penalty l2 / 2 * (sum of squares) on both factors.")
 @click.option("--early-stopping", is_flag=True, default=None,
-              help="For round and ordinal: hold a tenth of the cells out, and stop when their loss no longer "
-              "falls.")  # fmt: skip
+              help="For round and ordinal: stop when the loss of a held-out tenth no longer falls.")  # fmt: skip
 @options.READING
 @options.FITTING
 @JSON
@@ -86,12 +81,10 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
 
     streams.check_output(output)
     streams.check_apart([output], [data])
-    params = options.given(
-        loss=loss, link=link, levels=levels, own_thresholds=own_thresholds, l2=l2, early_stopping=early_stopping
-    )
-    # which methods have each parameter
-    make = {name: getattr(halfseen, estimator) for name, estimator in METHODS.items()} if params else {}
-    owners = {param: [name for name in make if param in make[name]().get_params()] for param in params}
+    params = options.given(loss=loss, link=link, levels=levels, own_thresholds=own_thresholds, l2=l2)
+    params |= options.given(early_stopping=early_stopping)
+    known = {name: getattr(halfseen, estimator)().get_params() for name, estimator in METHODS.items()} if params else {}
+    owners = {param: [name for name in known if param in known[name]] for param in params}
     options.check_owners(params, method, owners)
     params |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     is_auto = isinstance(n_components, list)
@@ -105,88 +98,39 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **params)
     validation.check_parameters(model.get_params(deep=False), model.parameter_rules)
     try:
-        is_slow = os.path.isfile(data) and os.path.getsize(data) > _SLOW
+        is_slow = os.path.isfile(data) and os.path.getsize(data) > 20_000_000  # bytes: about a second
         with streams.byte_bar("Reading", is_slow and not quiet, transient=True) as progress:
             observed = halfseen.observe(
                 data, unseen=model.unseen, levels=model.levels_to_read, progress=progress, **options.reader(reading)
             )
-        choice = choose(model, observed, n_components, n_jobs, quiet)
+        scores, chosen = choose(model, observed, n_components, n_jobs, quiet)
         model.fit(observed)
     except KeyboardInterrupt:
         if getattr(model, "n_iter_", 0):
             model.save(output)
-            done = summaries.count(model.n_iter_, "iteration")
-            click.echo(f"Interrupted after {done}; the fit so far is in {output}.", err=True)
+            text = f"Interrupted after {count(model.n_iter_, 'iteration')}; the fit so far is in {output}."
         else:
-            click.echo("Interrupted before the first iteration; nothing was saved.", err=True)
+            text = "Interrupted before the first iteration; nothing was saved."
+        click.echo(text, err=True)
         sys.exit(130)
     model.save(output)
     if as_json:
-        facts = {"method": method, **summaries.fit_facts(model), **choice.facts()}
-        streams.print_json(
-            {"data": summaries.data_facts(data, observed), **facts, "file": streams.display_name(output)}
-        )
+        facts = {"method": method, **summaries.fit_facts(model), **chosen, "file": streams.display_name(output)}
+        streams.print_json({"data": summaries.data_facts(data, observed), **facts})
         return
-    streams.print_lines(
-        summaries.describe_data(data, observed),
-        *choice.lines(),
-        summaries.describe_model(model),
-        summaries.describe_end(model),
-        summaries.describe_objective(model),
-        summaries.describe_file(output),
-        quiet=quiet,
-    )
+    lines = [summaries.describe_data(data, observed), *scores, summaries.describe_model(model)]
+    lines += [summaries.describe_end(model), summaries.describe_objective(model), summaries.describe_file(output)]
+    streams.print_lines(*lines, quiet=quiet)
 
 
-class Choice(NamedTuple):
-    """A fitted search, or None if the number of components was given, and the seconds that it took."""
-
-    search: Any = None
-    seconds: float = 0.0
-
-    def lines(self) -> Iterator[str]:
-        """The scores of all numbers of components tried, as text."""
-        search = self.search
-        if search is None:
-            return
-        results, chosen = search.results_, search.best_n_components_
-        ranks, means = results["n_components"], results["mean"]
-        numbers = summaries.count(ranks.size, "number")
-        yield f"Tried {numbers} of components on {search.n_folds} folds by {search.metric_}:"
-        columns = (ranks, means, results["standard_error"], results["seconds"])
-        rows = [
-            (str(rank), f"{mean:.5g}", f"{error:.2g}", f"{seconds:.2f}", "*" if rank == chosen else "")
-            for rank, mean, error, seconds in zip(*columns, strict=True)
-        ]
-        yield from streams.table_lines(
-            rows, ("n_components", "mean score", "std. error of distance to best", "seconds", "")
-        )
-        yield (
-            f"Chose {summaries.count(chosen, 'component')}, the fewest within one standard error of the best, "
-            f"in {self.seconds:.2f} s."
-        )
-        if ranks.size > 1 and means.argmax() == ranks.size - 1:
-            larger = ",".join(str(factor * ranks[-1]) for factor in (1, 2, 4))
-            yield f"The most components did best, so more may do better: try -k auto:{larger}."
-
-    def facts(self) -> dict[str, Any]:
-        """The same for --json."""
-        search = self.search
-        if search is None:
-            return {}
-        columns = [search.results_[name].tolist() for name in ("n_components", "mean", "standard_error", "seconds")]
-        names = ("n_components", "mean_score", "standard_error_of_distance", "seconds")
-        tried = [dict(zip(names, line, strict=True)) for line in zip(*columns, strict=True)]
-        facts = {"metric": search.metric_, "folds": search.n_folds, "tried": tried}
-        return {"choice": {**facts, "chosen": search.best_n_components_, "seconds": self.seconds}}
-
-
-def choose(model: Any, observed: Observed, ranks: int | list[int] | None, n_jobs: int | None, quiet: bool) -> Choice:
-    """Set the model's n_components to the best of a list; without a list, leave the model as it is."""
+def choose(
+    model: Any, observed: Observed, ranks: int | list[int] | None, n_jobs: int | None, quiet: bool
+) -> tuple[list[str], dict[str, Any]]:
+    """Set n_components to the best of a list, if it is one; return the scores as lines, and as facts for --json."""
     import halfseen
 
     if not isinstance(ranks, list):
-        return Choice()
+        return [], {}
     search = halfseen.RankSearch(
         model, ranks or None, refit=False, random_state=model.random_state, n_jobs=n_jobs, verbose=0 if quiet else 1
     )
@@ -196,5 +140,24 @@ def choose(model: Any, observed: Observed, ranks: int | list[int] | None, n_jobs
     except KeyboardInterrupt:
         click.echo("Interrupted while choosing the number of components; nothing was saved.", err=True)
         sys.exit(130)
+    took, best, results = perf_counter() - started, search.best_n_components_, search.results_
     model.set_params(**search.best_params_)
-    return Choice(search, perf_counter() - started)
+    names = ("n_components", "mean_score", "standard_error_of_distance", "seconds")
+    columns = [results[name].tolist() for name in ("n_components", "mean", "standard_error", "seconds")]
+    scores = list(zip(*columns, strict=True))
+    rows = [
+        (str(rank), f"{mean:.5g}", f"{error:.2g}", f"{seconds:.2f}", "*" if rank == best else "")
+        for rank, mean, error, seconds in scores
+    ]
+    heads = ("n_components", "mean score", "std. error of distance to best", "seconds", "")
+    lines = [
+        f"Tried {count(len(scores), 'number')} of components on {search.n_folds} folds by {search.metric_}:",
+        *streams.table_lines(rows, heads),
+        f"Chose {count(best, 'component')}, the fewest within one standard error of the best, in {took:.2f} s.",
+    ]
+    if len(scores) > 1 and results["mean"].argmax() == len(scores) - 1:
+        larger = ",".join(str(factor * scores[-1][0]) for factor in (1, 2, 4))
+        lines.append(f"The most components did best, so more may do better: try -k auto:{larger}.")
+    tried = [dict(zip(names, line, strict=True)) for line in scores]
+    facts = {"metric": search.metric_, "folds": search.n_folds, "tried": tried, "chosen": best, "seconds": took}
+    return lines, {"choice": facts}

@@ -22,22 +22,18 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 
 @click.command(cls=Command)
 @click.argument("table", type=In())
-@click.option("-k", "--n-components", type=options.Components(), default=5, show_default=True,
+@click.option("-k", "--n-components", type=options.Components(), default=5,
               metavar="NUMBER|auto|auto:1,2,5",
-              help="The number of components. auto chooses it by held-out cells; after a colon, from these "
-              "numbers.")  # fmt: skip
+              help="Number of components; auto chooses it by held-out cells, after a colon from these.")  # fmt: skip
 @click.option("-o", "--output", required=True, type=Out(), help="File for the filled table; - shows it.")
-@click.option("--method", type=click.Choice(list(METHODS)), default="nmf", show_default=True,
-              help="nmf: amounts and counts; for answers on one scale, such as 1 to 5 in every column: ordinal, or "
-              "round.")  # fmt: skip
+@click.option("--method", type=click.Choice(list(METHODS)), default="nmf",
+              help="nmf: amounts and counts; ordinal or round: answers on one scale, such as 1 to 5.")  # fmt: skip
 @options.LOSS
-@click.option("--scale/--no-scale", default=True, show_default=True,
-              help="For nmf: scale every column to mean 1 for the fit, so that large units do not outweigh small "
-              "ones.")  # fmt: skip
+@click.option("--scale/--no-scale", default=True,
+              help="For nmf: scale columns to mean 1 for the fit, so that large units do not dominate.")  # fmt: skip
 @click.option("--skip", multiple=True, metavar="NAME",
               help="A column of numbers to leave as it is, such as an id; may be given several times.")  # fmt: skip
-@click.option("--clip/--no-clip", default=True, show_default=True,
-              help="Keep filled values within the range observed in their column.")  # fmt: skip
+@click.option("--clip/--no-clip", default=True, help="Keep filled values within the range observed in their column.")
 @options.TEXT
 @options.FITTING
 @JSON
@@ -84,7 +80,7 @@ def impute(table: str, n_components: int | list[int], output: str, method: str, 
     scaled = replace(observed, values=observed.values / units[observed.indices])
     if isinstance(n_components, int):
         model.set_params(n_components=n_components)
-    choice = choose(model, scaled, n_components, n_jobs, quiet)
+    scores, chosen = choose(model, scaled, n_components, n_jobs, quiet)
     if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
         model = halfseen.RankOneNMF().set_params(**params)
     model.fit(scaled)
@@ -95,34 +91,21 @@ def impute(table: str, n_components: int | list[int], output: str, method: str, 
         np.maximum.at(high, observed.indices, observed.values)
         seen = high >= low
         values = np.clip(values, np.where(seen, low, -np.inf), np.where(seen, high, np.inf)).astype(values.dtype)
-    names = wide.names if wide.has_header else None
-    columns = wide.filled(values)
+    names, columns = wide.names if wide.has_header else None, wide.filled(values)
     write_table(output, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
     streams.print_lines(*(f"note: {render(note)}" for note in wide.notes), quiet=quiet, err=True)
     kept = [name for name in wide.names if name not in wide.numeric]
-    holes = wide.n_holes
     if as_json:
-        facts = {
-            "holes": holes,
-            "filled": wide.numeric,
-            "kept": kept,
-            "notes": list(map(str, wide.notes)),
-            "method": method,
-        }
-        facts |= {**summaries.fit_facts(model), **choice.facts(), "file": streams.display_name(output)}
+        notes = list(map(str, wide.notes))
+        facts = {"holes": wide.n_holes, "filled": wide.numeric, "kept": kept, "notes": notes, "method": method}
+        facts |= {**summaries.fit_facts(model), **chosen, "file": streams.display_name(output)}
         streams.print_json({"data": summaries.data_facts(table, observed), **facts})
         return
-    filled = summaries.count(len(wide.numeric), "column")
-    streams.print_lines(
-        summaries.describe_data(table, observed),
-        *choice.lines(),
-        f"Filled {summaries.count(holes, 'hole')} in {filled} of numbers{'; kept as they are: ' if kept else ''}"
-        f"{', '.join(name or 'the first column' for name in kept)}.",
-        summaries.describe_model(model),
-        summaries.describe_end(model),
-        summaries.describe_file(output),
-        quiet=quiet,
-    )
+    others = f"; kept as they are: {', '.join(name or 'the first column' for name in kept)}" if kept else ""
+    filled = f"{summaries.count(wide.n_holes, 'hole')} in {summaries.count(len(wide.numeric), 'column')} of numbers"
+    lines = [summaries.describe_data(table, observed), *scores, f"Filled {filled}{others}."]
+    lines += [summaries.describe_model(model), summaries.describe_end(model), summaries.describe_file(output)]
+    streams.print_lines(*lines, quiet=quiet)
 
 
 def _levels(model: Any, observed: Observed) -> Array:

@@ -3,6 +3,7 @@
 import os
 import platform
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 import click
@@ -29,14 +30,12 @@ def doctor(as_json: bool) -> None:
     halfseen doctor --json
     """
     program = f"halfseen {version('halfseen')}, Python {platform.python_version()}, {platform.platform(terse=True)}"
-    packages: dict[str, str | None] = {name: version(name) for name in NEEDED}
+    packages: dict[str, str | None] = {name: version(name) for name in NEEDED} | dict.fromkeys(OPTIONAL)
     for name in OPTIONAL:
-        try:
+        with suppress(PackageNotFoundError):
             packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = None
     checks = []
-    for what, check in (("Threads", _threads), ("Kernel cache", _cache), ("Numbers", _numbers)):
+    for what, check in CHECKS.items():
         try:
             checks.append({"what": what, "ok": True, "told": check()})
         except Exception as error:  # whatever is wrong with an installation
@@ -45,10 +44,8 @@ def doctor(as_json: bool) -> None:
     if as_json:
         print_json({"healthy": healthy, "program": program, "packages": packages, "checks": checks})
     else:
-        rows = [
-            ("ok" if found else "-", name, found or f"not installed; it comes with halfseen[{OPTIONAL[name]}]")
-            for name, found in packages.items()
-        ]
+        absent = {name: f"not installed; it comes with halfseen[{extra}]" for name, extra in OPTIONAL.items()}
+        rows = [("ok" if found else "-", name, found or absent[name]) for name, found in packages.items()]
         rows += [("ok" if one["ok"] else "FAIL", str(one["what"]), str(one["told"])) for one in checks]
         print_lines(program, *table_lines(rows, left=3))
         click.echo("All is well." if healthy else "Something is wrong: see the lines marked FAIL.")
@@ -58,8 +55,7 @@ def doctor(as_json: bool) -> None:
 def _threads() -> str:
     from halfseen.engines import open_engine
 
-    threads: int = open_engine("cpu").n_threads  # type: ignore[attr-defined]
-    return f"{threads} on {os.cpu_count()} processors"
+    return f"{open_engine('cpu').n_threads} on {os.cpu_count()} processors"  # type: ignore[attr-defined]
 
 
 def _cache() -> str:
@@ -90,6 +86,10 @@ def _numbers() -> str:
     if not error <= 1e-12:
         raise ArithmeticError(f"a fit differs from plain NumPy by {error:.3g}")
     return f"a fit equals plain NumPy to {error:.1g}"
+
+
+#: Checks of the doctor; what they raise is a failure.
+CHECKS = {"Threads": _threads, "Kernel cache": _cache, "Numbers": _numbers}
 
 
 @click.command(cls=Command)

@@ -34,13 +34,18 @@ def as_option(code: str) -> str:
 
     ctx = click.get_current_context(silent=True)
     command = None if ctx is None else ctx.command
-    if isinstance(command, click.Group):  # a command that has just failed
-        command = command.get_command(ctx, ctx.invoked_subcommand) if ctx and ctx.invoked_subcommand else None
+    if ctx is not None and isinstance(command, click.Group):  # a command that has just failed
+        command = command.get_command(ctx, ctx.invoked_subcommand or "")
     name, equals, value = code.partition("=")
     options = [] if command is None else [text for param in command.params for text in param.opts]
     option = RENAMED.get(name, f"{'-' if len(name) == 1 else '--'}{name.replace('_', '-')}")
-    if equals and name.isidentifier():
-        return f"{option} {_value(value)}".rstrip()
+    if equals and name.isidentifier():  # lists by commas, True as nothing
+        try:
+            literal = ast.literal_eval(value)
+        except (SyntaxError, ValueError):
+            return f"{option} {value}"
+        values = literal if isinstance(literal, tuple | list) else [literal]
+        return option if literal is True else f"{option} {shlex.quote(','.join(map(str, values)))}"
     if name in METHODS.values():
         method = next(method for method, estimator in METHODS.items() if estimator == name)
         return f"{'' if '--method' in options else 'halfseen fit '}--method {method}"
@@ -48,15 +53,3 @@ def as_option(code: str) -> str:
     if function in COMMANDS:
         return COMMANDS[function].format(arguments.strip("()\"'"))
     return option if option in options else code
-
-
-def _value(code: str) -> str:
-    """A Python literal as an argument: lists by commas, True as nothing."""
-    try:
-        value = ast.literal_eval(code)
-    except (SyntaxError, ValueError):
-        return code
-    if value is True:
-        return ""
-    values = value if isinstance(value, tuple | list) else [value]
-    return shlex.quote(",".join(str(one) for one in values))

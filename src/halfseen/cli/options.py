@@ -31,7 +31,7 @@ def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 
 
 def number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> str | float | None:
-    """A number, or a name, which the estimator validation."""
+    """A number, or a name, which the estimator checks."""
     try:
         return None if value is None else float(value)
     except ValueError:
@@ -56,53 +56,48 @@ class Components(click.ParamType):
         return ranks
 
 
-def seed(help_text: str = "Random seed.") -> Decorator:
-    return click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help=help_text)
-
-
 def quiet(help_text: str) -> Decorator:
     return click.option("-q", "--quiet", is_flag=True, help=help_text)
 
 
 DATA = click.argument("data", type=In())
 MODEL = click.argument("model", type=click.Path())
+SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
 QUIET = quiet("Do not print what was saved.")
-N_JOBS = click.option("--n-jobs", type=int, default=None, help="Number of threads; all processors by default.")
-OUTPUT = click.option(
-    "-o", "--output", type=Out(), default=None, help="CSV or Parquet file for the result; - shows it."
-)
-LOSS = click.option("--loss", callback=number_or_name, default=None,
+N_JOBS = click.option("--n-jobs", type=int, help="Number of threads; all processors by default.")
+OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file for the result; - shows it.")
+LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "
                     "multi-sigmoid (default), round, linear.")  # fmt: skip
-COLUMNS = click.option("--columns", callback=_columns, default=None, metavar="ROW,COLUMN[,VALUE]",
+COLUMNS = click.option("--columns", callback=_columns, metavar="ROW,COLUMN[,VALUE]",
                        help="Headers of a long file, if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
-LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto", show_default=True,
+LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto",
                       help="Lines of row, column, value; or a table. By default, the header decides.")  # fmt: skip
 
 #: How text is read; `reader` turns these into options of `observe`.
 TEXT = together(
     click.option("--header/--no-header", default=None, help="Whether text has a header line. Detected by default."),
-    click.option("--separator", "--sep", default=None, metavar="TEXT", help="Field separator; detected by default."),
-    click.option("--decimal", default=None, metavar="MARK", help="The decimal mark of numbers, such as , or ."),
-    click.option("--thousands", default=None, metavar="MARK", help="The thousands separator of numbers."),
-    click.option("--na", default=None, metavar="TEXT,...",
+    click.option("--separator", "--sep", metavar="TEXT", help="Separator of fields; detected by default."),
+    click.option("--decimal", metavar="MARK", help="The decimal mark of numbers, such as , or ."),
+    click.option("--thousands", metavar="MARK", help="The thousands separator of numbers."),
+    click.option("--na", metavar="TEXT,...",
                  help="Further texts for missing values, beside NA, N/A, NaN, null, None, ?, -, --, . and empty."),
-    click.option("--comment", default=None, metavar="TEXT", help="Beginning of lines to be ignored."),
-    click.option("--encoding", default=None, metavar="NAME", help="Encoding of the text; detected by default."),
+    click.option("--comment", metavar="TEXT", help="Beginning of lines to be ignored."),
+    click.option("--encoding", metavar="NAME", help="Encoding of the text; detected by default."),
 )  # fmt: skip
 
 #: How a file is read.
 READING = together(
     LAYOUT, COLUMNS, TEXT,
     click.option("--duplicates", type=click.Choice(["error", "sum", "mean", "min", "max", "first", "last", "keep"]),
-                 default="error", show_default=True, help="What to do with a cell given more than once."),
+                 default="error", help="What to do with a cell given more than once."),
 )  # fmt: skip
 
 #: How a model is fitted.
 FITTING = together(
-    click.option("--max-iter", type=int, default=None, help="The largest number of iterations."),
-    click.option("--tol", type=float, default=None, help="Stop when the relative gain of an iteration is below this."),
-    seed("Seed of the random start."),
+    click.option("--max-iter", type=int, help="The largest number of iterations."),
+    click.option("--tol", type=float, help="Stop when the relative gain of an iteration is below this."),
+    SEED,
     N_JOBS,
     quiet("Print no progress bar and no summary."),
 )

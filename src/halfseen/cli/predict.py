@@ -1,12 +1,10 @@
 """halfseen predict and halfseen recommend: what a model says about chosen cells, or the best columns for rows."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import click
-import numpy as np
 
-from halfseen.arrays import Array
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON, In
@@ -14,14 +12,14 @@ from halfseen.cli.summaries import describe_counting, describe_data, describe_fi
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import Table, read_table, write_table
 from halfseen.io.schema import check_present, names_listed, spelled_long
-from halfseen.labels import is_plain_integer
+from halfseen.labels import parse_labels
 
 
 @click.command(cls=Command)
 @options.MODEL
 @click.option("--row", "rows", multiple=True, help="A row's id; may be given several times, once for each --col.")
 @click.option("--col", "cols", multiple=True, help="A column's id.")
-@click.option("--cells", type=In(), default=None, help="A file of pairs row, column instead; - reads them.")
+@click.option("--cells", type=In(), help="A file of pairs row, column instead; - reads them.")
 @click.option("--level", is_flag=True, help="For models of levels: the level itself instead of the mean.")
 @options.COLUMNS
 @options.TEXT
@@ -46,10 +44,13 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
     if output is not None:
         streams.check_table(output)
     fitted = halfseen.load(model)
-    pairs = None if cells is None else _read_pairs(cells, fitted, columns, options.reader(reading))
-    ids = (rows, cols) if pairs is None else (pairs.table.texts(pairs.row), pairs.table.texts(pairs.column))
+    table, note = None, ""
+    ids: Any = (rows, cols)
+    if cells is not None:
+        table, row, column, note = _read_pairs(cells, fitted, columns, options.reader(reading))
+        ids = table.texts(row), table.texts(column)
     u, i = (
-        as_labels((one.strip() if isinstance(one, str) else one for one in side), labels)
+        parse_labels((one.strip() if isinstance(one, str) else one for one in side), labels)
         for side, labels in zip(ids, (fitted.row_labels_, fitted.column_labels_), strict=True)
     )
     if not level:
@@ -66,26 +67,26 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
         for row, column, value in lines:
             click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
     else:
-        if pairs is None:
+        if table is None:
             write_table(output, ["row", "column", "prediction"], [rows, cols, predicted])
         else:
-            table, new = pairs.table, "prediction"
+            new = "prediction"
             while new in table.names:
                 new += "_"
             names = [*map(str, table.names), new] if table.has_header else None
-            columns, decimal = [*table.cells, predicted], table.find_decimal()
-            write_table(output, names, columns, delimiter=table.delimiter, decimal=decimal)
+            decimal = table.find_decimal()
+            write_table(output, names, [*table.cells, predicted], delimiter=table.delimiter, decimal=decimal)
         streams.print_lines(describe_file(output), quiet=quiet)
     counting = "" if level else describe_counting(fitted)
-    note = counting and f"Predictions are means, {counting}; --level gives the level itself."
-    streams.print_lines("" if pairs is None else pairs.note, note, quiet=quiet, err=True)
+    means = counting and f"Predictions are means, {counting}; --level gives the level itself."
+    streams.print_lines(note, means, quiet=quiet, err=True)
 
 
 @click.command(cls=Command)
 @options.MODEL
 @click.option("-u", "--user", "users", multiple=True, help="A row of the fit, by its id; may be given several times.")
-@click.option("--history", type=In(), default=None, help="A file with histories of new rows instead; - reads it.")
-@click.option("-n", type=int, default=10, show_default=True, help="Number of items per row.")
+@click.option("--history", type=In(), help="A file with histories of new rows instead; - reads it.")
+@click.option("-n", type=int, default=10, help="Number of items per row.")
 @click.option("--include-seen", is_flag=True, help="Include items that the row has seen already.")
 @click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")
 @options.OUTPUT
@@ -107,22 +108,21 @@ def recommend(model: str, users: tuple[str, ...], history: str | None, n: int, i
         streams.check_table(output)
         streams.check_apart([output], [model, history])
     fitted = load_recommender(model)
-    rows: Any
-    if history is None:
-        rows = names = as_labels(users, fitted.row_labels_)
-    else:
+    rows: Any = parse_labels(users, fitted.row_labels_)
+    names = rows
+    if history is not None:
         from halfseen.estimators.inputs import observe_rows
 
         rows = observe_rows(fitted, history)
         names = list(range(rows.shape[0]) if rows.row_labels is None else rows.row_labels.tolist())
         streams.print_lines(describe_data(history, rows), quiet=quiet, err=output is None)
-    excluded = as_labels(exclude, fitted.column_labels_)
+    excluded = parse_labels(exclude, fitted.column_labels_)
     ids, scores = fitted.recommend(rows, n=n, exclude_seen=not include_seen, exclude=excluded)
     lines = [
-        (user, rank + 1, ids[place][rank], scores[place][rank])
-        for place, user in enumerate(names)
-        for rank in range(ids.shape[1])
-        if scores[place][rank] == scores[place][rank]  # NaN where nothing is left
+        (name, rank, column, score)
+        for name, *best in zip(names, ids, scores, strict=True)
+        for rank, (column, score) in enumerate(zip(*best, strict=True), 1)
+        if score == score  # NaN where nothing is left
     ]
     heads = ["row", "rank", "column", "score"]
     if as_json:
@@ -150,52 +150,26 @@ def load_recommender(path: str) -> Any:
     return model
 
 
-def as_labels(texts: Iterable[Any], labels: Array | None) -> list[Any]:
-    """Texts as labels of the model's type: integers where the model has those, or no labels at all.
-
-    A text that is no such label stays as it is, and is refused as unknown when it is looked up.
-    """
-    kind = "i" if labels is None else labels.dtype.kind
-
-    def as_label(text: Any) -> Any:
-        if kind == "O" or not isinstance(text, str):
-            return str(text) if kind == "O" else text
-        if kind in "iu":
-            return int(text) if is_plain_integer(text.strip()) else text
-        if kind == "f" and "_" in text:
-            return text  # Python would read 1_0 as 10, which is another id
-        try:
-            return np.array([text]).astype(labels.dtype if labels is not None else float)[0]
-        except ValueError:
-            return text
-
-    return [as_label(text) for text in texts]
-
-
-class _Pairs(NamedTuple):
-    """A table, the names of its columns of rows and of columns, and a note if the first line may be no header."""
-
-    table: Table
-    row: Any
-    column: Any
-    note: str = ""
-
-
-def _read_pairs(path: str, model: Any, columns: Sequence[str | int] | None, reading: dict[str, Any]) -> _Pairs:
-    """Read pairs row, column from a file.
+def _read_pairs(
+    path: str, model: Any, columns: Sequence[str | int] | None, reading: dict[str, Any]
+) -> tuple[Table, Any, Any, str]:
+    """Read a table with pairs row, column, the names of these two, and a note if the first line may be no header.
 
     Unless --header decides, columns given by number have no header, as when fitting, and a first line that names a row
     or a column of the model is a pair.
     """
-    header = reading.pop("header", None)
     by_number = columns is not None and all(isinstance(name, int) for name in columns)
-    if header is None and columns is not None:
-        header = not by_number
+    header = reading.pop("header", None if columns is None else not by_number)
     table = read_table(path, "long", header, **reading)
     is_detected = header is None and table.is_text  # other files always have names
-    if is_detected and table.has_header and _is_pair(model, table.names):
-        table = read_table(path, "long", False, **reading)
     usual = spelled_long(table.names, lambda _: False)
+    if (
+        is_detected and table.has_header
+    ):  # is the first line a pair? Both are labels, or one is and it is no usual header
+        labels = zip(table.names, (model.row_labels_, model.column_labels_), strict=False)
+        known = [of is not None and parse_labels([name], of)[0] in of.tolist() for name, of in labels]
+        if len(known) == 2 and (all(known) or (any(known) and usual is None)):
+            table = read_table(path, "long", False, **reading)
     if columns is not None:
         names = range(len(table.names)) if by_number else table.names
         for name in columns:
@@ -212,25 +186,8 @@ def _read_pairs(path: str, model: Any, columns: Sequence[str | int] | None, read
     else:  # a column of values is allowed, and not used
         row, column = usual[:2] if usual is not None else (*table.names, None)[:2]
         if column is None or (usual is None and len(table.names) > 3):
-            raise DataError(
-                "A file of pairs must have a row and a column.",
-                found=f"these: {names_listed(table.names)}",
-                remedy='Name them: `columns=("user", "item")`.',
-                parameter="columns",
-            )
-    note = ""
-    if is_detected and table.has_header and usual is None:
-        note = (
-            f"note: Took the first line of {streams.display_name(path)} for names, {row!r} of rows and {column!r} of "
-            "columns. If it is a pair, pass --no-header."
-        )
-    return _Pairs(table, row, column, note)
-
-
-def _is_pair(model: Any, names: list[Any]) -> bool:
-    """Whether a first line names a row and a column of the model, or one of them and is no usual header."""
-    known = [
-        labels is not None and as_labels([name], labels)[0] in labels.tolist()
-        for name, labels in zip(names, (model.row_labels_, model.column_labels_), strict=False)
-    ]
-    return len(known) == 2 and (all(known) or (any(known) and spelled_long(names, lambda _: False) is None))
+            must, found = "A file of pairs must have a row and a column.", f"these: {names_listed(table.names)}"
+            raise DataError(must, found=found, remedy='Name them: `columns=("user", "item")`.', parameter="columns")
+    note = f"Took the first line of {streams.display_name(path)} for names, {row!r} of rows and {column!r} of columns."
+    is_unsure = is_detected and table.has_header and usual is None
+    return table, row, column, f"note: {note} If it is a pair, pass --no-header." if is_unsure else ""

@@ -31,13 +31,12 @@ def _words(_: click.Context, __: click.Parameter, start: str) -> list[str]:
 @click.command(cls=Command)
 @click.argument("studies", nargs=-1, metavar="[STUDY]...", shell_complete=_words)
 @click.option("--list", "listed", is_flag=True, help="List all studies, or STUDY, and whether their data are present.")
-@click.option("-o", "--output", type=click.Path(), default=None,
+@click.option("-o", "--output", type=click.Path(),
               help=f"Folder for tables (.csv, .md), figures and the page; by default {FOLDER} for all.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="A small part of the work, to see that it runs.")
-@click.option(
-    "--keep", "keeps", is_flag=True, help="Skip studies that the folder has from a run with the same settings."
-)
-@options.seed()
+@click.option( "--keep", "keeps", is_flag=True,
+              help="Skip studies that the folder has from a run with the same settings." )  # fmt: skip
+@options.SEED
 @JSON
 @options.quiet("Print no tables and show no progress.")
 def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick: bool, keeps: bool, seed: int,
@@ -123,11 +122,10 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
 def _show_list(studies: Sequence[Study], as_json: bool) -> None:
     facts, entries = [], []
     for one in studies:
-        absent, needed = one.absent(), len(one.needs)
+        absent, n = one.absent(), len(one.needs)
         facts.append({"name": one.name, "title": one.title, "paper": one.paper, "needs": one.needs, "absent": absent})
-        data = f"all {needed} there" if needed else "none needed"
-        if absent:
-            data = f"{needed - len(absent)} of {needed} there; absent: {', '.join(absent)}"
+        data = f"all {n} present" if n else "none needed"
+        data = f"{n - len(absent)} of {n} present; absent: {', '.join(absent)}" if absent else data
         entries.append(f"{one.name}\n  {one.title}\n  Paper: {one.paper}\n  Data: {data}")
     print_json(facts) if as_json else click.echo("\n\n".join(entries))
 

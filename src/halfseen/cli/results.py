@@ -23,18 +23,12 @@ from halfseen.errors import DataError
 from halfseen.io import write_table
 from halfseen.studies import Column, Goal, Result, Study, Table
 
-NOT_RUN = "not run"
-#: What a loader advises where data are absent.
-_TO_FETCH = "halfseen.datasets.fetch("
 TITLE = "The papers, reproduced"
 SUBTITLE = "Every table and figure of the papers, reproduced: theirs beside ours. What is grey is printed in the paper."
 
 
 def rich_tables(table: Table, width: int) -> Iterator[Any]:
-    """The table for a terminal, in parts of at most `width` characters where possible, each with the first column.
-
-    The columns of a group stay together, below its name: words to the left, numbers to the right.
-    """
+    """The table in parts of at most `width` characters where possible, each with the first column and whole groups."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -93,39 +87,32 @@ def markdown(table: Table) -> Iterator[str]:
 
 
 def with_cli_advice(result: Result) -> Result:
-    """The result, with the advice of loaders in footnotes in terms of the command line."""
-    tables = [
-        replace(table, footnotes=[render(note) if _TO_FETCH in note else note for note in table.footnotes])
-        for table in result.tables
-    ]
-    return replace(result, tables=tables)
+    """The result, with the advice of loaders on absent data in terms of the command line."""
+
+    def advised(table: Table) -> Table:
+        notes = [render(note) if "halfseen.datasets.fetch(" in note else note for note in table.footnotes]
+        return replace(table, footnotes=notes)
+
+    return replace(result, tables=list(map(advised, result.tables)))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # outcomes and their files
-
-
-class SavedPicture(NamedTuple):
-    """A picture in a file."""
-
-    title: str
-    path: Path
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result, its run time and its pictures in files; or the reason why there is none."""
+    """A result, its run time and its pictures (title, file); or the reason why there is none."""
 
     study: Study
     result: Result | None = None
     seconds: float = 0.0
-    pictures: Sequence[SavedPicture] = ()
+    pictures: Sequence[tuple[str, Path]] = ()
     reason: str = ""
 
     @property
     def verdict(self) -> str:
         """pass, short of some goals, not run; a dash without goals."""
-        return NOT_RUN if self.result is None else self.result.verdict or "-"
+        return "not run" if self.result is None else self.result.verdict or "-"
 
     @property
     def time(self) -> str:
@@ -154,15 +141,13 @@ def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
     study, result = outcome.study, outcome.result
     known = {"study": study.name, "title": study.title, "paper": study.paper, "terms": settings.of(study)}
     if result is None:
-        return known | {"verdict": NOT_RUN, "reason": outcome.reason}
+        return known | {"verdict": "not run", "reason": outcome.reason}
     return known | {
-        "seconds": outcome.seconds,
-        "verdict": result.verdict,
-        "summary": result.summary,
+        "seconds": outcome.seconds, "verdict": result.verdict, "summary": result.summary,
         "goals": [goal._asdict() for goal in result.goals],
         "tables": [asdict(table) for table in result.tables],
         "pictures": [{"title": title, "file": path.name} for title, path in outcome.pictures],
-    }
+    }  # fmt: skip
 
 
 def write(folder: Path, study: Study, result: Result, seconds: float, settings: Settings) -> tuple[Outcome, list[Path]]:
@@ -180,23 +165,21 @@ def write(folder: Path, study: Study, result: Result, seconds: float, settings: 
         paths.append(_path(folder, study, "csv", table.name))
         write_table(paths[-1], [one.full_name for one in table.columns], list(zip(*table.rows, strict=True)))
     outcome = Outcome(study, result, seconds, _draw(folder, study, result))
-    head = f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}"
-    lines = [head, *_tables_and_pictures(outcome)]
+    lines = [f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}", *_tables_and_pictures(outcome)]
     paths += [_path(folder, study, "md"), *(path for _, path in outcome.pictures), _path(folder, study, "json")]
     write_text(_path(folder, study, "md"), "\n".join([*lines, ""]))
     write_text(paths[-1], f"{as_json(facts(outcome, settings))}\n")
     return outcome, paths
 
 
-def _draw(folder: Path, study: Study, result: Result) -> list[SavedPicture]:
+def _draw(folder: Path, study: Study, result: Result) -> list[tuple[str, Path]]:
     """Draw the pictures as PNG."""
     if not result.pictures:
         return []
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        remedy = "Install it: pip install matplotlib; all numbers are in the tables."
-        click.echo(f"note: Figures need matplotlib. It is not installed. {remedy}", err=True)
+        click.echo("note: Figures need matplotlib. It is not installed. Install it: pip install matplotlib.", err=True)
         return []
     saved = []
     for picture in result.pictures:
@@ -205,7 +188,7 @@ def _draw(folder: Path, study: Study, result: Result) -> list[SavedPicture]:
         path = _path(folder, study, "png", picture.name)
         with written(path) as draft:
             figure.savefig(draft, format="png", dpi=150)
-        saved.append(SavedPicture(picture.title, path))
+        saved.append((picture.title, path))
     return saved
 
 
@@ -224,15 +207,14 @@ def kept(folder: Path, study: Study, settings: Settings) -> Outcome | None:
         if known["terms"] != settings.of(study):
             return None
         tables = [
-            Table(**{**table, "columns": [Column(**column) for column in table["columns"]]})
-            for table in known["tables"]
+            Table(**one | {"columns": [Column(**column) for column in one["columns"]]}) for one in known["tables"]
         ]
-        pictures = [SavedPicture(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
+        pictures = [(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
         result = Result(known["summary"], tables, goals=[Goal(**goal) for goal in known["goals"]])
         seconds = float(known["seconds"])
     except (OSError, ValueError, KeyError, TypeError):  # absent, truncated, or something else
         return None
-    return Outcome(study, result, seconds, pictures) if all(picture.path.is_file() for picture in pictures) else None
+    return Outcome(study, result, seconds, pictures) if all(path.is_file() for _, path in pictures) else None
 
 
 def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
@@ -240,7 +222,6 @@ def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
     return folder / f"{'-'.join([*study.name.split('/'), *([name] if name else [])])}.{ending}"
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # the page of all studies: HTML in one file, and the same as Markdown
 
 
@@ -269,9 +250,9 @@ def write_page(folder: Path, outcomes: Sequence[Outcome], settings: Settings) ->
         "is_words": lambda table: [is_words(cells) for cells in zip(*table.texts(), strict=True)],
         "image": lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
     }
+    anchors = [(f"paper-{place}", name) for place, name in enumerate(names, 1)]
     page = render_page(
-        "halfseen.cli", "studies.html", filters, title=TITLE, subtitle=SUBTITLE, kind="studies",
-        anchors=[(f"paper-{place}", name) for place, name in enumerate(names, 1)],
+        "halfseen.cli", "studies.html", filters, title=TITLE, subtitle=SUBTITLE, kind="studies", anchors=anchors,
         facts=list(overview.items()), papers=papers, outcomes=outcomes,
     )  # fmt: skip
     yield write_text(folder / "studies.html", page)

@@ -14,19 +14,15 @@ from halfseen.cli.summaries import count, describe_file
 @options.DATA
 @click.option("-o", "--output", required=True, type=click.Path(), help="File for the training cells.")
 @click.option("--held-out", required=True, type=click.Path(), help="File for the test cells.")
-@click.option("--share", type=float, default=0.2, show_default=True,
-              help="Share of the cells that are held out, 0 < share < 1.")  # fmt: skip
-@click.option("--by", type=click.Choice(["random", "row", "time"]), default="random", show_default=True,
+@click.option("--share", type=float, default=0.2, help="Share of the cells that are held out, 0 < share < 1.")
+@click.option("--by", type=click.Choice(["random", "row", "time"]), default="random",
               help="random: any cells; row: the share of every row (user); time: the latest cells.")  # fmt: skip
-@click.option("--last", type=int, default=None, help="With --by time: the last so many cells of every row instead.")
-@click.option("--time", callback=options.column, default=None, metavar="COLUMN",
-              help="The column of times, if it is not recognised.")  # fmt: skip
-@click.option("--folds", type=int, default=None, help="Hold out one of so many folds instead.")
-@click.option("--fold", type=int, default=0, show_default=True, help="Which fold, from 0.")
-@options.seed("Random seed.")
-@options.LAYOUT
-@options.COLUMNS
-@options.TEXT
+@click.option("--last", type=int, help="With --by time: the last so many cells of every row instead.")
+@click.option("--time", callback=options.column, metavar="COLUMN", help="The column of times, if it is not recognised.")
+@click.option("--folds", type=int, help="Hold out one of so many folds instead.")
+@click.option("--fold", type=int, default=0, help="Which fold, from 0.")
+@options.SEED
+@options.together(options.LAYOUT, options.COLUMNS, options.TEXT)
 @JSON
 @options.QUIET
 def split(data: str, output: str, held_out: str, share: float, by: str, last: int | None, time: str | int | None,
@@ -58,10 +54,6 @@ def split(data: str, output: str, held_out: str, share: float, by: str, last: in
         print_json({"seed": seed, "by": by, "layout": parts.layout, "held_out": parts.n_test, "files": files})
         return
     chosen = "by time" if by == "time" else f"by seed {seed}"
-    print_lines(
-        f"Of {display_name(data)}, a {parts.layout} table, {count(parts.n_test, 'cell')} held out {chosen}, "
-        f"{parts.n_train:,} left for training.",
-        describe_file(output),
-        describe_file(held_out),
-        quiet=quiet,
-    )
+    cells = f"{count(parts.n_test, 'cell')} held out {chosen}, {parts.n_train:,} left for training"
+    text = f"Of {display_name(data)}, a {parts.layout} table, {cells}."
+    print_lines(text, describe_file(output), describe_file(held_out), quiet=quiet)

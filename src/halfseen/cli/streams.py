@@ -21,10 +21,7 @@ import click
 
 from halfseen.errors import DataError
 
-DASH = "-"
 INPUT, OUTPUT = "standard input", "standard output"
-_PARQUET = b"PAR1"
-
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, for programs.")
 
 
@@ -32,23 +29,22 @@ class In(click.Path):
     """A table to read: a path, or - for standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value != DASH or ctx is None or ctx.resilient_parsing:  # the last: a shell completes the line
+        if value != "-" or ctx is None or ctx.resilient_parsing:  # the last: a shell completes the line
             return super().convert(value, param, ctx)
         if INPUT in ctx.meta:
             self.fail("Standard input can be read once: give the other table as a file.", param, ctx)
         if sys.stdin is None:
             raise DataError("Standard input must be open to be read.", found="it closed", remedy="Name a file.")
         ctx.meta[INPUT] = True
-        source = sys.stdin.buffer
         try:
-            head = source.read(len(_PARQUET))
+            head = sys.stdin.buffer.read(4)
         except OSError as error:
             must = f"Standard input must be readable. It is not: {error.strerror}."
             raise DataError(must, remedy="Name a file.") from None
-        path = _temporary_folder(ctx) / f"{INPUT}{'.parquet' if head == _PARQUET else ''}"
+        path = _temporary_folder(ctx) / f"{INPUT}{'.parquet' if head == b'PAR1' else ''}"
         with _check_room(), path.open("wb") as file:
             file.write(head)
-            shutil.copyfileobj(source, file)
+            shutil.copyfileobj(sys.stdin.buffer, file)
         return str(path)
 
 
@@ -60,7 +56,7 @@ class Out(click.Path):
         self.ending = ending
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value != DASH or ctx is None or ctx.resilient_parsing:
+        if value != "-" or ctx is None or ctx.resilient_parsing:
             return super().convert(value, param, ctx)
         if sys.stdout is None:
             must = "Standard output must be open to take the result."
@@ -92,17 +88,14 @@ def _check_room() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(
-            "Data that come or go by - must fit into the temporary folder.",
-            found=f"no room: {error.strerror}",
-            remedy="Set TMPDIR to another folder, or name a file instead.",
-        ) from None
+        must, found = "Data that come or go by - must fit into the temporary folder.", f"no room: {error.strerror}"
+        remedy = "Set TMPDIR to another folder, or name a file instead."
+        raise DataError(must, found=found, remedy=remedy) from None
 
 
 def stdout_is_taken() -> bool:
     """Whether the result goes to standard output (-o -)."""
-    ctx = click.get_current_context(silent=True)
-    return ctx is not None and OUTPUT in ctx.meta
+    return OUTPUT in getattr(click.get_current_context(silent=True), "meta", ())
 
 
 def display_name(path: str) -> str:
@@ -126,18 +119,16 @@ def byte_bar(text: str, is_shown: bool, transient: bool = False) -> Iterator[Cal
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # checks of outputs, before any work is done
 
 
 def check_output(path: str) -> None:
     """Refuse an output that can't be written, or that would replace a folder or a device."""
-    remedy = "Name a file."
-    if path == DASH:
-        raise DataError("This output must be a file.", found="'-', which is for tables and pages alone", remedy=remedy)
+    found = "'-', which is for tables and pages alone" if path == "-" else ""
     if os.path.exists(path) and not os.path.isfile(path):
-        what = "a folder" if os.path.isdir(path) else "a device or a pipe"
-        raise DataError("An output must be a file.", found=what, where=f"at {path!r}", remedy=remedy)
+        found = f"{'a folder' if os.path.isdir(path) else 'a device or a pipe'} at {path!r}"
+    if found:
+        raise DataError("An output must be a file.", found=found, remedy="Name a file.")
     check_folder(path)
 
 
@@ -161,8 +152,7 @@ def check_folder(path: str) -> None:
 def check_output_folder(path: str) -> None:
     """Refuse an output folder that is a file, or that can't be made or written to."""
     if os.path.exists(path) and not os.path.isdir(path):
-        remedy = "Name another."
-        raise DataError("The output must be a folder.", found="a file", where=f"at {path!r}", remedy=remedy)
+        raise DataError("The output must be a folder.", found=f"a file at {path!r}", remedy="Name another.")
     check_folder(os.path.join(path, "file") if os.path.isdir(path) else path)
 
 
@@ -205,14 +195,9 @@ def write_text(path: Path, text: str) -> str:
     return str(path)
 
 
-def table_lines(
-    rows: Sequence[Sequence[str]], heads: Sequence[str] = (), left: int = 0, width: int | None = None,
-    cut: Sequence[str] = (),
-) -> list[str]:  # fmt: skip
-    """A table as plain lines: the first `left` columns to the left, the others to the right.
-
-    Where it is wider than `width`, texts in the columns with heads in `cut` end with an ellipsis.
-    """
+def table_lines(rows: Sequence[Sequence[str]], heads: Sequence[str] = (), left: int = 0, width: int | None = None,
+                cut: Sequence[str] = ()) -> list[str]:  # fmt: skip
+    """A table as plain lines, the first `left` columns to the left; those in `cut` are cut to the `width`."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -223,9 +208,8 @@ def table_lines(
     for row in rows:
         table.add_row(*(Text(text, no_wrap=True, overflow="ellipsis") for text in row))
     console = Console(file=io.StringIO(), width=width or 10_000, color_system=None)
-    with console.capture() as printed:
-        console.print(table)
-    return [line.rstrip() for line in printed.get().splitlines()]
+    console.print(table)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
 
 
 def print_lines(*lines: str, quiet: bool = False, err: bool = False) -> None:
@@ -236,6 +220,7 @@ def print_lines(*lines: str, quiet: bool = False, err: bool = False) -> None:
 
 
 def print_json(value: Any) -> None:
+    """Print a value as JSON."""
     click.echo(as_json(value))
 
 

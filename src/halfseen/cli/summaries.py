@@ -1,16 +1,11 @@
 """Summaries of data and fits: facts for --json, and the same as sentences."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from halfseen.cli.messages import as_option, render
-from halfseen.cli.streams import OUTPUT, display_name, table_lines
+from halfseen.cli.streams import OUTPUT, display_name
 from halfseen.observed import Observed
-
-#: From this probability on an answer counts as one that can be guessed.
-CERTAIN = 0.9
 
 
 def count(number: int, noun: str) -> str:
@@ -30,11 +25,9 @@ def data_facts(path: str, observed: Observed) -> dict[str, Any]:
 def describe_data(path: str, observed: Observed) -> str:
     """Size and range of the data, and which columns were read as what."""
     facts = data_facts(path, observed)
-    low, high = facts["lowest"], facts["highest"]
-    if isinstance(low, str):
-        values = f", levels {low!r} to {high!r}"
-    else:
-        values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
+    values = f", values {observed.values.min():g} to {observed.values.max():g}" if observed.nnz else ""
+    if isinstance(facts["lowest"], str):
+        values = f", levels {facts['lowest']!r} to {facts['highest']!r}"
     share = observed.nnz / max(facts["rows"] * facts["columns"], 1)
     columns = "" if observed.summary is None else f" {observed.summary.render(as_option)}"
     cells = f"{count(observed.nnz, 'cell')} seen ({share:.3g} of all)"
@@ -46,9 +39,8 @@ def fit_facts(model: Any) -> dict[str, Any]:
     facts: dict[str, Any] = {"model": type(model).__name__, "n_components": model.n_components}
     facts |= {name: getattr(model, name) for name in ("loss", "link", "unseen") if hasattr(model, name)}
     facts |= {"status": model.status_.name, "iterations": model.n_iter_}
-    facts |= {
-        name: values[-1] for name, values in model.trace_.items() if name in ("objective", "seconds") and len(values)
-    }
+    traced = [(name, model.trace_[name]) for name in model.trace_ if name in ("objective", "seconds")]
+    facts |= {name: values[-1] for name, values in traced if len(values)}
     return facts | ({"objective_name": model.objective_name} if "objective" in facts else {})
 
 
@@ -81,49 +73,6 @@ def describe_file(path: str) -> str:
         size /= 1000
         del units[0]
     return f"Saved {path} ({size:.3g} {units[0]})."
-
-
-def uncoupled_facts(model: Any, collected: Any) -> dict[str, Any]:
-    """The lists, the fit, how well the chain mixed, and the disclosure risk."""
-    facts = {"data": asdict(collected.summary), "method": model.method, **fit_facts(model)}
-    if model.method not in ("unmf", "decode"):
-        del facts["loss"]  # not used by the method
-    if model.method == "gibbs":
-        risk = model.disclosure_risk()
-        facts["diagnostics"] = {name: one._asdict() for name, one in model.diagnostics_.items()}
-        certain = {"certain_from": CERTAIN, "certain": (risk >= CERTAIN).sum()}
-        facts["disclosure"] = {"answers": risk.size, "mean_probability": risk.mean(), **certain}
-    return facts
-
-
-def step_name(model: Any) -> str:
-    """What an iteration of the method is called."""
-    return "sweep" if model.method == "gibbs" else "iteration"
-
-
-def describe_uncoupled(model: Any) -> Iterator[str]:
-    """The model, how its fit ended, how well the chain mixed, and the disclosure risk."""
-    parameters = {"gibbs": ("trust", "scale"), "unmf": ("loss", "balance"), "bayes": ("balance",), "decode": ("loss",)}
-    chosen = ", ".join(f"{name} {getattr(model, name)}" for name in ("method", *parameters[model.method]))
-    yield f"UncoupledNMF: {count(model.n_components, 'component')}, {chosen}."
-    if model.n_iter_:
-        clipped = f" {count(model.n_clipped_, 'value')} below 0 counted as 0 in W and H." if model.n_clipped_ else ""
-        yield describe_end(model, step_name(model)) + clipped
-    else:
-        yield "Nothing was drawn: without comparisons, a question's answers are all that is known of its cells."
-    diagnostics = getattr(model, "diagnostics_", {})
-    if diagnostics:
-        rows = [
-            (name, f"{mean:.5g}", f"{r_hat:.3f}", f"{effective:,.0f}")
-            for name, (mean, r_hat, effective) in diagnostics.items()
-        ]
-        yield from table_lines(rows, ("", "mean", "R-hat", "effective draws"), left=1)
-    if model.method == "gibbs":
-        risk = model.disclosure_risk()
-        yield (
-            f"Of {count(risk.size, 'answer')} asked for, {int((risk >= CERTAIN).sum()):,} can be guessed with at least "
-            f"{CERTAIN:.0%} certainty; on average a guess is right {risk.mean():.0%} of the time."
-        ).replace("%", " %")
 
 
 def describe_counting(model: Any) -> str:

@@ -612,6 +612,12 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
         """What the parameters mean."""
 
     @property
+    def objective_name(self) -> str:
+        """What the objective in the trace is, in words."""
+        is_loss = self.model_.folding.solver.minimizes if hasattr(self, "model_") else not self.score_is_log_likelihood
+        return "Loss" if is_loss else "Evidence bound"
+
+    @property
     def levels_to_read(self) -> Any:
         """Which text may stand for values of training data, as `levels` of `halfseen.observe`."""
         return self._method().encoder.levels_to_read
@@ -646,13 +652,15 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
             """Fitted attributes after a run."""
             record = (fit.rows, fit.columns, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
             model = FittedModel(*record, observed.unseen, folding, fingerprint)
-            return {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
+            of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
+            return of_run | columns
 
         with open_engine(self.engine, self.n_jobs) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
-            with callbacks(self, X, y, cell_weight, attributes) as callback:
+            forgotten = dict.fromkeys(vars(self).keys() & {"feature_names_in_"})  # of an earlier fit
+            with callbacks(self, X, y, cell_weight, lambda fit: forgotten | attributes(fit)) as callback:
                 fit = self._run(problem, solver, method, callback)
-                keep(self, attributes(fit, observed.fingerprint()) | columns)
+                keep(self, attributes(fit, observed.fingerprint()))
         warn_if_not_converged(self, stacklevel=4)
         return self
 

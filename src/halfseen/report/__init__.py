@@ -144,7 +144,7 @@ def make_report(
     if not title:
         n, m = context.record.shape
         title = f"{type(context.model).__name__} of {count(n, 'row')} and {count(m, 'column')}"
-    subtitle = [f"{count(n_components(context.model), 'component')}.", context.model.status_.value]
+    subtitle = [f"{count(n_components(context.model), 'component')}.", context.model.status_.message]
     subtitle += [section.headline for section in shown if section.headline]
     scores = tuple(
         {"caption": block.caption, "lines": [dict(zip(block.heads, row, strict=True)) for row in block.rows]}

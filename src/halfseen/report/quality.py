@@ -141,7 +141,7 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
         counts = np.maximum(np.bincount(train_codes, None, p.shape[1]), 0.5)  # half a cell of a level without any
         shares = counts / counts.sum()
         shares = given_not_lowest(shares) if is_zero else shares
-        guesses["Frequency of each level"] = np.broadcast_to(shares, p.shape)
+        guesses["How often each level was seen"] = np.broadcast_to(shares, p.shape)
     first = 1 if is_zero else 0
     y = codes[kept] - first
     lines = [

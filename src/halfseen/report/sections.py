@@ -102,7 +102,7 @@ def fit(context: ReportContext) -> Section:
         facts |= {"Seconds": float(model.trace_["seconds"][-1]), f"{name} at the end": float(objective[-1])}
         facts[f"After the first {step}"] = float(objective[0])
     facts |= {text: getattr(model, name) for name, text in _FITTED.items() if hasattr(model, name)}
-    blocks: list[Block] = [Facts(facts), model.status_.value]
+    blocks: list[Block] = [Facts(facts), model.status_.message]
     if model.n_iter_:
         n_discarded = discarded_sweeps(model)
         step = "sweep" if n_discarded else "iteration"

@@ -430,7 +430,7 @@ def sampled_posterior(model: UncoupledNMF, what: str) -> Posterior:
     check_is_fitted(model)
     posterior: Posterior | None = model.posterior_
     if posterior is None:
-        must, found = f'{what} must come from sampled couplings, `method="gibbs"`.', f"method={model.method!r}"
+        must, found = f'{what} must come from sampled couplings, `method="gibbs"`.', "a fit by another method"
         raise ParameterError(must, found=found, remedy='Fit with "gibbs".', parameter="method")
     if isinstance(posterior, SampledCoupling) and len(posterior.draws.coupling) < 2:
         must, found = f"{what} must come from at least two draws.", f"{model.n_iter_} sweeps in all, and one draw"

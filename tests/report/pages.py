@@ -1,6 +1,8 @@
-"""A page read back: its headings, facts, sentences and tables, by the standard library alone."""
+"""Pages made and read back: headings, facts, paragraphs and tables, by the standard library alone."""
 
 from html.parser import HTMLParser
+
+import halfseen as hs
 
 
 class Page(HTMLParser):
@@ -53,3 +55,13 @@ class Page(HTMLParser):
     def numbers(self, caption):
         """The numbers of a table by the first field of each line."""
         return {row[0]: [float(field.replace(",", "")) for field in row[1:]] for row in self.tables[caption][1:]}
+
+
+def page_of(*arguments, **options):
+    """The page of a report, made and read back."""
+    return Page(hs.make_report(*arguments, **options).html)
+
+
+def split(X, unseen="missing"):
+    """Training and test cells of data."""
+    return hs.data.split_cells(X, 0.25, random_state=0, unseen=unseen)

@@ -2,7 +2,6 @@
 
 import errno
 import io
-import json
 import os
 import zipfile
 
@@ -11,8 +10,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import halfseen
-from halfseen import PoissonFactorization, WeightedNMF, archive, load, observe
+from halfseen import WeightedNMF, archive, load, observe
 from halfseen.archive import read_archive, write_archive
 from halfseen.errors import ModelFileError
 from halfseen.observed import Observed
@@ -66,12 +64,6 @@ def test_names_of_features_come_back(tmp_path):
     assert_array_equal(back.transform(frame), model.transform(frame))
 
 
-@pytest.mark.parametrize("X", [np.ones((3, 2)), np.ones((3, 2), np.float32)])
-def test_precision_comes_back(X, tmp_path):
-    PoissonFactorization(2, max_iter=2, tol=0).fit(X).save(tmp_path / "model")
-    assert load(tmp_path / "model").W_.dtype == X.dtype
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -85,7 +77,7 @@ def test_precision_comes_back(X, tmp_path):
     ],
     ids=lambda parameters: ", ".join(parameters),
 )
-def test_parameters_that_json_can_not_hold_are_no_obstacle(parameters, tmp_path):
+def test_parameters_that_json_can_not_hold_are_no_trouble(parameters, tmp_path):
     X = np.random.default_rng(0).random((5, 4))
     model = WeightedNMF(2, max_iter=3, tol=0).set_params(**parameters).fit(X)
     model.save(tmp_path / "model")
@@ -95,22 +87,21 @@ def test_parameters_that_json_can_not_hold_are_no_obstacle(parameters, tmp_path)
     assert {name: back.get_params()[name] for name in plain} == plain
 
 
-def test_the_file_holds_no_pickle(saved):
+def test_a_start_of_many_numbers_is_not_written_into_the_header(tmp_path):
+    start = [np.ones((9000, 8)).tolist(), np.ones((3, 8)).tolist()]
+    WeightedNMF(8, init=start, max_iter=1, tol=0).fit(np.ones((9000, 3))).save(tmp_path / "model")
+    assert load(tmp_path / "model").init == "random"
+
+
+def test_saving_again_replaces_the_file_and_leaves_nothing_beside_it(saved):
+    assert os.listdir(saved.parent) == [saved.name]
+    small_model().save(str(saved))
+    assert load(saved).row_labels_ is None
+    assert os.listdir(saved.parent) == [saved.name]
     with zipfile.ZipFile(saved) as file:
         for name in file.namelist():
             if name.endswith(".npy"):
                 np.load(io.BytesIO(file.read(name)), allow_pickle=False)
-
-
-def test_nothing_is_left_beside_the_file(saved):
-    assert os.listdir(saved.parent) == [saved.name]
-
-
-def test_saving_again_replaces_the_file(saved):
-    model = small_model()
-    model.save(str(saved))
-    assert load(saved).row_labels_ is None
-    assert os.listdir(saved.parent) == [saved.name]
 
 
 # Damaged files
@@ -124,13 +115,6 @@ def test_a_file_cut_off_anywhere_is_refused(saved):
         saved.write_bytes(whole[:cut])
         with pytest.raises(ModelFileError, match=r"whole|save method"):
             load(saved)
-
-
-def test_a_file_cut_in_half_is_called_so(saved):
-    whole = saved.read_bytes()
-    saved.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ModelFileError, match=r"must be whole. '.*model.halfseen' is cut off or damaged .*fit again"):
-        load(saved)
 
 
 def test_a_file_with_a_wrong_byte_is_refused_or_read_right(saved):
@@ -153,19 +137,12 @@ def test_a_file_with_a_wrong_byte_is_refused_or_read_right(saved):
 # Foreign files
 
 
-def a_zip(path):
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("readme.txt", "hello")
+def zip_of(name, content):
+    def write(path):
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr(name, content)
 
-
-def a_zip_with_a_header_of_its_own(path):
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("header.json", json.dumps({"title": "something else"}))
-
-
-def a_zip_with_a_list_as_header(path):
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("header.json", "[1, 2, 3]")
+    return write
 
 
 def an_npz(path):
@@ -174,9 +151,9 @@ def an_npz(path):
 
 
 FOREIGN = {
-    "zip": a_zip,
-    "zip with another header": a_zip_with_a_header_of_its_own,
-    "zip with a list as header": a_zip_with_a_list_as_header,
+    "zip": zip_of("readme.txt", "hello"),
+    "zip with another header": zip_of("header.json", '{"title": "something else"}'),
+    "zip with a list as header": zip_of("header.json", "[1, 2, 3]"),
     "npz": an_npz,
     "text": lambda path: path.write_text("user,item,rating\na,b,1\n"),
     "nothing": lambda path: path.write_bytes(b""),
@@ -187,85 +164,31 @@ FOREIGN = {
 def test_foreign_files_are_refused(make, tmp_path):
     path = tmp_path / "foreign"
     make(path)
-    with pytest.raises(ModelFileError, match=r"written by a model's save method. '.*foreign' was not. Check the path"):
+    with pytest.raises(ModelFileError, match="written by a model's save method"):
         load(path)
 
 
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ModelFileError, match=r"must be readable. Could not read '.*nowhere': No such file"):
-        load(tmp_path / "nowhere")
-
-
-def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(ModelFileError, match="Is a directory"):
-        load(tmp_path)
-
-
-def rewritten(path, **changes):
-    """The file with some entries of its header changed."""
-    header, arrays = read_archive(path)
-    with zipfile.ZipFile(path, "w") as file:
-        file.writestr("header.json", json.dumps(header | {"text": []} | changes))
-        for name, array in arrays.items():
-            with file.open(f"{name}.npy", "w") as one:
-                np.save(one, array if array.dtype.kind != "O" else np.frombuffer(b"", np.uint8))
-
-
-@pytest.mark.parametrize("version", [3, 99, "1", None])
-def test_a_newer_file_is_refused(saved, version):
-    rewritten(saved, version=version, halfseen="9.9")
-    with pytest.raises(ModelFileError, match=rf"has version {version}, written by halfseen 9.9"):
-        load(saved)
-
-
-@pytest.mark.parametrize("estimator", ["OrdNMF2", "load", "Recommendations", "", None, 3])
-def test_what_is_no_estimator_is_refused(saved, estimator):
-    rewritten(saved, estimator=estimator)
-    with pytest.raises(ModelFileError, match=rf"Found {estimator!r} in "):
-        load(saved)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"parameters": {"n_components": 2, "magic": 1}},
-        {"parameters": None},
-        {"status": "HAPPY"},
-        {"arrays": ["rows/mean"]},
-        {"arrays": 7},
-        {"arrays": ["../../etc/passwd"]},
-    ],
-    ids=lambda changes: ", ".join(changes),
-)
-def test_a_header_that_does_not_fit_is_refused(saved, changes):
-    rewritten(saved, **changes)
-    with pytest.raises(ModelFileError):
-        load(saved)
+def test_missing_files_and_folders_are_refused(tmp_path):
+    for path, why in ((tmp_path / "nowhere", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(ModelFileError, match=why):
+            load(path)
 
 
 # Places that can't be written to
 
 
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(
-        ModelFileError, match=r"must exist and be writable.*Could not write '.*No such file.*nothing was left"
-    ):
-        small_model().save(tmp_path / "nowhere" / "model")
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_folder_in_place_of_the_file(tmp_path):
-    (tmp_path / "model").mkdir()
-    with pytest.raises(ModelFileError, match="Is a directory"):
-        small_model().save(tmp_path / "model")
-    assert os.listdir(tmp_path) == ["model"]
-
-
-def test_a_file_in_place_of_the_folder(tmp_path):
+def test_places_that_can_not_be_written_to_are_refused(tmp_path):
+    (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ModelFileError, match="Not a directory"):
-        small_model().save(tmp_path / "file" / "model")
-    assert os.listdir(tmp_path) == ["file"]
+    for path, why in (
+        ("nowhere/model", "No such file"),
+        ("folder", "Is a directory"),
+        ("file/model", "Not a directory"),
+        ("m" * 300, "too long"),
+    ):
+        with pytest.raises(ModelFileError, match=why):
+            small_model().save(tmp_path / path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
 @pytest.mark.parametrize("path", ["", ".", "/"])
@@ -274,16 +197,11 @@ def test_no_name_at_all(path):
         small_model().save(path)
 
 
-def test_a_name_that_is_too_long(tmp_path):
-    with pytest.raises(ModelFileError, match="too long"):
-        small_model().save(tmp_path / ("m" * 300))
-
-
-def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
+def test_a_folder_without_permission_is_refused(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr("pathlib.Path.open", refuse)
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
     with pytest.raises(ModelFileError, match="Permission denied"):
         small_model().save(tmp_path / "model")
     assert os.listdir(tmp_path) == []
@@ -325,7 +243,7 @@ def test_the_archive_itself_keeps_arrays_and_text(tmp_path):
     header, back = read_archive(tmp_path / "file")
     assert header["format"] == archive.FORMAT
     assert header["version"] == archive.VERSION
-    assert header["halfseen"] == halfseen.__version__
+    assert header["halfseen"] == HEADER["halfseen"]
     assert list(back) == list(arrays)
     for name, array in arrays.items():
         assert back[name].dtype == array.dtype

@@ -18,10 +18,10 @@ X = half_seen(zeros=False)
 W, H = start(*X.shape, 3)
 
 
-def fit(solver=None, likelihood=None, data=X, begin=(W, H), **how):
-    how = {"max_iter": 5, "tol": 0.0} | how
+def fit(solver=None, likelihood=None, data=X, begin=(W, H), **limits):
+    limits = {"max_iter": 5, "tol": 0.0} | limits
     with open_problem(likelihood or Poisson(), observe(data)) as problem:
-        return run(problem, solver or Multiplicative(), lambda: tuple(F.copy() for F in begin), **how)
+        return run(problem, solver or Multiplicative(), lambda: tuple(F.copy() for F in begin), **limits)
 
 
 def after(steps, data=X):
@@ -93,24 +93,24 @@ def test_the_bound_has_converged_when_its_relative_rise_is_small():
     assert np.all(rises[:-1] >= 1e-4)
 
 
-def test_a_watch_sees_every_iteration_and_may_stop():
+def test_a_callback_sees_every_iteration_and_may_stop():
     seen = []
 
-    def watch(iteration, state):
+    def callback(iteration, state):
         seen.append((iteration, state.objective))
         return iteration == 3
 
-    result = fit(max_iter=10, callback=watch)
+    result = fit(max_iter=10, callback=callback)
     assert result.status is Status.STOPPED
     assert seen == list(enumerate(result.trace["objective"], start=1))
     assert_at(result, 3)
 
 
-def test_a_watch_that_says_nothing_stops_nothing():
+def test_a_callback_that_returns_nothing_stops_nothing():
     assert fit(max_iter=4, callback=lambda *_: None).status is Status.MAX_ITER
 
 
-def test_an_interrupted_watch_leaves_the_iteration_it_was_told_of():
+def test_an_interrupted_callback_leaves_the_iteration_it_saw():
     result = fit(max_iter=10, callback=lambda iteration, _: interrupt() if iteration == 2 else False)
     assert result.status is Status.INTERRUPTED
     assert_at(result, 2)

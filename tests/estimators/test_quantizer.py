@@ -198,8 +198,11 @@ def test_data_without_levels_are_refused():
     for data, found in ((7, ""), ([[1.0, np.inf, 2.0]], "inf")):
         with refused(DataError, found=found):
             Quantizer(PLAYS).fit(COUNTS).transform(data)
-    with refused(DataError, found="none among 2"):
-        Quantizer().fit([[0.0, -1.0, np.nan]])
+    quantizer = Quantizer().fit(COUNTS)
+    kept = dict(vars(quantizer))
+    with refused(DataError, "edges", found="none among 1"):
+        quantizer.fit([[0.0, np.nan]])
+    assert vars(quantizer) == kept  # of the fit before
 
 
 def test_repeated_cells_are_to_be_merged_first():

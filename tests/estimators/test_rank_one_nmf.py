@@ -1,4 +1,4 @@
-"""RankOneNMF as its users meet it: every way of saying the same data, files, ends and refusals."""
+"""RankOneNMF: forms of the same data, weights, folding in, completing, files, ends of runs, refusals."""
 
 import pickle
 import warnings
@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import halfseen
 from halfseen import RankOneNMF, Status, observe, rank_one
-from halfseen.errors import DataError, ParameterError
+from halfseen.errors import DataError
 from halfseen.rank_one import Step, exact_solution
+from tests.estimators.models import refused
 from tests.rank_one import oracle
 from tests.rank_one.cases import (
     NAN,
@@ -46,16 +46,9 @@ def table(share=0.15):
     return X
 
 
-def refused(call, *words):
-    with pytest.raises((DataError, ParameterError)) as error:
-        call()
-    for word in words:
-        assert word in str(error.value)
-
-
-def stored(X, make=sparse.coo_array):
+def stored(X):
     cells = np.nonzero(~np.isnan(X))
-    return make((X[cells], cells), X.shape)
+    return sparse.coo_array((X[cells], cells), X.shape)
 
 
 def long_lines(X):
@@ -74,30 +67,22 @@ def masked(X, order="C"):
 
 SAME_DATA = {
     "column by column": np.asfortranarray,
-    "every other cell": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2],
-    "turned twice": lambda X: np.ascontiguousarray(X[::-1])[::-1],
+    "strided": lambda X: np.repeat(np.repeat(X, 2, 0), 2, 1)[::2, ::2],
     "read only": lambda X: np.frombuffer(X.tobytes()).reshape(X.shape),
     "other byte order": lambda X: X.astype(">f8"),
-    "long double": lambda X: X.astype(np.longdouble),
     "list of lists": lambda X: X.tolist(),
     "objects with None": lambda X: np.where(np.isnan(X), None, X.astype(object)),
-    "texts": lambda X: np.where(np.isnan(X), "nan", X.astype(str)),
     "masked": masked,
-    "masked column by column": lambda X: masked(X, "F"),
     "csr": lambda X: stored(X).tocsr(),
     "csc": lambda X: stored(X).tocsc(),
-    "coo": stored,
-    "matrix": lambda X: stored(X, sparse.coo_matrix).tocsr(),
     "stored NaN": lambda X: sparse.coo_array((X.ravel(), np.indices(X.shape).reshape(2, -1)), X.shape),
     "observed": observe,
     "pandas wide": lambda X: pd.DataFrame(X, columns=[f"i{j}" for j in range(X.shape[1])]),
-    "pandas wide, nullable": lambda X: pd.DataFrame(wide_lines(X)).astype("Float64"),
     "pandas without names": pd.DataFrame,
     "pandas long": lambda X: pd.DataFrame(long_lines(X)),
     "polars wide": lambda X: pl.DataFrame(wide_lines(X)),
     "polars long": lambda X: pl.DataFrame(long_lines(X)),
     "arrow wide": lambda X: pa.table(wide_lines(X)),
-    "arrow long": lambda X: pa.table(long_lines(X)),
 }
 
 
@@ -113,7 +98,7 @@ def in_order(model, X):
 
 @pytest.mark.parametrize("share", [0.15, 0.6], ids=["holes listed", "seen listed"])
 @pytest.mark.parametrize("way", SAME_DATA.values(), ids=SAME_DATA)
-def test_every_way_of_saying_the_same(way, share):
+def test_every_form_of_the_same_data(way, share):
     X = table(share)
     plain = fitted(X)
     model = fitted(way(X))
@@ -125,18 +110,17 @@ def test_every_way_of_saying_the_same(way, share):
 
 @pytest.mark.parametrize("way", ["column by column", "csr", "observed", "pandas wide", "polars long"])
 @pytest.mark.parametrize("method", ["a1gm", "em"])
-def test_every_way_with_every_method(way, method):
+def test_every_form_with_every_method(way, method):
     X = table()
     plain, model = fitted(X, method), fitted(SAME_DATA[way](X), method)
     for found, expected in zip(in_order(model, X), (plain.W_, plain.H_), strict=True):
         assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16])
+@pytest.mark.parametrize("dtype", [np.int8, np.bool_])
 def test_whole_numbers(dtype):
     X = np.minimum(counts((9, 7), 2), 1.0 if dtype == np.bool_ else 100.0)
     model = fitted(X.astype(dtype))
-    assert model.W_.dtype == np.float64
     assert_allclose(product(model), np.outer(X.sum(1), X.sum(0)) / X.sum(), rtol=1e-13)
 
 
@@ -144,10 +128,8 @@ def test_whole_numbers(dtype):
 @pytest.mark.parametrize("way", ["column by column", "csr", "masked", "observed", "pandas wide"])
 def test_single_precision_is_kept(way, method):
     X = table()
-    single = SAME_DATA[way](X.astype(np.float32))
-    model = fitted(single, method)
+    model = fitted(SAME_DATA[way](X.astype(np.float32)), method)
     assert model.W_.dtype == model.H_.dtype == np.float32
-    assert model.transform(single).dtype == model.inverse_transform(model.W_).dtype == np.float32
     assert_allclose(product(model), product(fitted(X, method)), rtol=1e-6)
 
 
@@ -198,7 +180,7 @@ def test_unseen_zeros_with_weights():
 
 
 @pytest.mark.parametrize("way", ["dense", "csr", "list", "long", "observed", "masked"])
-def test_every_way_of_weighting(way):
+def test_every_form_of_weights(way):
     X = table()
     C = weights_for(X)
     expected = np.outer(*oracle.best(X, C))
@@ -241,7 +223,7 @@ def test_two_values_of_one_cell():
     model = fitted(observe(cells, duplicates="keep"))
     X, C = np.array([[3.0, 2.0], [3.0, 4.0]]), np.array([[2.0, 1.0], [1.0, 1.0]])
     assert_allclose(product(model), np.outer(*oracle.best(X, C)), rtol=1e-9)
-    with pytest.raises(DataError, match="row 0, column 0"):
+    with refused(DataError, where="row 0, column 0"):
         fitted(cells)
 
 
@@ -310,7 +292,7 @@ def test_what_was_fitted_is_completed_as_it_is_predicted(method, way):
 
 
 @every_method
-def test_data_said_in_another_way_are_completed_alike(method):
+def test_data_in_another_form_are_completed_alike(method):
     """Fitted row by row, completed from any other kind of table of the same cells."""
     X = table()
     model = fitted(X, method)
@@ -428,7 +410,7 @@ def test_recommendations_for_new_rows():
 # The end of a run
 
 
-def test_max_iter_is_told():
+def test_max_iter_is_warned_of():
     X = chain(12)
     with pytest.warns(ConvergenceWarning, match="RankOneNMF: Stopped at max_iter") as told:
         model = RankOneNMF(max_iter=3).fit(X)
@@ -488,7 +470,7 @@ def test_a_run_that_leaves_all_numbers_keeps_its_last_good_step(monkeypatch):
     assert model.W_.sum() == pytest.approx(model.H_.sum())
 
 
-def test_factors_that_are_no_numbers_are_told_of(monkeypatch):
+def test_factors_that_are_not_finite_are_warned_of(monkeypatch):
     monkeypatch.setattr(rank_one, "rescale", lambda *_: (np.full(3, np.inf), np.ones(2)))
     with pytest.warns(ConvergenceWarning):
         assert RankOneNMF().fit(gammas((3, 2))).status_ is Status.NOT_FINITE
@@ -532,40 +514,6 @@ def test_a_file_holds_all_of_it(method, tmp_path):
     assert_allclose(product(back), product(model), rtol=1e-9)
 
 
-@every_method
-def test_clones_pickles_and_parameters(method):
-    X = table()
-    model = fitted(X, method, tol=1e-8, max_iter=50)
-    assert not hasattr(clone(model), "W_")
-    assert clone(model).get_params() == model.get_params()
-    back = pickle.loads(pickle.dumps(model))
-    assert_array_equal(back.transform(X), model.transform(X))
-    assert_array_equal(back.complete(X), model.complete(X))
-    assert_array_equal(pickle.loads(pickle.dumps(back)).complete(X), model.complete(X))
-    with pytest.raises(ParameterError, match="max_iter"):
-        model.set_params(n_epochs=3)
-    assert model.set_params(method="em").method == "em"
-
-
-def test_parameters_are_checked():
-    X = table()
-    for parameters, words in (
-        ({"method": "exakt"}, "Did you mean 'exact'"),
-        ({"max_iter": 0}, "max_iter must be"),
-        ({"tol": -1.0}, "tol must be"),
-        ({"unseen": "nothing"}, "unseen must be"),
-        ({"engine": "moon"}, "engine must be"),
-        ({"n_jobs": 0}, "n_jobs must be"),
-    ):
-        with pytest.raises(ParameterError, match=words):
-            RankOneNMF(**parameters).fit(X)
-    with pytest.raises(NotFittedError):
-        RankOneNMF().transform(X)
-    for call in ("predict", "complete", "score", "inverse_transform", "recommend"):
-        with pytest.raises(NotFittedError):
-            getattr(RankOneNMF(), call)(X)
-
-
 @pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
 def test_a_search_over_methods_and_a_pipeline():
     X = grid_like(30, 8, [3, 17], [2, 5])
@@ -577,26 +525,6 @@ def test_a_search_over_methods_and_a_pipeline():
     target = fitted(X).W_[:, 0] * 3.0 + 1.0
     assert pipeline.fit(X, target).score(X, target) > 1 - 1e-9
     assert list(pipeline[:-1].get_feature_names_out()) == ["rankonenmf0"]
-
-
-def test_names_of_columns_are_remembered():
-    frame = pd.DataFrame(table(), columns=list("abcdefg"))
-    model = fitted(frame)
-    assert list(model.feature_names_in_) == list("abcdefg")
-    assert list(model.column_labels_) == list("abcdefg")
-    assert_allclose(model.transform(frame), model.W_, rtol=1e-9)
-    assert not hasattr(model.fit(table()), "feature_names_in_")
-    assert model.transform(pd.DataFrame(table())).shape == (9, 1)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_the_number_of_threads_changes_no_bit_of_what_follows(n_jobs):
-    X = table()
-    model = fitted(X, n_jobs=n_jobs)
-    plain = fitted(X)
-    assert_array_equal(model.W_, plain.W_)
-    assert_array_equal(model.transform(X), plain.transform(X))
-    assert_array_equal(model.complete(X), plain.complete(X))
 
 
 # Odd tables
@@ -643,37 +571,29 @@ def test_lines_of_zeros_are_met_exactly(order, method):
 
 @every_method
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_what_can_not_be_is_refused_with_its_place(order, method):
+def test_invalid_values_are_refused_with_their_place(order, method):
     for value in (-2.0, np.inf, -np.inf):
         X = table()
         X[3, 1] = value
-        words = f"Found {value:g} at row 3, column 1"
-        refused(lambda X=X: RankOneNMF(method).fit(np.asarray(X, order=order)), words)
-        refused(lambda X=X: RankOneNMF(method).fit(stored(X)), words)
-    refused(lambda: RankOneNMF(method).fit(np.full((3, 4), NAN, order=order)), "At least one cell must be observed")
-    refused(lambda: RankOneNMF(method).fit(np.empty((0, 4))), "0 sample")
-    refused(lambda: RankOneNMF(method).fit(np.empty((4, 0))), "0 feature")
-    refused(
-        lambda: RankOneNMF(method).fit([["a", "b"], ["c", "d"]]), "Values must be numbers. Found 'a' at row 0, column 0"
-    )
-    refused(lambda: RankOneNMF(method).fit(np.ones(3)), "1D array")
-    refused(lambda: RankOneNMF(method).fit(None), "None")
-    refused(
-        lambda: RankOneNMF(method).fit(np.full((2, 2), 1e308, order=order)), "sum of every row and column", "inf in "
-    )
+        for data in (np.asarray(X, order=order), stored(X)):
+            with refused(DataError, found=f"{value:g}", where="row 3, column 1"):
+                RankOneNMF(method).fit(data)
+    with refused(DataError, found="'a'", where="row 0, column 0"):
+        RankOneNMF(method).fit([["a", "b"], ["c", "d"]])
+    for nothing in (np.full((3, 4), NAN, order=order), np.empty((0, 4)), np.empty((4, 0)), np.ones(3), None):
+        with refused(DataError):
+            RankOneNMF(method).fit(nothing)
+    with refused(DataError, found="inf"):  # the sum of a row
+        RankOneNMF(method).fit(np.full((2, 2), 1e308, order=order))
 
 
-def test_new_rows_that_do_not_fit():
+def test_new_rows_that_do_not_fit_are_refused():
     model = fitted(table())
-    for wrong in (np.ones((2, 6)), np.ones((2, 8)), stored(np.ones((2, 8)))):
-        for call in (model.transform, model.score, model.complete):
-            refused(lambda call=call, wrong=wrong: call(wrong), "RankOneNMF is expecting 7 features")
-    refused(lambda: model.transform(-np.ones((2, 7))), "Found -1 at row 0, column 0")
-    refused(lambda: model.complete(-np.ones((2, 7))), "Found -1 at row 0, column 0")
-    refused(lambda: model.predict([0, 1], [0]), "rows and cols must be equally long")
-    refused(lambda: model.predict([99], [0]), "Positions of rows must be 0 to 8")
-    refused(lambda: model.inverse_transform(np.ones((3, 2))), "W must hold numbers")
-    refused(lambda: model.predict(stored(table())), "X must be dense")
+    for call in (model.transform, model.complete):
+        with refused(DataError, found="-1", where="row 0, column 0"):
+            call(-np.ones((2, 7)))
+    with refused(DataError, "X", found="sparse"):
+        model.predict(stored(table()))
 
 
 def test_the_data_are_left_alone():
@@ -692,12 +612,3 @@ def test_the_data_are_left_alone():
     cells.data[:], cells.indices[:], weights[:] = 0.0, 0, 5.0  # the model keeps what it knows
     assert_array_equal(model.recommend([0]).ids, before)
     assert_allclose(model.complete(stored(X).tocsr()), expected, rtol=1e-9)
-
-
-def test_a_model_that_fails_to_fit_again_keeps_its_factors():
-    model = RankOneNMF("a1gm").fit(table())
-    W, rate = model.W_.copy(), model.increase_rate_
-    with pytest.raises(DataError):
-        model.fit(np.full((3, 3), -1.0))
-    assert_array_equal(model.W_, W)
-    assert model.increase_rate_ == rate

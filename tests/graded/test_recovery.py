@@ -13,10 +13,10 @@ def error(model, Y):
     return int((model.predict_level(rows, columns) != Y.ravel()).sum())
 
 
-def errors(make, k, **wishes):
+def errors(make, k, **parameters):
     def fitted(seed):
         Y = make(seed)
-        model = RoundMF(k, biases=False, n_init=5, random_state=seed, n_jobs=1, **wishes).fit(Y)
+        model = RoundMF(k, biases=False, n_init=5, random_state=seed, n_jobs=1, **parameters).fit(Y)
         return error(model, Y)
 
     return np.array([fitted(seed) for seed in range(10)])
@@ -27,11 +27,11 @@ CASES = {
     "upper-triangular": (lambda seed: upper_triangular(), 1, {"thresholds": [0.5]}),
     "band-diagonal": (lambda seed: band(), 2, {"thresholds": [0.5]}),
 }
-every_case = pytest.mark.parametrize(("make", "k", "wishes"), CASES.values(), ids=CASES)
+every_case = pytest.mark.parametrize(("make", "k", "parameters"), CASES.values(), ids=CASES)
 
 
 @every_case
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_rounding_is_exact_for_nine_of_ten_seeds_and_lines_are_not(make, k, wishes):
-    assert (errors(make, k, loss="round", **wishes) == 0).sum() >= 9
+def test_rounding_is_exact_for_nine_of_ten_seeds_and_lines_are_not(make, k, parameters):
+    assert (errors(make, k, loss="round", **parameters) == 0).sum() >= 9
     assert (errors(make, k, loss="linear") > 10).all()

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import OrdinalMF, RoundMF
@@ -21,10 +22,8 @@ MODELS = {
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
-def fitted(name, X, **wishes):
-    from sklearn.base import clone
-
-    model = clone(MODELS[name]).set_params(**({"random_state": 0, "max_iter": 8, "tol": 0, "n_jobs": 1} | wishes))
+def fitted(name, X, **parameters):
+    model = clone(MODELS[name]).set_params(**({"random_state": 0, "max_iter": 8, "tol": 0, "n_jobs": 1} | parameters))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", DataWarning)

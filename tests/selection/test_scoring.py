@@ -11,6 +11,7 @@ from halfseen import OrdinalMF, OrdNMF, PoissonFactorization, RoundMF, WeightedN
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import split_cells
 from halfseen.selection.scoring import default_metric, get_scorer
+from tests.estimators.models import refused
 from tests.selection.data import counts, table
 
 
@@ -49,7 +50,7 @@ def test_errors_need_levels_that_are_numbers():
     lines = [("a", "x", "bad"), ("a", "y", "good"), ("b", "x", "good"), ("b", "y", "bad"), ("c", "x", "bad")]
     cells = observe(lines, levels=["bad", "good"])
     model = RoundMF(1, levels=["bad", "good"], random_state=0).fit(cells)
-    with pytest.raises(DataError, match=r"rmse and mae need levels that are numbers\. Found 'good'\. Use"):
+    with refused(DataError, found="'good'"):
         get_scorer("rmse", 1, model)(model, cells, cells)
 
 
@@ -93,7 +94,7 @@ def test_ranking_is_scikit_learns(clicks):
 def test_a_function_is_taken_as_it_is(tabular):
     model, train, test = tabular
     assert get_scorer(lambda *what: what == (model, train, test), 1, model)(model, train, test) == 1.0
-    with pytest.raises(ParameterError, match=r"metric must give a number, larger for .* Found a list"):
+    with refused(ParameterError, "metric", found="a list"):
         get_scorer(lambda *_: [1.0], 1, model)(model, train, test)
 
 
@@ -125,11 +126,10 @@ def test_every_model_has_a_metric_by_default(estimator, metric):
     ],
 )
 def test_an_unknown_metric_is_answered_with_a_hint(metric, hint):
-    with pytest.raises(ParameterError, match=r"metric must be 'ndcg@K', .* or a function of") as error:
+    with refused(ParameterError, "metric", found=repr(metric), remedy=hint):
         get_scorer(metric, 1, OrdNMF())
-    assert str(error.value).endswith(f"Found {metric!r}. {hint}")
 
 
 def test_a_metric_that_the_model_does_not_have_is_refused():
-    with pytest.raises(ParameterError, match=r'Found "log-likelihood" for WeightedNMF, .* Use "divergence"'):
+    with refused(ParameterError, "metric", found="WeightedNMF", remedy="divergence"):
         get_scorer("log-likelihood", 1, WeightedNMF())

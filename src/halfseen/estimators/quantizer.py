@@ -46,8 +46,7 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     0 below the first edge, V from the last of V edges on. Unseen cells stay unseen, and X keeps its kind: an array
     gives an array, a sparse matrix one that stores the same cells, an `Observed` an `Observed`, a wide frame a frame
-    with other numbers, a long frame one with another column of values. A file gives an `Observed`. `fit_transform` is
-    `fit` and `transform` in one, as scikit-learn has it.
+    with other numbers, a long frame one with another column of values. A file gives an `Observed`.
 
     Parameters
     ----------
@@ -100,9 +99,9 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         values = np.sort(observe(X, unseen=None).values.astype(np.float64))
+        edges = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)
         self._compare_columns(X, reset=True)
-        self.edges_ = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)
-        self.values_ = _medians(values, self.edges_)
+        self.edges_, self.values_ = edges, _medians(values, edges)
         return self
 
     @insert_parameters

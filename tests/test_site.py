@@ -34,8 +34,8 @@ def tool(name):
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_the_help_on_the_site_is_what_the_program_prints_but_for_the_breaks_of_lines(name):
     shown, printed = tool("command_line").help_of(name), halfseen(*name.split(), "--help").output
-    if name:
-        assert shown.split() == printed.split()
+    if name:  # lines may also break after a hyphen
+        assert "".join(shown.split()) == "".join(printed.split())
     else:  # the list of commands is cut off at the end of the line
         assert shown.split("Commands:")[0].split() == printed.split("Commands:")[0].split()
     assert max(map(len, shown.splitlines())) > 80 or name in ("", "doctor", "demo", "completion")

@@ -1,9 +1,9 @@
 """Model files: a zip archive of plain arrays and a JSON header, written whole or not at all; it holds no pickle.
 
 A fitted model is a record of records of arrays. Each class that may occur in a file declares its fields in `state`: an
-`ArraySpec` for an array, a type for a number or a text, a class for a record, wrapped in `Optional` where None is
-allowed. One writer and one reader serve all: the header names classes and fields, arrays lie beside it under the path
-of their field. The reader checks the name, dtype, shape and range of every array before anything uses it.
+`ArraySpec` for an array, a type for a number or a text, a class for a record, `... | None` where None is allowed. One
+writer and one reader serve all: the header names classes and fields, arrays lie beside it under the path of their
+field. The reader checks the name, dtype, shape and range of every array before anything uses it.
 """
 
 import json

@@ -10,7 +10,7 @@ from halfseen.errors import DataError
 from halfseen.io import observe
 from halfseen.likelihoods import GammaNoise, Gaussian, Poisson
 from tests import oracle
-from tests.laws.cases import DIVERGENCES, LIKELIHOODS, beta_of, half_seen, names, weights_for
+from tests.laws.cases import DIVERGENCES, LIKELIHOODS, STORED, beta_of, half_seen, names, weights_for
 
 every_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=names)
 every_divergence = pytest.mark.parametrize("likelihood", DIVERGENCES, ids=names)
@@ -198,3 +198,27 @@ def test_the_start_is_the_mean_of_what_counts(likelihood, unseen, weighted):
     observed = observe(dense, unseen=unseen, cell_weight=weights_for(dense) if weighted else None)
     Y, C = oracle.grid(observed)
     assert_allclose(likelihood.start(observed), (C * Y).sum() / C.sum(), rtol=1e-12)
+
+
+def draws_from(likelihood, x):
+    """Many values drawn at x; None for a mere loss."""
+    try:
+        return likelihood.sample(np.full(20_000, x), np.random.default_rng(0))
+    except NotImplementedError:
+        return None
+
+
+DRAWN = {name: one for name, one in STORED.items() if draws_from(one, 1.0) is not None}
+
+
+@pytest.mark.parametrize("x", [0.4, 2.0])
+@pytest.mark.parametrize("likelihood", DRAWN.values(), ids=DRAWN)
+def test_probabilities_sum_to_one_have_the_mean_and_are_the_frequencies_of_draws(likelihood, x):
+    y = np.arange(400.0 if likelihood.highest is None else likelihood.highest + 1)
+    p = np.exp(likelihood.log_prob(y, np.full(y.size, x)))
+    values = getattr(getattr(likelihood, "inner", likelihood), "values", None)
+    assert_allclose(p.sum(), 1.0, rtol=1e-9)
+    assert_allclose(likelihood.mean(np.array([x]))[0], p @ (y if values is None else values), rtol=1e-9)
+    draws = draws_from(likelihood, x)
+    shares = np.bincount(draws.astype(int), minlength=y.size) / draws.size
+    assert np.all(np.abs(shares - p) < 4.5 * np.sqrt(p * (1 - p) / draws.size) + 1e-3)

@@ -1,6 +1,7 @@
 """Messages of the library on the command line: Python settings as options of the running command."""
 
 import ast
+import copy
 import re
 import shlex
 
@@ -22,10 +23,12 @@ _NONE = re.compile(r"\bNone(?:,| or) | or None\b")
 def render(message: Described | Warning | str) -> str:
     """Render an error, a warning or a text of the library in one line, with options for Python settings."""
     if isinstance(message, Described):
-        text = message.render(as_option, cli=True)
+        own = copy.copy(message)
+        own.must = _NONE.sub("", message.must)  # not in what was found, which is the user's
+        text = own.render(as_option, cli=True)
     else:
         text = CODE.sub(lambda match: as_option(match[1]), str(message))
-    return " ".join(_NONE.sub("", text).split())
+    return " ".join(text.split())
 
 
 def as_option(code: str) -> str:

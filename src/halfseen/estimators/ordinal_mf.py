@@ -1,5 +1,6 @@
 """Factorization of ordered levels through thresholds on x of any sign: cumulative links, and rounding."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -75,9 +76,9 @@ class ThresholdFactorization(Factorization):
         """c, one for each column; None without biases."""
         return self.H_[:, -1] if self.ridge_.biases else None
 
+    @abstractmethod
     def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
         """Likelihood with these thresholds for all rows and columns."""
-        raise NotImplementedError
 
     def _method(self) -> Method:
         return Method(

@@ -64,7 +64,8 @@ class GammaPrior:
 #: Requirements on an array of a factor in a file; "length" is the number of rows, or of columns.
 ENTRIES = ArraySpec("f", ("length", "components"))
 POSITIVE = replace(ENTRIES, low=0.0)
-POSITIVE_OR_INFINITE = replace(POSITIVE, finite=False)
+#: Above 0, or infinite: of shapes and rates.
+POSITIVE_OR_INFINITE = replace(ENTRIES, low=float(np.nextafter(0.0, 1.0)), finite=False)
 
 
 def stored_as(**state: ArraySpec) -> Callable[[type[FactorT]], type[FactorT]]:

@@ -423,6 +423,9 @@ class UncoupledNMF(BaseEstimator):
             names = check_array(further, "diagnosed", "O", (None,)).tolist()
             numbers = check_array(further, "diagnostics", "f", (len(names), 3) if names else (0,), finite=False)
             self.diagnostics_ = {name: Mixing(*row) for name, row in zip(names, numbers.tolist(), strict=True)}
+        if further.keys() != self._more_state().keys():
+            unknown = ", ".join(sorted(further.keys() - self._more_state().keys()))
+            raise ValueError(f"the arrays must be those of such a model, without {unknown}")
 
 
 def sampled_posterior(model: UncoupledNMF, what: str) -> Posterior:

@@ -28,7 +28,7 @@ def test_all_is_well_here():
     threads, cache, numbers = (line.split() for line in lines[-3:])
     assert threads[-3:] == ["on", str(os.cpu_count()), "processors"]
     compiled = [name for name in os.listdir(cache[3]) if name.endswith(".nbc")]
-    assert cache[4] == f"({len(compiled)}"
+    assert 1 <= int(cache[4].removeprefix("(")) <= len(compiled)  # other tests may have compiled some more since
     assert float(numbers[-1]) <= 1e-12
 
 

@@ -63,8 +63,8 @@ class GammaPrior:
 
 #: Requirements on an array of a factor in a file; "length" is the number of rows, or of columns.
 ENTRIES = ArraySpec("f", ("length", "components"))
-POSITIVE = replace(ENTRIES, low=0.0)
-#: Above 0, or infinite: of shapes and rates.
+NON_NEGATIVE = replace(ENTRIES, low=0.0)
+#: Shapes and rates are infinite where a distribution has no spread.
 POSITIVE_OR_INFINITE = replace(ENTRIES, low=float(np.nextafter(0.0, 1.0)), finite=False)
 
 

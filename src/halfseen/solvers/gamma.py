@@ -23,7 +23,7 @@ from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
 from halfseen.solvers.base import (
-    POSITIVE,
+    NON_NEGATIVE,
     POSITIVE_OR_INFINITE,
     FactorT,
     GammaPrior,
@@ -35,7 +35,7 @@ from halfseen.solvers.base import (
 from halfseen.solvers.problem import Problem
 
 
-@stored_as(shape=POSITIVE_OR_INFINITE, rate=POSITIVE_OR_INFINITE, mean=POSITIVE, geometric=POSITIVE)
+@stored_as(shape=POSITIVE_OR_INFINITE, rate=POSITIVE_OR_INFINITE, mean=NON_NEGATIVE, geometric=NON_NEGATIVE)
 class GammaFactor(NamedTuple):
     """A factor whose entries are Gamma(shape, rate), with their means and geometric means exp(E[log]).
 

@@ -22,6 +22,7 @@ With inverse_rate = 0 it is Gamma(shape, rate), whose E[1 / w] is infinite for s
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from scipy.special import gammaln, kve
 from halfseen.arrays import Array, floored
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
-from halfseen.solvers.base import POSITIVE, POSITIVE_OR_INFINITE, State, flush_to_zero, stored_as
+from halfseen.solvers.base import NON_NEGATIVE, POSITIVE_OR_INFINITE, State, flush_to_zero, stored_as
 from halfseen.solvers.gamma import Variational
 from halfseen.solvers.problem import Problem
 
@@ -49,9 +50,9 @@ _GAMMA_BELOW = 1e-300
 @stored_as(
     shape=POSITIVE_OR_INFINITE,
     rate=POSITIVE_OR_INFINITE,
-    inverse_rate=POSITIVE_OR_INFINITE,
-    mean=POSITIVE,
-    harmonic=POSITIVE,
+    inverse_rate=replace(NON_NEGATIVE, finite=False),
+    mean=NON_NEGATIVE,
+    harmonic=NON_NEGATIVE,
 )
 class InverseGaussianFactor(NamedTuple):
     """A factor whose entries are generalised inverse-Gaussian, with their means and harmonic means 1 / E[1 / w].

@@ -19,12 +19,36 @@ def namespace(x: Any) -> Any:
     return array_namespace(x)
 
 
+def beside(x: Any, array: Any) -> Any:
+    """Numbers as an array of the library, the device and the precision of `x`."""
+    if isinstance(x, np.ndarray | np.generic):
+        return np.asarray(array, dtype=x.dtype)
+    return namespace(x).asarray(array, dtype=x.dtype, device=x.device)
+
+
+def special(name: str, x: Any) -> Any:
+    """A function of `scipy.special` of one argument, of arrays of any library: its own, or SciPy's by way of the host."""
+    import scipy.special
+
+    function = getattr(scipy.special, name)
+    if isinstance(x, np.ndarray | np.generic | float | int):
+        return function(x)
+    xp = namespace(x)
+    if hasattr(xp, "special"):  # torch
+        return getattr(xp.special, name)(x)
+    from sklearn.externals.array_api_compat import to_device
+
+    host = np.from_dlpack(to_device(x, xp.__array_namespace_info__().default_device()))
+    return xp.asarray(np.asarray(function(host), dtype=host.dtype), device=x.device)
+
+
 def floored(x: Any, root: float) -> Any:
     """x, but nowhere below the smallest normal number to the power 1 / `root`.
 
     Divisions by x up to the power root / 2 then neither fail nor overflow, and a product with a zero stays zero.
     """
-    return namespace(x).maximum(x, smallest(x) ** (1.0 / root))
+    least = smallest(x) ** (1.0 / root)
+    return np.maximum(x, least) if isinstance(x, np.ndarray | np.generic) else namespace(x).clip(x, least, None)
 
 
 def smallest(x: Any) -> float:

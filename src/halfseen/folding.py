@@ -6,6 +6,7 @@ import numpy as np
 
 from halfseen.arrays import Array, floored, namespace
 from halfseen.engines import Side
+from halfseen.likelihoods.rules import Terms
 from halfseen.solvers import Factor, Problem, Solver
 from halfseen.solvers.problem import has_data, where
 
@@ -47,15 +48,13 @@ def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, 
     for _ in range(max_iter):
         if settled.all():
             break
-        x = problem.engine.sddmm(problem.cells, near.plug_in, far.plug_in)
-        new = where(settled, near, solver.half_step(problem, near, far, Side.ROWS, x))
+        new = where(settled, near, solver.half_step(problem, near, far, Side.ROWS))
         settled |= _largest_change(problem, near.mean, new.mean) <= tol
         near = new
         if settled.size / 2 < settled.sum() < settled.size:  # most are done: go on with the others alone
             _put(problem, near, folded, moving)
             left = np.flatnonzero(~settled)
-            xp = namespace(near.mean)
-            near = near._make(xp.take(array, xp.asarray(left), axis=0) for array in near)
+            near = near._make(place(problem.engine.to_numpy(array)[left]) for array in near)
             moving, problem = moving[left], _of_rows(problem, left)
             settled = np.zeros(left.size, dtype=bool)
     _put(problem, near, folded, moving)
@@ -77,9 +76,10 @@ def _put(problem: Problem, near: Any, folded: Any, rows: Array) -> None:
 
 def _largest_change(problem: Problem, old: Any, new: Any) -> Array:
     """Largest change of each row's entries, relative to its largest entry."""
+    return problem.engine.to_numpy(problem.engine.map(relative_changes, None, old, new)[0][0])
 
-    def rule(old: Any, new: Any) -> Any:
-        xp = namespace(new)
-        return xp.max(xp.abs(new - old), axis=1) / floored(xp.max(new, axis=1), 1.0)
 
-    return problem.engine.to_numpy(problem.engine.map(rule, old, new))
+def relative_changes(_: None, old: Any, new: Any) -> Terms:
+    """The largest change of a row's entries, relative to its largest entry."""
+    xp = namespace(new)
+    return Terms((xp.max(xp.abs(new - old), axis=1) / floored(xp.max(new, axis=1), 1.0),))

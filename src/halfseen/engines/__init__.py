@@ -3,7 +3,7 @@
 from typing import Any
 
 from halfseen import validation
-from halfseen.engines.base import AdagradState, DeviceCells, Engine, RidgePenalty, Side
+from halfseen.engines.base import AdagradState, DeviceCells, Engine, RidgePenalty, Rule, Side, Sums
 
 ENGINES = ("cpu",)
 
@@ -32,4 +32,4 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine[Any]:
     return CpuEngine(n_jobs)
 
 
-__all__ = ["ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "RidgePenalty", "Side", "open_engine"]
+__all__ = ["ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "RidgePenalty", "Rule", "Side", "Sums", "open_engine"]

@@ -1,19 +1,21 @@
 """The operations that every engine implements, on arrays of its own kind.
 
 A cell array has one number per observed cell, in row order, whichever side it is used for. A factor array has one row
-per row (or column) of the matrix and one column per component.
-
-Their names in version 0.1.0: dots (sddmm), spread (spmm), spread_both (spmm_both), each (map), tally (map_reduce),
-total (sum), fetch (to_numpy), place_factor (asarray), dots_at (sddmm_at), newton (newton_step), descend (adagrad_step).
+per row (or column) of the matrix and one column per component. Rules are those of `likelihoods.rules`, or functions of
+the same form on other arrays: called with parameters and arrays, they return `Terms`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from halfseen.arrays import Array
+from halfseen.arrays import Array, namespace
+from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
+
+#: From parameters and arrays to `Terms`.
+Rule = Callable[..., Terms]
 
 
 class Side(Enum):
@@ -48,6 +50,17 @@ class DeviceCells(Protocol):
 CellsT = TypeVar("CellsT", bound=DeviceCells)
 
 
+class Sums(NamedTuple):
+    """Results of a pass over the cells."""
+
+    rows: tuple[Any, ...]
+    """For each array of the rule, its sum times the columns' factor along each row; empty if not asked for."""
+    columns: tuple[Any, ...]
+    """The same along columns."""
+    totals: Any
+    """A vector in double precision: the sums of the rule's totals, then those by level, level after level."""
+
+
 class RidgePenalty(NamedTuple):
     """l2 / 2 * (f - centre)^2 for each component of every row f of a factor."""
 
@@ -67,9 +80,14 @@ class AdagradState(NamedTuple):
 
 
 class Engine(ABC, Generic[CellsT]):
-    """A device to compute on. Use it as a context: threads and devices are held only inside."""
+    """A device to compute on. Use it as a context: threads and devices are held only inside.
+
+    An engine must have the abstract operations; `sweep` and others are made of these, until an engine does better.
+    """
 
     name: str
+    #: What solvers and likelihoods may need beyond them: "newton", "sgd", or "numpy" (the arrays are NumPy's).
+    offers: ClassVar[frozenset[str]] = frozenset()
 
     def __enter__(self) -> Self:
         return self
@@ -82,46 +100,94 @@ class Engine(ABC, Generic[CellsT]):
         """Copy the observed cells to the device, ordered for the sides along which sums will be taken."""
 
     @abstractmethod
-    def asarray(self, factor: Array) -> Any:
-        """Copy a factor to the device."""
+    def asarray(self, array: Array) -> Any:
+        """Copy an array to the device."""
 
     @abstractmethod
     def to_numpy(self, array: Any) -> Array:
         """Copy an array back to the host."""
 
-    @abstractmethod
-    def sddmm(self, cells: CellsT, W: Any, H: Any, into: Any | None = None) -> Any:
-        """x = W_u @ H_i at every observed cell; `into` may be overwritten with it."""
+    def fetch(self, *vectors: Any) -> list[Array]:
+        """Copy vectors in double precision back to the host, all at once."""
+        return [self.to_numpy(vector) for vector in vectors]
 
     @abstractmethod
-    def map(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> Any:
-        """`rule(*arrays)`, for a rule that treats every entry along the first axis independently.
-
-        The rule returns an array or a tuple of arrays; a scalar result is returned as it is. `into` lists arrays that
-        may be overwritten with the results, in their order.
-        """
-
-    @abstractmethod
-    def sum(self, rule: Callable[..., Any], *arrays: Any) -> float:
-        """The sum of `rule(*arrays)` in double precision, for a rule as in `map`."""
-
-    @abstractmethod
-    def map_reduce(self, rule: Callable[..., Any], *arrays: Any, into: tuple[Any | None, ...] = ()) -> tuple[Any, ...]:
-        """As `map`, for a rule that returns a tuple: first a vector of sums over the entries that it was given, which
-        are added up in double precision and returned as a NumPy array; then results as those of `map`."""
+    def sddmm(self, cells: CellsT, W: Any, H: Any) -> Any:
+        """x = W_u @ H_i at every observed cell."""
 
     @abstractmethod
     def spmm(self, cells: CellsT, c: Any, far: Any, side: Side) -> Any:
-        """For each row u (or column, by `side`): the sum of c * far_i over its observed cells.
+        """For each row u (or column, by `side`): the sum of c * far_i over its observed cells, c a cell array."""
 
-        `c` is a cell array or one number for all cells; for 0 the sum is the number 0, not an array.
+    def sweep(
+        self, cells: CellsT, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0
+    ) -> Sums:  # fmt: skip
+        """One pass over the observed cells.
+
+        Parameters
+        ----------
+        cells : DeviceCells
+            The cells.
+        rule : callable
+            Called as `rule(params, y, x, weights, first)` with x = W_u @ H_i.
+        params : object
+            Its parameters.
+        W, H : array
+            The factors. One of them may be None if the rule does not need x, and only the other side is summed.
+        *sides : Side
+            Along which to sum: each array of the rule times the other side's factor.
+        n_levels : int, default=0
+            Number of levels of the sums by level.
+
+        Returns
+        -------
+        Sums
         """
+        x = None if W is None or H is None else self.sddmm(cells, W, H)
+        terms = rule(params, cells.y, x, cells.weights, cells.is_first_at_cell)
+        rows, columns = (
+            tuple(self.spmm(cells, c, far, side) for c in terms.arrays) if side in sides else ()
+            for side, far in ((Side.ROWS, H), (Side.COLUMNS, W))
+        )
+        return Sums(rows, columns, self._totals(cells.y, terms, n_levels))
 
-    def spmm_both(self, cells: CellsT, c: Any, d: Any, far: Any, side: Side) -> tuple[Any, Any]:
-        """`spmm` of two coefficients, which an engine may do in one pass."""
-        return self.spmm(cells, c, far, side), self.spmm(cells, d, far, side)
+    def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Any, ...], Any]:
+        """`rule(params, *arrays)`, for a rule that treats every entry along the first axis independently.
 
-    @abstractmethod
+        Returns its arrays, and a vector in double precision as `Sums.totals`; the first of the arrays that it is given
+        holds the levels. Arrays may be None.
+        """
+        terms = rule(params, *arrays)
+        return terms.arrays, self._totals(arrays[0], terms, n_levels)
+
+    def _totals(self, levels: Any, terms: Terms, n_levels: int) -> Any:
+        """The vector of all sums of a rule."""
+        if not terms.totals and not terms.by_level:
+            return None
+        sums = [self._double_sum(total)[None] for total in terms.totals]
+        sums += [self.sums_by_level(levels, values, n_levels) for values in terms.by_level]
+        return namespace(sums[0]).concat(sums)
+
+    @staticmethod
+    def _double_sum(array: Any) -> Any:
+        xp = namespace(array)
+        return xp.sum(array, dtype=xp.float64)
+
+    def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:
+        """The sum in double precision of the values of each level."""
+        xp = namespace(values)
+        zero = xp.zeros_like(values)
+        return xp.stack([self._double_sum(xp.where(levels == v, values, zero)) for v in range(n_levels)])
+
+    def column_sums(self, factor: Any) -> Any:
+        """The sum over all rows of a factor, one number per component."""
+        xp = namespace(factor)
+        return xp.astype(xp.sum(factor, axis=0, dtype=xp.float64), factor.dtype)
+
+    def gram(self, factor: Any) -> Any:
+        """F^T F: one row and one column per component."""
+        return factor.T @ factor
+
     def newton_step(
         self, cells: CellsT, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
     ) -> Any:
@@ -130,14 +196,14 @@ class Engine(ABC, Generic[CellsT]):
             near_u - A^{-1} g,   g = sum of slope * far_i + l2 * (near_u - centre),
                                  A = sum of curvature * far_i far_i^T + l2
 
-        over its observed cells; slope and curvature are cell arrays.
+        over its observed cells; slope and curvature are cell arrays. Of engines that offer "newton".
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def sddmm_at(self, cells: CellsT, which: Array, W: Any, H: Any) -> Any:
-        """x = W_u @ H_i at some of the observed cells, by index."""
+        """x = W_u @ H_i at some of the observed cells, by index. Of engines that offer "sgd"."""
+        raise NotImplementedError
 
-    @abstractmethod
     def adagrad_step(
         self, cells: CellsT, which: Array, slope: Any, W: Any, H: Any, state: AdagradState,
         counts: tuple[Array, Array], penalties: tuple[RidgePenalty, RidgePenalty],
@@ -147,18 +213,7 @@ class Engine(ABC, Generic[CellsT]):
             f <- f - learning_rate * g / sqrt(sum),   g = slope * far + l2 * (f - centre) / count,
                                                       sum <- sum + mean(g^2)
 
-        `counts` are the numbers of cells per row and per column, among which the penalties are divided.
+        `counts` are the numbers of cells per row and per column, among which the penalties are divided. Of engines that
+        offer "sgd".
         """
-
-    @abstractmethod
-    def column_sums(self, factor: Any) -> Any:
-        """The sum over all rows of a factor, one number per component."""
-
-    def gram(self, factor: Any) -> Any:
-        """F^T F: one row and one column per component."""
-        return factor.T @ factor
-
-    @staticmethod
-    @abstractmethod
-    def digamma_and_log_gamma(a: Any) -> tuple[Any, Any]:
-        """The two special functions of the gamma distribution; may be called inside a rule."""
+        raise NotImplementedError

@@ -2,9 +2,12 @@
 
 The blocks depend on the data alone, every block writes rows of its own, and sums over blocks are added in their order:
 so the numbers are the same, to the last bit, whatever the number of threads.
+
+Where there is a compiled loop for a rule and a likelihood (`kernels.sweeps`), a pass over the cells is one loop for each
+side. Elsewhere it has three stages: the dot products, the rule, and the sums.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from threading import Lock
@@ -12,11 +15,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from halfseen.arrays import Array
-from halfseen.engines.base import AdagradState, Engine, RidgePenalty, Side
+from halfseen.arrays import Array, smallest
+from halfseen.engines.base import AdagradState, Engine, RidgePenalty, Rule, Side, Sums
 from halfseen.engines.threads import Block, Threads, hold_blas, release_blas, row_blocks
 from halfseen.kernels import cells as cell_kernels
-from halfseen.kernels import special, steps
+from halfseen.kernels import special, steps, sweeps
+from halfseen.likelihoods import rules
+from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
 
 #: Cells per block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
@@ -40,10 +45,8 @@ class Order:
         """Consecutive rows with about `CELLS_PER_BLOCK` cells."""
         return row_blocks(self.indptr, CELLS_PER_BLOCK)
 
-    def take(self, c: Any, part: slice, dtype: np.dtype[Any]) -> Array:
+    def take(self, c: Array, part: slice) -> Array:
         """A block's part of a cell array, permuted from row order into this order."""
-        if np.isscalar(c):
-            return np.full(part.stop - part.start, c, dtype)
         if self.from_row_order is None:
             taken: Array = c[part]
             return taken
@@ -53,7 +56,7 @@ class Order:
 
 
 class CpuCells:
-    """The observed cells in memory: nothing is copied, and the column order is made only if columns are asked for."""
+    """The observed cells in memory: the column order is made only if columns are asked for."""
 
     def __init__(self, observed: Observed, sides: Iterable[Side]) -> None:
         self.observed = observed
@@ -64,18 +67,26 @@ class CpuCells:
         if Side.COLUMNS in sides:
             columns = observed.columns
             self.orders[Side.COLUMNS] = Order(columns.indptr, columns.rows, columns.order)
+        self._ordered: dict[tuple[Side, bool], Array] = {}
 
     @cached_property
     def rows(self) -> Array:
         """The row of every cell."""
         return self.observed.row_of_cell()
 
+    def values(self, side: Side, as_levels: bool) -> Array:
+        """The values in the order of a side; as small integers if they are levels."""
+        if (side, as_levels) not in self._ordered:
+            y = self.y.astype(np.uint8 if self.y.max(initial=0) < 256 else np.uint32) if as_levels else self.y
+            self._ordered[side, as_levels] = self.orders[side].take(y, slice(0, y.size))
+        return self._ordered[side, as_levels]
+
 
 class CpuEngine(Engine[CpuCells]):
     """Runs on `n_jobs` threads; BLAS is limited to one, because its sums depend on their number."""
 
     name = "cpu"
-    digamma_and_log_gamma = staticmethod(special.digamma_and_log_gamma)
+    offers = frozenset({"newton", "sgd", "numpy"})
 
     def __init__(self, n_jobs: int | None) -> None:
         self._threads = Threads(n_jobs)
@@ -95,15 +106,15 @@ class CpuEngine(Engine[CpuCells]):
     def place(self, observed: Observed, *sides: Side) -> CpuCells:
         return CpuCells(observed, sides)
 
-    def asarray(self, factor: Array) -> Array:
-        return np.ascontiguousarray(factor)
+    def asarray(self, array: Array) -> Array:
+        return np.ascontiguousarray(array)
 
     def to_numpy(self, array: Array) -> Array:
         return array
 
-    def sddmm(self, cells: CpuCells, W: Array, H: Array, into: Array | None = None) -> Array:
+    def sddmm(self, cells: CpuCells, W: Array, H: Array) -> Array:
         order = cells.orders[Side.ROWS]
-        x = np.empty(order.indices.size, W.dtype) if into is None else into
+        x = np.empty(order.indices.size, W.dtype)
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
@@ -112,33 +123,79 @@ class CpuEngine(Engine[CpuCells]):
         self._threads.all(block, order.blocks)
         return x
 
-    def spmm(self, cells: CpuCells, c: Any, far: Array, side: Side) -> Any:
+    def spmm(self, cells: CpuCells, c: Array, far: Array, side: Side) -> Array:
+        return self._spmm_all(cells, (c,), far, side)[0]
+
+    def _spmm_all(self, cells: CpuCells, arrays: tuple[Array, ...], far: Array, side: Side) -> tuple[Array, ...]:
+        """`spmm` of one or two cell arrays; of two the rows of `far` are loaded only once."""
         order = cells.orders[side]
-        if np.isscalar(c) and c == 0:
-            return 0.0
-        out = np.empty((order.indptr.size - 1, far.shape[1]), far.dtype)
+        sums = tuple(np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in arrays)
+        kernel = cell_kernels.spmm if len(arrays) == 1 else cell_kernels.spmm_both
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
-            taken = order.take(c, seen, far.dtype)
-            cell_kernels.spmm(order.indptr[pointers], order.indices[seen], taken, far, out[rows])
+            taken = (order.take(c, seen) for c in arrays)
+            kernel(order.indptr[pointers], order.indices[seen], *taken, far, *(out[rows] for out in sums))
 
         self._threads.all(block, order.blocks)
-        return out
+        return sums
 
-    def spmm_both(self, cells: CpuCells, c: Any, d: Any, far: Array, side: Side) -> tuple[Any, Any]:
-        if np.isscalar(c) or np.isscalar(d):
-            return super().spmm_both(cells, c, d, far, side)
-        order = cells.orders[side]
-        of_c, of_d = (np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(2))
+    def sweep(self, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
+        fused = _fused_sweep(cells, rule, params)
+        if fused is not None:
+            return self._fused(cells, fused, W, H, sides)
+        order = cells.orders[Side.ROWS]
+        has_x = W is not None and H is not None
+        arrays: list[Array] = []
+        allocating = Lock()
 
-        def block(part: Block) -> None:
+        def block(part: Block) -> Any:
             rows, pointers, seen = part
-            both = (order.take(array, seen, far.dtype) for array in (c, d))
-            cell_kernels.spmm_both(order.indptr[pointers], order.indices[seen], *both, far, of_c[rows], of_d[rows])
+            x = np.empty(seen.stop - seen.start, H.dtype) if has_x else None
+            if has_x:
+                cell_kernels.sddmm(order.indptr[pointers], order.indices[seen], W[rows], H, x)
+            terms = rule(params, cells.y[seen], x, *(_part(a, seen) for a in (cells.weights, cells.is_first_at_cell)))
+            if sides:
+                with allocating:
+                    if not arrays:
+                        arrays.extend(np.empty(cells.y.size, c.dtype) for c in terms.arrays)
+                for target, c in zip(arrays, terms.arrays, strict=True):
+                    target[seen] = c
+            return _sum_terms(cells.y[seen], terms, n_levels)
 
-        self._threads.all(block, order.blocks)
-        return of_c, of_d
+        totals = self._threads.all(block, order.blocks)
+        rows, columns = (
+            self._spmm_all(cells, tuple(arrays), far, side) if side in sides and arrays else ()
+            for side, far in ((Side.ROWS, H), (Side.COLUMNS, W))
+        )
+        return Sums(rows, columns, _add(totals))
+
+    def _fused(self, cells: CpuCells, fused: "FusedSweep", W: Any, H: Any, sides: tuple[Side, ...]) -> Sums:
+        """The compiled loops of a pass: rows first, with the totals; columns without."""
+        results: dict[Side, tuple[Array, ...]] = {Side.ROWS: (), Side.COLUMNS: ()}
+        totals: Any = None
+        for side, near, far in ((Side.ROWS, W, H), (Side.COLUMNS, H, W)):
+            if side not in sides and (side is Side.COLUMNS or not fused.n_totals):
+                continue
+            order, y = cells.orders[side], cells.values(side, fused.as_levels)
+            n_sums = fused.n_arrays if side in sides else 0
+            sums = tuple(np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(n_sums))
+            nothing = np.empty((0, far.shape[1]), far.dtype)
+
+            def block(part: Block) -> Array:
+                rows, pointers, seen = part
+                out = [s[rows] for s in sums] + [nothing] * (2 - len(sums))  # noqa: B023
+                block_totals = np.zeros(fused.n_totals if side is Side.ROWS else 0)  # noqa: B023
+                F = nothing if near is None else near[rows]  # noqa: B023
+                fused.kernel(
+                    order.indptr[pointers], order.indices[seen], y[seen], *fused.arguments, F, far, *out, block_totals  # noqa: B023
+                )
+                return block_totals
+
+            vectors = self._threads.all(block, order.blocks)
+            results[side] = sums
+            totals = _add(vectors)[fused.totals] if side is Side.ROWS and fused.n_totals else totals
+        return Sums(results[Side.ROWS], results[Side.COLUMNS], totals)
 
     def newton_step(
         self,
@@ -156,7 +213,7 @@ class CpuEngine(Engine[CpuCells]):
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
-            s, c = (order.take(array, seen, far.dtype) for array in (slope, curvature))
+            s, c = (order.take(array, seen) for array in (slope, curvature))
             indptr, indices = order.indptr[pointers], order.indices[seen]
             steps.newton_step(indptr, indices, s, c, near[rows], far, l2, centre, fixed, out[rows])
 
@@ -177,55 +234,110 @@ class CpuEngine(Engine[CpuCells]):
         arguments = [(F, count, sums, *(a.astype(F.dtype) for a in penalty)) for F, count, sums, penalty in sides]
         steps.adagrad_step(rows, columns, slope, state.learning_rate, *arguments[0], *arguments[1])
 
-    def map(self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()) -> Any:
-        is_single = False
-
-        def without_sums(*parts: Array) -> tuple[Any, ...]:
-            nonlocal is_single
-            results = rule(*parts)
-            is_single = not isinstance(results, tuple)
-            return (0.0, results) if is_single else (0.0, *results)
-
-        _, *results = self.map_reduce(without_sums, *arrays, into=into)
-        return results[0] if is_single else tuple(results)
-
-    def map_reduce(
-        self, rule: Callable[..., Any], *arrays: Array, into: tuple[Array | None, ...] = ()
-    ) -> tuple[Any, ...]:
-        outs: list[Any] = []
+    def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Array, ...], Any]:
+        rule = _COMPILED_RULES.get(rule.__name__, rule)
+        outs: list[Array] = []
         allocating = Lock()
 
         def chunk(part: slice) -> Any:
-            sums, *results = rule(*(array[part] for array in arrays))
+            parts = [_part(array, part) for array in arrays]
+            terms = rule(params, *parts)
             with allocating:
-                if not outs:  # the first thread to finish allocates the results of all; a scalar is its own result
-                    targets: tuple[Any, ...] = into + (None,) * (len(results) - len(into))
-                    for result, target in zip(results, targets, strict=True):
-                        if np.isscalar(result):
-                            target = result
-                        elif target is None:
-                            target = np.empty((len(arrays[0]), *result.shape[1:]), result.dtype)
-                        outs.append(target)
-            for result, out in zip(results, outs, strict=True):
-                if not np.isscalar(out) and result is not out:
-                    out[part] = result
-            return sums
+                if not outs:  # the first thread to finish allocates the results of all
+                    outs.extend(np.empty((len(arrays[0]), *a.shape[1:]), a.dtype) for a in terms.arrays)
+            for result, out in zip(terms.arrays, outs, strict=True):
+                out[part] = result
+            return _sum_terms(parts[0], terms, n_levels)
 
-        sums = self._threads.all(chunk, _chunks(arrays[0]))
-        return np.sum(sums, axis=0, dtype=np.float64), *outs
-
-    def sum(self, rule: Callable[..., Any], *arrays: Array) -> float:
-        def chunk(part: slice) -> float:
-            return float(np.sum(rule(*(array[part] for array in arrays)), dtype=np.float64))
-
-        return float(sum(self._threads.all(chunk, _chunks(arrays[0]))))
+        totals = self._threads.all(chunk, _chunks(arrays[0]))
+        return tuple(outs), _add(totals)
 
     def gram(self, factor: Array) -> Array:
         grams = self._threads.all(lambda part: factor[part].T @ factor[part], _chunks(factor, ENTRIES_PER_PRODUCT))
         return reduce(np.add, grams)
 
-    def column_sums(self, factor: Array) -> Array:
-        return factor.sum(axis=0, dtype=np.float64).astype(factor.dtype)
+
+@dataclass(frozen=True)
+class FusedSweep:
+    """A compiled loop for a rule and a likelihood."""
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    as_levels: bool
+    """Whether it takes values as small integers."""
+    n_arrays: int
+    """How many sums along a side it makes."""
+    totals: Array | None = None
+    """Where the totals of the rule are in those of the loop."""
+    n_totals: int = 0
+
+
+def _fused_sweep(cells: CpuCells, rule: Rule, params: Any) -> FusedSweep | None:
+    """The compiled loop for a rule, if there is one for the likelihood, and every cell counts once."""
+    likelihood = getattr(params, "likelihood", None)
+    kind = getattr(likelihood, "kernel", None)
+    if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
+        return None
+    squared, inner = (True, likelihood.inner) if kind.startswith("squared") else (False, likelihood)
+    scale = 0.0 if params.zeros is None else params.zeros.scale
+    as_levels = kind.endswith("ordinal")
+    if rule is rules.pushes and as_levels and not squared:
+        coefficients = (inner.table[3] - scale).astype(cells.y.dtype)
+        return FusedSweep(sweeps.sum_levels, (coefficients,), True, 1)
+    if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
+        return None
+    what, n_arrays = _FUSED_RULES[rule]
+    arguments = (what, squared, smallest(cells.y) ** (1.0 / likelihood.root), scale)
+    if not as_levels:
+        return FusedSweep(sweeps.sweep_values, arguments, False, n_arrays, np.arange(1), 1)
+    n = inner.table.shape[1]
+    taken = {
+        rules.pulls: np.arange(1 + n * likelihood.learns),
+        rules.means: np.append(0, np.arange(1 + n, 1 + 2 * n)),
+        rules.counts_and_means: np.arange(1 + 2 * n),
+    }.get(rule, np.arange(1))
+    return FusedSweep(sweeps.sweep_levels, (inner.table, *arguments), True, n_arrays, taken, 1 + 2 * n)
+
+
+_FUSED_RULES = {
+    rules.pulls: (sweeps.PULLS, 1),
+    rules.pulls_and_pushes: (sweeps.PULLS_AND_PUSHES, 2),
+    rules.costs: (sweeps.COSTS, 0),
+    rules.means: (sweeps.MEANS, 0),
+    rules.counts_and_means: (sweeps.COUNTS_AND_MEANS, 0),
+}
+
+
+def _gamma_posterior(params: Any, P: Array, Q: Array, geometric: Array, b: Array) -> Terms:
+    """The rule of this name in `solvers.gamma`, compiled."""
+    arrays = [np.empty_like(P) for _ in range(4)]
+    a, constant, row = params
+    Q = row[None] if Q is None else Q
+    sums = special.gamma_posterior(P, Q, geometric, b[:, 0], a, constant, smallest(P) ** 0.5, *arrays)
+    return Terms(tuple(arrays), tuple(np.array([one]) for one in sums))
+
+
+#: Compiled forms of rules, by name.
+_COMPILED_RULES: dict[str, Rule] = {"gamma_posterior": _gamma_posterior}
+
+
+def _part(array: Array | None, part: slice) -> Array | None:
+    return None if array is None else array[part]
+
+
+def _sum_terms(levels: Array, terms: Terms, n_levels: int) -> Array | None:
+    """The vector of a block's sums, in double precision."""
+    if not terms.totals and not terms.by_level:
+        return None
+    sums = [np.sum(total, dtype=np.float64)[None] for total in terms.totals]
+    if terms.by_level:
+        levels = levels.astype(np.intp)
+        sums += [np.bincount(levels, values, minlength=n_levels) for values in terms.by_level]
+    return np.concatenate(sums)
+
+
+def _add(vectors: list[Any]) -> Any:
+    return None if vectors[0] is None else reduce(np.add, vectors)
 
 
 def _chunks(array: Array, entries: int | None = None) -> list[slice]:

@@ -529,7 +529,7 @@ class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         H = np.ascontiguousarray(model.H, dtype=cells.dtype)
         with open_engine(self.engine, self.n_jobs) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
-            loss = problem.divergence(engine.sddmm(problem.cells, W, H), W, H)
+            loss = problem.divergence(engine.asarray(W), engine.asarray(H))
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
 

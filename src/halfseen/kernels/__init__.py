@@ -13,11 +13,16 @@ from numba import njit
 _REORDERED_SUMS = {"reassoc", "contract"}
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], **further: Any) -> Callable[..., Any]:
     """Compile `function` on its first call, to run without the interpreter lock, and keep it in the disk cache."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": _REORDERED_SUMS, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": _REORDERED_SUMS, "error_model": "numpy", **further}
     try:
         compiled: Callable[..., Any] = njit(cache=True, **options)(function)
     except RuntimeError:  # no writable folder: every process compiles for itself
         compiled = njit(**options)(function)
     return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `kernel`, for a formula of numbers that is copied into the loops that use it, so that these vectorise."""
+    return kernel(function, inline="always")

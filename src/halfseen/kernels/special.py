@@ -1,59 +1,149 @@
-"""The two special functions of the gamma distribution, for many numbers at once.
+"""Exponential, logarithm, the two special functions of the gamma distribution, and its posterior, vectorised.
 
-Both come from one shift of eight, which is taken by products rather than by a loop:
+The library functions that a compiled loop calls take one number at a time. Those below are arithmetic alone, without a
+branch, so that the compiler can compute several at once; they agree with the exact values to 1 or 2 units in the last
+place. Digamma and log-gamma come from one shift of eight, which is taken by products rather than by a loop:
 
     p(a) = a (a+1) ... (a+7) = q (q+6) (q+10) (q+12),   q = a (a+7)
     digamma(a)   = log(t) - 1/(2t) - 1/(12 t^2) + ... - p'(a) / p(a),          t = a + 8
     log_gamma(a) = (t - 1/2) log(t) - t + log(2 pi)/2 + 1/(12 t) - ... - log p(a)
 
-The arithmetic vectorises in a kernel and the two logarithms in NumPy; together they take about a quarter of the time of
-SciPy's two functions and agree with them to 1e-14. Valid for 0 < a < 1e38.
+They agree with SciPy's to 1e-14, for 0 < a < 1e38.
 """
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from halfseen.kernels import kernel
+from halfseen.kernels import inlined, kernel
 
 Array = npt.NDArray[Any]
 
 _HALF_LOG_2_PI = 0.5 * np.log(2 * np.pi)
+_LOG2_E = 1.0 / np.log(2.0)
+#: log(2) in two numbers; products of the first with exponents are exact.
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+#: Adding it rounds to a whole number, which is then in the lowest bits.
+_ROUNDING = 6755399441055744.0
+_ONE, _MANTISSA = np.int64(0x3FF0000000000000), np.int64(0x000FFFFFFFFFFFFF)
+#: The bits of sqrt(1/2): mantissas from here up to sqrt(2) are nearest to 1.
+_ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)
+
+
+@intrinsic
+def _bits(context: Any, x: Any) -> Any:
+    """The bits of a number, as an integer."""
+    return types.int64(types.float64), lambda _, builder, __, args: builder.bitcast(args[0], ir.IntType(64))
+
+
+@intrinsic
+def _from_bits(context: Any, bits: Any) -> Any:
+    """The number with these bits."""
+    return types.float64(types.int64), lambda _, builder, __, args: builder.bitcast(args[0], ir.DoubleType())
+
+
+@inlined
+def power_and_rest(x: float) -> tuple[float, float]:
+    """2^n and e^r - 1 with x = n log(2) + r, |r| <= log(2) / 2: so e^x = 2^n (1 + rest). x from -708 to 709."""
+    shifted = x * _LOG2_E + _ROUNDING
+    n = shifted - _ROUNDING
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = 1 / 39916800 + r * (1 / 479001600 + r * (1 / 6227020800))
+    p = 1 / 362880 + r * (1 / 3628800 + r * p)
+    p = 1 / 5040 + r * (1 / 40320 + r * p)
+    p = 1 / 120 + r * (1 / 720 + r * p)
+    p = r + r * r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * p)))
+    return _from_bits((_bits(shifted) << 52) + _ONE), p
+
+
+@inlined
+def exp(x: float) -> float:
+    """e^x, for x from -708 to 709; below, e^-708."""
+    power, rest = power_and_rest(max(x, -708.0))
+    return power + power * rest
+
+
+@inlined
+def one_minus_exp(z: float) -> float:
+    """1 - e^-z for z >= 0, to all digits also where z is small."""
+    power, rest = power_and_rest(max(-z, -700.0))
+    return (1.0 - power) - power * rest
+
+
+@inlined
+def log(x: float) -> float:
+    """log(x) of a positive normal number (by fdlibm's polynomial)."""
+    bits = _bits(x)
+    exponent = (bits - _ROOT_HALF) >> 52
+    f = _from_bits(bits - (exponent << 52)) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    w = z * z
+    even = w * (0.3999999999940941908 + w * (0.2222219843214978396 + w * 0.1531383769920937332))
+    odd = 0.6666666666666735130 + w * (0.2857142874366239149 + w * (0.1818357216161805012 + w * 0.1479819860511658591))
+    half = 0.5 * f * f
+    n = np.float64(exponent)
+    return n * _LN2_HIGH - ((half - (s * (half + (z * odd + even)) + n * _LN2_LOW)) - f)
+
+
+@inlined
+def digamma_and_log_gamma_of(a: float) -> tuple[float, float]:
+    """Both, of one number: Stirling's series at t = a + 8 (Abramowitz & Stegun 6.1.41, 6.3.18), less the shift."""
+    q = a * (a + 7.0)
+    outer, inner = q * (q + 6.0), (q + 10.0) * (q + 12.0)
+    product = outer * inner
+    slope = ((2.0 * q + 6.0) * inner + (2.0 * q + 22.0) * outer) * (2.0 * a + 7.0)
+    t = a + 8.0
+    r = 1.0 / t
+    s = r * r
+    tail = s * (1 / 12 - s * (1 / 120 - s * (1 / 252 - s * (1 / 240 - s * (1 / 132 - s * (691 / 32760 - s / 12))))))
+    log_t = log(t)
+    digamma = log_t - 0.5 * r - tail - slope / product
+    tail = 1 / 1188 - s * (691 / 360360 - s / 156)
+    tail = r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * tail))))
+    return digamma, (t - 0.5) * log_t - t + _HALF_LOG_2_PI + tail - log(product)
 
 
 @kernel
-def _without_logarithms(a: Array, far: Array, product: Array, digamma: Array, log_gamma: Array) -> None:
-    """Stirling's tails at t = a + 8 (Abramowitz & Stegun 6.1.41, 6.3.18), the shift's p(a) and p'(a) / p(a)."""
-    for i in range(a.size):
-        x = np.float64(a[i])
-        q = x * (x + 7.0)
-        outer, inner = q * (q + 6.0), (q + 10.0) * (q + 12.0)
-        p = outer * inner
-        slope = ((2.0 * q + 6.0) * inner + (2.0 * q + 22.0) * outer) * (2.0 * x + 7.0)
-        t = x + 8.0
-        r = 1.0 / t
-        s = r * r
-        tail = s * (1 / 12 - s * (1 / 120 - s * (1 / 252 - s * (1 / 240 - s * (1 / 132 - s * (691 / 32760 - s / 12))))))
-        far[i] = t
-        product[i] = p
-        digamma[i] = -0.5 * r - tail - slope / p
-        tail = 1 / 1188 - s * (691 / 360360 - s / 156)
-        log_gamma[i] = r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * tail))))
+def gamma_posterior(
+    P: Array, Q: Array, G: Array, b: Array, a: float, constant: float, tiny: float,
+    shape: Array, rate: Array, mean: Array, geometric: Array,
+) -> tuple[float, float]:  # fmt: skip
+    """Gamma(shape, rate) of every entry of a block of rows, see `solvers.gamma`: shape = a + G P, rate = b + Q.
 
-
-@kernel
-def _add_logarithms(
-    far: Array, log_far: Array, log_product: Array, constant: float, digamma: Array, log_gamma: Array
-) -> None:
-    for i in range(far.size):
-        digamma[i] += log_far[i]
-        log_gamma[i] += (far[i] - 0.5) * log_far[i] - far[i] + constant - log_product[i]
-
-
-def digamma_and_log_gamma(a: Array) -> tuple[Array, Array]:
-    """digamma(a) and log(gamma(a)) of a contiguous array, computed in float64 and returned in the dtype of `a`."""
-    far, product, digamma, log_gamma = np.empty((4, a.size))
-    _without_logarithms(a.reshape(-1), far, product, digamma, log_gamma)
-    _add_logarithms(far, np.log(far), np.log(product, out=product), _HALF_LOG_2_PI, digamma, log_gamma)
-    return digamma.astype(a.dtype, copy=False).reshape(a.shape), log_gamma.astype(a.dtype, copy=False).reshape(a.shape)
+    Q may have one row for all. Returns the sums of E[log p(w)] - E[log q(w)] and of Q E[w]; `constant` is log gamma(a),
+    and geometric means below `tiny` become 0.
+    """
+    gain, pushed, k = 0.0, 0.0, P.shape[1]
+    log_mean, log_rate = np.empty(k), np.empty(k)
+    for u in range(P.shape[0]):
+        q, prior = Q[min(u, len(Q) - 1)], np.float64(b[u])
+        shapes, rates, means = shape[u], rate[u], mean[u]
+        for j in range(k):
+            shapes[j] = a + G[u, j] * P[u, j]
+        for j in range(k):
+            rates[j] = b[u] + q[j]
+        for j in range(k):
+            means[j] = shapes[j] / rates[j]
+        of_row = 0.0
+        for j in range(k):
+            s = np.float64(shapes[j])
+            digamma, log_gamma = digamma_and_log_gamma_of(s)
+            log_mean[j] = digamma
+            of_row += (a - s) * digamma + log_gamma + s
+        for j in range(k):
+            log_rate[j] = log(np.float64(rates[j]))
+        for j in range(k):
+            of_row -= a * log_rate[j] + prior * means[j]
+        gain += of_row + k * (a * log(prior) - constant)
+        for j in range(k):
+            pushed += np.float64(means[j]) * q[j]
+        for j in range(k):
+            log_mean[j] = exp(log_mean[j] - log_rate[j])
+        for j in range(k):
+            geometric[u, j] = log_mean[j] if log_mean[j] >= tiny else 0.0
+    return gain, pushed

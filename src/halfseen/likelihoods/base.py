@@ -15,6 +15,8 @@ from halfseen.observed import Observed
 #: The arguments of a likelihood that files hold: arrays by their `ArraySpec`, numbers, flags and texts by their type,
 #: an inner likelihood by `Likelihood`.
 StateSpec = Mapping[str, ArraySpec | type]
+#: Arrays to be summed over all cells, and arrays to be summed over the cells of each level.
+CellTerms = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Likelihood(ABC):
     push_is_inverse: ClassVar[bool] = False
     #: Whether x is a rate or a mean, 0 or larger; else it may have any sign.
     x_is_positive: ClassVar[bool] = True
+    #: What an engine must offer for it, as `Engine.offers`.
+    needs: ClassVar[frozenset[str]] = frozenset()
     #: What else to use where unseen cells should count as zeros.
     alternative_for_zeros: ClassVar[str] = 'the loss "kullback-leibler" or "frobenius"'
 
@@ -61,6 +65,11 @@ class Likelihood(ABC):
     @abstractmethod
     def name(self) -> str:
         """The name in messages."""
+
+    @property
+    def kernel(self) -> str | None:
+        """The name by which engines know a compiled form of its rules; None without one."""
+        return None
 
     @property
     def unseen(self) -> UnseenPush | None:
@@ -271,13 +280,18 @@ class LearningLikelihood(Likelihood):
         """Whether `refit` needs E[x] at the cells."""
         return True
 
+    @property
     @abstractmethod
-    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
-        """A vector of sums, for `refit`, over E[n] = pull * x at the cells, each times its weight."""
+    def n_count_sums(self) -> int:
+        """The number of sums that `count_terms` leads to."""
 
     @abstractmethod
-    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
-        """A vector of sums, for `refit`, over E[x] at the cells, each times its weight."""
+    def count_terms(self, y: Any, counts: Any) -> CellTerms:
+        """Terms of the sums over cells, and of the sums by level, that `refit` needs of E[n] = pull * x."""
+
+    def mean_terms(self, y: Any, means: Any) -> CellTerms:
+        """The same of E[x]."""
+        return (), ()
 
     @abstractmethod
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Likelihood:

@@ -5,10 +5,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import digamma, gammaln
 
-from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import LearningLikelihood, StateSpec, UnseenPush
+from halfseen.arrays import Array, floored, namespace, special
+from halfseen.likelihoods.base import CellTerms, LearningLikelihood, StateSpec, UnseenPush
 
 #: Above this, differences of log-gamma and digamma are taken term by term of Stirling's series.
 _LARGE = 100.0
@@ -61,7 +60,7 @@ class CompoundPoisson(LearningLikelihood):
     def divergence(self, y: Any, x: Any) -> Any:
         """-log p(y|x), which is 0 or larger: the best that an x can do has no closed form and is not subtracted."""
         rise = _log_gamma_rise(y, floored(x, self.root) / self.s)
-        return -(rise + y * float(np.log(self.p)) - gammaln(y + 1.0) - x)
+        return -(rise + y * float(np.log(self.p)) - special("gammaln", y + 1.0) - x)
 
     def mean(self, x: Any) -> Any:
         """E[y] = x p / ((1 - p) s)."""
@@ -79,13 +78,11 @@ class CompoundPoisson(LearningLikelihood):
     def legal(self, y: Array) -> Array:
         return (y >= 0) & (y == np.floor(y))
 
-    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
-        """The sums of E[n] and of y."""
-        return np.array([np.sum(part if weight is None else part * weight, dtype=np.float64) for part in (counts, y)])
+    n_count_sums = 2
 
-    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
-        """Empty: E[y] is linear in x."""
-        return np.empty(0)
+    def count_terms(self, y: Any, counts: Any) -> CellTerms:
+        """E[n] and y; E[x] is not needed, because E[y] is linear in x."""
+        return (counts, y), ()
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """The s with s / (e^s - 1) = sum of E[n] / sum of y."""
@@ -102,17 +99,17 @@ class CompoundPoisson(LearningLikelihood):
 
 def _digamma_rise(y: Any, r: Any) -> Any:
     """digamma(y + r) - digamma(r) = sum over j < y of 1 / (r + j)."""
-    large = r > _LARGE
-    safe, z = np.where(large, 1.0, r), np.where(large, r, 1.0) + 0.0
+    xp, large = namespace(r), r > _LARGE
+    safe, z = xp.where(large, 1.0, r), xp.where(large, r, 1.0)
     a, b = 1.0 / z, 1.0 / (z + y)
-    series = np.log1p(y / z) + (a - b) * (1 / 2 + (a + b) / 12 - (a**3 + a * a * b + a * b * b + b**3) / 120)
-    return np.where(large, series, digamma(safe + y) - digamma(safe))
+    series = xp.log1p(y / z) + (a - b) * (1 / 2 + (a + b) / 12 - (a**3 + a * a * b + a * b * b + b**3) / 120)
+    return xp.where(large, series, special("digamma", safe + y) - special("digamma", safe))
 
 
 def _log_gamma_rise(y: Any, r: Any) -> Any:
     """log(gamma(y + r) / gamma(r)) = sum over j < y of log(r + j)."""
-    large = r > _LARGE
-    safe, z = np.where(large, 1.0, r), np.where(large, r, 1.0) + 0.0
+    xp, large = namespace(r), r > _LARGE
+    safe, z = xp.where(large, 1.0, r), xp.where(large, r, 1.0)
     a, b = 1.0 / z, 1.0 / (z + y)
-    series = (z + y - 0.5) * np.log1p(y / z) + y * np.log(z) - y - (a - b) / 12 + (a**3 - b**3) / 360
-    return np.where(large, series, gammaln(safe + y) - gammaln(safe))
+    series = (z + y - 0.5) * xp.log1p(y / z) + y * xp.log(z) - y - (a - b) / 12 + (a**3 - b**3) / 360
+    return xp.where(large, series, special("gammaln", safe + y) - special("gammaln", safe))

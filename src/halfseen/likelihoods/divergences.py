@@ -50,7 +50,7 @@ class Poisson(Likelihood):
     The divergence is Kullback-Leibler's. Non-negative values need not be whole numbers: y! is then gamma(y + 1).
     """
 
-    name = "kullback-leibler"
+    name = kernel = "kullback-leibler"
     unseen = UnseenPush(power=0)
     pushes_as_unseen = True
     push_is_constant = True

@@ -68,6 +68,7 @@ class GammaNoise(Likelihood):
         "values": ArraySpec("fiu", ("levels",), optional=True),
     }
     push_is_inverse = True
+    needs = frozenset({"numpy"})
     powers = (-1.0, 1.0)
     root = 4.0
     domain = "Ordinal levels must be integers 0..V."
@@ -129,8 +130,8 @@ class GammaNoise(Likelihood):
     def start(self, observed: Observed) -> float:
         return 1.0
 
-    def threshold_derivatives(self, y: Any, x: Any, weight: Any = None) -> Array:
-        """Sums by level, 0..V, of the first and second derivatives of log p by the logarithms of the thresholds.
+    def threshold_derivatives(self, y: Any, x: Any) -> tuple[Array, ...]:
+        """The first and second derivatives of log p by the logarithms of the thresholds, whose sums by level matter.
 
         With g f(g) the density of log g, p the level's mass and u, t = g f(g) / p at its lower and upper bound, they
         are -u and t;  -(shape - low) u - u^2,  (shape - high) t - t^2  and, of both, t u.
@@ -139,10 +140,7 @@ class GammaNoise(Likelihood):
         low, high = self._bounds(y, x)
         u, t = densities_at_bounds(self.shape, low, high, log_mass(self.shape, low, high))
         high = np.where(level == size - 1, 0.0, high)  # where t is 0
-        parts = (-u, t, (low - self.shape - u) * u, (self.shape - high - t) * t, t * u)
-        return np.concatenate(
-            [np.bincount(level, part if weight is None else part * weight, minlength=size) for part in parts]
-        )
+        return -u, t, (low - self.shape - u) * u, (self.shape - high - t) * t, t * u
 
     def newton_step(self, derivatives: Array) -> Self:
         """After a Newton step in the logarithms of the thresholds, for fixed x.

@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, log_ndtr, ndtr, ndtri
+from scipy.special import ndtri
 
-from halfseen.arrays import namespace
+from halfseen.arrays import namespace, special
 from halfseen.likelihoods.ordinal_base import IntervalCost, Quadratic
 
 
@@ -73,7 +73,7 @@ class Logit(Link):
     name = "logit"
 
     def cdf(self, z: Any) -> Any:
-        return expit(z)
+        return special("expit", z)
 
     def quantile(self, p: Any) -> Any:
         return np.log(p) - np.log1p(-p)
@@ -87,7 +87,7 @@ class Logit(Link):
         return -_softplus(z) - _softplus(-z)
 
     def score(self, z: Any) -> Any:
-        return 1.0 - 2.0 * expit(z)
+        return 1.0 - 2.0 * special("expit", z)
 
     def interval_cost(self, a: Any, b: Any) -> IntervalCost:
         """With A = F(a), B = F(b) and the mass B (1 - A) (1 - exp(a - b)), f / mass is a ratio of tails:
@@ -125,7 +125,7 @@ class Probit(Link):
     name = "probit"
 
     def cdf(self, z: Any) -> Any:
-        return ndtr(z)
+        return special("ndtr", z)
 
     def quantile(self, p: Any) -> Any:
         return ndtri(p)
@@ -135,8 +135,8 @@ class Probit(Link):
         xp = namespace(a)
         upper = a > 0.0
         a, b = xp.where(upper, -b, a), xp.where(upper, -a, b)
-        log_b = log_ndtr(b)
-        return log_b + xp.log(-xp.expm1(log_ndtr(a) - log_b))
+        log_b = special("log_ndtr", b)
+        return log_b + xp.log(-xp.expm1(special("log_ndtr", a) - log_b))
 
     def log_density(self, z: Any) -> Any:
         return -0.5 * z * z - 0.5 * float(np.log(2.0 * np.pi))

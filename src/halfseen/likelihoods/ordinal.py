@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.optimize import brentq
 
-from halfseen.arrays import Array, ArraySpec, floored, namespace
-from halfseen.likelihoods.base import LearningLikelihood, StateSpec, UnseenPush
+from halfseen.arrays import Array, ArraySpec, beside, floored, namespace
+from halfseen.likelihoods.base import CellTerms, LearningLikelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
@@ -60,15 +60,21 @@ class Ordinal(LearningLikelihood):
         """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
         return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
 
+    kernel = "ordinal"
+
+    @property
+    def pushes_as_unseen(self) -> bool:  # type: ignore[override]
+        """One level above 0 pushes as 0 does."""
+        return self.highest == 1
+
     @cached_property
-    def _by_level(self) -> tuple[Array, Array, Array, Array]:
+    def table(self) -> Array:
         """For each level 0..V: its decrement (0 for level 0), the same but infinite for level 0, its theta, its push.
 
         With the second, 1 - exp(-D x) is 1 at level 0, which neither pulls nor adds to the logarithm.
         """
-        decrement = np.append(0.0, self.decrements)
-        steep = np.append(np.inf, self.decrements)
-        return decrement, steep, self.theta, np.append(self.theta[0], self.theta[:-1])
+        D, theta = self.decrements.astype(np.float64), self.theta.astype(np.float64)
+        return np.stack([np.append(0.0, D), np.append(np.inf, D), theta, np.append(theta[0], theta[:-1])])
 
     def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
         decrement, steep, push = self._at(y, x, 0, 1, 3)
@@ -92,10 +98,10 @@ class Ordinal(LearningLikelihood):
         return -namespace(x).expm1(-steep * floored(x, self.root))
 
     def _at(self, y: Any, x: Any, *which: int) -> list[Any]:
-        """These tables of `_by_level` at each cell's level, as arrays of the kind of x."""
+        """These rows of `table` at each cell's level, as arrays of the kind of x."""
         xp = namespace(x)
         level = xp.astype(y, xp.int64)
-        return [xp.take(xp.asarray(self._by_level[table], dtype=x.dtype), level) for table in which]
+        return [xp.take(beside(x, self.table[row]), level) for row in which]
 
     @property
     def thresholds(self) -> Array:
@@ -125,14 +131,17 @@ class Ordinal(LearningLikelihood):
     def start(self, observed: Observed) -> float:
         return 1.0
 
-    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
-        """By level, 0..V."""
-        levels, counts = np.asarray(y).astype(np.int64), np.asarray(counts if weight is None else counts * weight)
-        return np.bincount(levels, counts, minlength=self.theta.size)
+    @property
+    def n_count_sums(self) -> int:
+        return self.theta.size
 
-    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
+    def count_terms(self, y: Any, counts: Any) -> CellTerms:
         """By level, 0..V."""
-        return self.sums_of_counts(y, means, weight)
+        return (), (counts,)
+
+    def mean_terms(self, y: Any, means: Any) -> CellTerms:
+        """By level, 0..V."""
+        return (), (means,)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""

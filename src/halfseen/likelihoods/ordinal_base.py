@@ -19,8 +19,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from halfseen.arrays import Array, ArraySpec, namespace
-from halfseen.likelihoods.base import Likelihood, StateSpec
+from halfseen.arrays import Array, ArraySpec, beside, namespace
+from halfseen.likelihoods.base import CellTerms, Likelihood, StateSpec
 from halfseen.observed import Observed
 
 #: Logarithms of gaps are clipped to +-this: beyond, thresholds would coincide or overflow.
@@ -101,9 +101,22 @@ class SmoothOrdinal(Likelihood):
     def quadratic(self, y: Any, x: Any) -> Quadratic:
         """Cost, slope and curvature in x, elementwise."""
 
+    @property
+    def n_codes(self) -> int:
+        """The number of values that y can have: levels, or levels of each owner of thresholds."""
+        return self.highest + 1
+
     @abstractmethod
-    def parameter_sums(self, y: Any, x: Any, weight: Any) -> Array:
-        """A vector of sums over cells, from which `parameter_gradient` is computed."""
+    def parameter_terms(self, y: Any, x: Any) -> CellTerms:
+        """Terms of the sums over cells, and of the sums by level, from which `parameter_gradient` is computed."""
+
+    def parameter_sums(self, y: Array, x: Array, weight: Array | None) -> Array:
+        """The vector of these sums."""
+        terms, by_level = self.parameter_terms(y, x)
+        weight = np.ones(y.shape) if weight is None else np.asarray(weight, dtype=np.float64)
+        levels = np.asarray(y).astype(np.intp)
+        sums = [np.sum(term * weight, dtype=np.float64)[None] for term in terms]
+        return np.concatenate(sums + [np.bincount(levels, term * weight, self.n_codes) for term in by_level])
 
     @abstractmethod
     def parameter_gradient(self, sums: Array) -> tuple[Array, Array]:
@@ -211,7 +224,7 @@ class ThresholdOrdinal(SmoothOrdinal):
         values = np.arange(self.highest + 1.0) if self.values is None else self.values
         expected = xp.zeros_like(x) + float(values[0])
         for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
-            expected = expected + float(gap) * step(x - xp.asarray(threshold, dtype=x.dtype))
+            expected = expected + float(gap) * step(x - beside(x, threshold))
         return expected
 
 
@@ -256,7 +269,7 @@ class IntervalOrdinal(ThresholdOrdinal):
         """The interval of each cell's level, relative to x."""
         xp = namespace(x)
         level = xp.astype(y, xp.int64)
-        lower, upper = (xp.take(xp.asarray(bound, dtype=x.dtype), level) for bound in self._bounds)
+        lower, upper = (xp.take(beside(x, bound), level) for bound in self._bounds)
         return lower - x, upper - x
 
     def _at_cells(self, y: Any, x: Any) -> IntervalCost:
@@ -271,22 +284,25 @@ class IntervalOrdinal(ThresholdOrdinal):
         at_cells = self._at_cells(y, x)
         return at_cells.pull, at_cells.push, at_cells.cost
 
-    def parameter_sums(self, y: Any, x: Any, weight: Any) -> Array:
-        """By level: pulls, pushes and the three second derivatives."""
-        return self._sums_by_level(y, weight, *self._at_cells(y, x)[1:])
+    @property
+    def n_codes(self) -> int:
+        return self._bounds[0].size
 
-    def _sums_by_level(self, y: Any, weight: Any, *arrays: Any) -> Array:
-        levels = np.asarray(y).astype(np.int64)
-        weight = 1.0 if weight is None else np.asarray(weight)
-        sums = (np.bincount(levels, np.asarray(array) * weight, minlength=self._bounds[0].size) for array in arrays)
-        return np.concatenate(list(sums))
+    def parameter_terms(self, y: Any, x: Any) -> CellTerms:
+        """By level: pulls, pushes and the three second derivatives."""
+        return (), tuple(self._at_cells(y, x)[1:])
 
     def gradients(self, y: Any, x: Any, weight: Any) -> tuple[Any, Array]:
         _, pull, push, *_ = self._at_cells(y, x)
         slope = push - pull
         gradient = np.empty(0)
         if self.learned:
-            sums = self._sums_by_level(y, weight, pull, push)
+            sums = np.concatenate(
+                [
+                    np.bincount(y.astype(np.intp), term if weight is None else term * weight, self.n_codes)
+                    for term in (pull, push)
+                ]
+            )
             gradient, _ = self.parameter_gradient(np.concatenate([sums, np.zeros(3 * sums.size // 2)]))
         return slope if weight is None else slope * weight, gradient
 

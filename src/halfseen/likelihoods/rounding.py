@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit
 
-from halfseen.arrays import Array, ArraySpec, namespace
-from halfseen.likelihoods.base import StateSpec
+from halfseen.arrays import Array, ArraySpec, namespace, special
+from halfseen.likelihoods.base import CellTerms, StateSpec
 from halfseen.likelihoods.ordinal_base import (
     IntervalCost,
     IntervalOrdinal,
@@ -99,7 +98,7 @@ class MultiSigmoid(ThresholdOrdinal):
         """sigmoid(x - tau) of every threshold: by one exponential for all, e^-x e^tau, if they are close enough."""
         xp, middle = namespace(x), float(np.mean(self.thresholds))
         if np.abs(self.thresholds - middle).max() > _FAR / 2:
-            yield from (expit(x - float(threshold)) for threshold in self.thresholds)
+            yield from (special("expit", x - float(threshold)) for threshold in self.thresholds)
             return
         fallen = xp.exp(-xp.clip(x - middle, -_FAR, _FAR))
         yield from (1.0 / (1.0 + float(np.exp(threshold - middle)) * fallen) for threshold in self.thresholds)
@@ -110,16 +109,15 @@ class MultiSigmoid(ThresholdOrdinal):
         error = height - y
         return Quadratic(error * error, 2.0 * error * slope, 2.0 * slope * slope)
 
-    def parameter_sums(self, y: Any, x: Any, weight: Any) -> Array:
-        """The gradient by the thresholds, then the Gauss-Newton matrix."""
-        x = np.asarray(x, dtype=np.float64)
-        steps = list(self._steps(x))
+    def parameter_terms(self, y: Any, x: Any) -> CellTerms:
+        """Of the gradient by the thresholds, then of the Gauss-Newton matrix; in double precision."""
+        xp = namespace(x)
+        steps = list(self._steps(xp.astype(x, xp.float64)))
         slopes = [step * (1.0 - step) for step in steps]
-        error = sum(steps) - np.asarray(y)
-        weight = np.ones_like(x) if weight is None else np.asarray(weight, dtype=np.float64)
-        gradient = [-2.0 * np.sum(weight * error * slope) for slope in slopes]
-        matrix = [2.0 * np.sum(weight * one * other) for one in slopes for other in slopes]
-        return np.array(gradient + matrix)
+        error = sum(steps) - y
+        gradient = [-2.0 * error * slope for slope in slopes]
+        matrix = [2.0 * one * other for one in slopes for other in slopes]
+        return (*gradient, *matrix), ()
 
     def _threshold_gradient(self, sums: Array) -> tuple[Array, Array]:
         return sums[: self.highest], sums[self.highest :].reshape(self.highest, self.highest)
@@ -131,7 +129,7 @@ class MultiSigmoid(ThresholdOrdinal):
 
     def mean(self, x: Any) -> Any:
         """psi(x), in the values of the levels: each sigmoid is as high as the gap between its two levels."""
-        return self._mean_of_steps(x, expit)
+        return self._mean_of_steps(x, partial(special, "expit"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +173,9 @@ class Linear(SmoothOrdinal):
         error = x + self.offset - y
         return Quadratic(error * error, 2.0 * error, namespace(x).full_like(x, 2.0))
 
-    def parameter_sums(self, y: Any, x: Any, weight: Any) -> Array:
-        error = np.asarray(self.quadratic(y, x).slope, dtype=np.float64)
-        weight = np.ones_like(error) if weight is None else np.asarray(weight, dtype=np.float64)
-        return np.array([np.sum(weight * error), 2.0 * np.sum(weight)])
+    def parameter_terms(self, y: Any, x: Any) -> CellTerms:
+        _, slope, curvature = self.quadratic(y, x)
+        return (slope, curvature), ()
 
     def parameter_gradient(self, sums: Array) -> tuple[Array, Array]:
         return sums[:1], sums[1:].reshape(1, 1)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from halfseen.arrays import Array, floored
-from halfseen.likelihoods.base import LearningLikelihood, Likelihood, StateSpec, UnseenPush
+from halfseen.likelihoods.base import CellTerms, LearningLikelihood, Likelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
@@ -94,13 +94,21 @@ class Squared(LearningLikelihood):
     def start(self, observed: Observed) -> float:
         return self.inner.start(observed) ** 0.5
 
-    def sums_of_counts(self, y: Any, counts: Any, weight: Any) -> Array:
-        """Over E[n] = pull * x / 2."""
-        return self._learning.sums_of_counts(y, counts / 2.0, weight)
+    @property
+    def kernel(self) -> str | None:
+        return None if self.inner.kernel is None else f"squared {self.inner.kernel}"
 
-    def sums_of_means(self, y: Any, means: Any, weight: Any) -> Array:
-        """Over the rates x^2."""
-        return self._learning.sums_of_means(y, means * means, weight)
+    @property
+    def n_count_sums(self) -> int:
+        return self._learning.n_count_sums
+
+    def count_terms(self, y: Any, counts: Any) -> CellTerms:
+        """Of E[n] = pull * x / 2."""
+        return self._learning.count_terms(y, counts / 2.0)
+
+    def mean_terms(self, y: Any, means: Any) -> CellTerms:
+        """Of the rates x^2."""
+        return self._learning.mean_terms(y, means * means)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         return replace(self, inner=self._learning.refit(of_counts, of_means, unseen_mean))

@@ -103,11 +103,11 @@ class Factor(Protocol):
 
 @dataclass(frozen=True)
 class State(Generic[FactorT]):
-    """State of a fit: both factors, what the next epoch needs of the cells between them, objective and likelihood."""
+    """State of a fit: both factors, what the solver keeps of its last pass over the cells, objective and likelihood."""
 
     rows: FactorT
     columns: FactorT
-    cells: Any
+    kept: Any
     objective: float
     likelihood: Likelihood
 
@@ -120,6 +120,8 @@ class Solver(ABC, Generic[FactorT]):
     minimizes: ClassVar[bool]
     #: Whether factors are 0 or more and steps multiply, so that they are linear in logarithms; else steps add.
     is_multiplicative: ClassVar[bool] = True
+    #: What an engine must offer, as `Engine.offers`.
+    needs: ClassVar[frozenset[str]] = frozenset()
     #: Momentum begins once the relative gain of an epoch is below this.
     momentum_below: ClassVar[float] = np.inf
     #: What `accepts_start` requires of a start beside finite numbers (of 0 or more), as it continues that sentence.
@@ -152,12 +154,12 @@ class Solver(ABC, Generic[FactorT]):
         """A factor with the given means."""
 
     @abstractmethod
-    def epoch(self, problem: Problem, state: State[FactorT]) -> State[FactorT]:
-        """Update both factors once. Overwrites `state.cells`."""
+    def epoch(self, problem: Problem, state: State[FactorT], *, for_next: bool = True) -> State[FactorT]:
+        """Update both factors once; `for_next` says whether the next epoch is likely to start from the new state."""
 
     @abstractmethod
-    def half_step(self, problem: Problem, near: FactorT, far: FactorT, side: Side, x: Any) -> FactorT:
-        """Update one side, given x between the two. Overwrites x."""
+    def half_step(self, problem: Problem, near: FactorT, far: FactorT, side: Side) -> FactorT:
+        """Update one side."""
 
     @abstractmethod
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
@@ -178,7 +180,4 @@ class Solver(ABC, Generic[FactorT]):
 
 def flush_to_zero(factor: Any) -> Any:
     """Set entries whose products would be subnormal to 0: arithmetic with subnormal numbers is very slow."""
-    tiny = factor < smallest(factor) ** 0.5
-    if namespace(factor).any(tiny):
-        factor[tiny] = 0.0
-    return factor
+    return namespace(factor).where(factor < smallest(factor) ** 0.5, 0.0, factor)

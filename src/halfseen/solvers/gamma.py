@@ -19,9 +19,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaincinv, gammaln
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, beside, namespace, special
 from halfseen.engines import Side
-from halfseen.likelihoods import Likelihood
+from halfseen.likelihoods import Likelihood, rules
+from halfseen.likelihoods.rules import Terms
 from halfseen.solvers.base import (
     NON_NEGATIVE,
     POSITIVE_OR_INFINITE,
@@ -107,76 +108,104 @@ class Gamma(Variational[GammaFactor]):
         self._require(likelihood.push_is_constant, likelihood, "whose push does not depend on x, such as Poisson's")
 
     def init_state(self, problem: Problem, W: Array, H: Array) -> State[GammaFactor]:
-        rows, columns = self.init_factor(W), self.init_factor(H)
         # The bound of a start without a distribution is not defined: any first epoch gains.
-        return self.state_at(problem, rows, columns)
+        return self.state_at(problem, self.init_factor(W), self.init_factor(H))
 
     def state_at(self, problem: Problem, rows: GammaFactor, columns: GammaFactor) -> State[GammaFactor]:
-        return self._state(problem, rows, columns, -np.inf)
+        means = problem.means(rows.mean, columns.mean)
+        return self._state(problem, rows, columns, None, means)
 
     def _state(
-        self, problem: Problem, rows: GammaFactor, columns: GammaFactor, gains: float, into: Any | None = None
+        self, problem: Problem, rows: GammaFactor, columns: GammaFactor, gains: Any, means: Any, for_next: bool = True
     ) -> State[GammaFactor]:
-        """The local step: pulls and sums of E[n] at x~, and the bound, to which prior and pushes add `gains`."""
-        x = problem.engine.sddmm(problem.cells, rows.plug_in, columns.plug_in, into=into)
-        pull, bound, of_counts = problem.pull_and_bound(x)
-        return State(rows, columns, (pull, of_counts), bound + gains, problem.likelihood)
+        """The local step: sums of pulls at x~, and the bound, of which `gains` are the terms of priors and pushes."""
+        sides = (Side.ROWS, Side.COLUMNS) if for_next else ()
+        local = problem.sweep(rules.pulls, rows.geometric, columns.geometric, *sides)
+        (bound, *of_counts), *others = problem.engine.fetch(
+            local.totals, *(vector for vector in (means, gains) if vector is not None)
+        )
+        kept = Local(local.rows, local.columns, np.array(of_counts), others[0] if means is not None else np.empty(0))
+        objective = -np.inf if gains is None else float(bound) + problem.saturated + float(others[-1].sum())
+        return State(rows, columns, kept, objective, problem.likelihood)
 
     def init_factor(self, factor: Array) -> GammaFactor:
         """The geometric means equal the means, as in the paper: a distribution without spread."""
         xp = namespace(factor)
-        infinite = xp.broadcast_to(xp.asarray(np.inf, dtype=factor.dtype), factor.shape)
+        infinite = xp.broadcast_to(beside(factor, np.inf), factor.shape)
         return GammaFactor(infinite, infinite, factor, factor)
 
-    def epoch(self, problem: Problem, state: State[GammaFactor]) -> State[GammaFactor]:
-        problem = problem.with_likelihood(state.likelihood)
-        pull, of_counts = state.cells
+    def epoch(
+        self, problem: Problem, state: State[GammaFactor], *, for_next: bool = True
+    ) -> State[GammaFactor]:  # fmt: skip
+        problem, kept = problem.with_likelihood(state.likelihood), state.kept
+        if not kept.rows:
+            local = problem.sweep(rules.pulls, state.rows.geometric, state.columns.geometric, Side.ROWS, Side.COLUMNS)
+            kept = kept._replace(rows=local.rows, columns=local.columns)
+        (P_rows,), (P_columns,) = kept.rows, kept.columns
         if problem.likelihood.learns:  # pulls stay those at x~, pushes become new (Algorithm 1, line 11)
-            problem = problem.update_parameters(of_counts, state.rows.mean, state.columns.mean)
-        push = problem.push()
-        spmm = problem.engine.spmm
-        row_pulls = spmm(problem.cells, pull, state.columns.geometric, Side.ROWS)
-        column_pulls = spmm(problem.cells, pull, state.rows.geometric, Side.COLUMNS)
-        rows, row_gain, _ = self._update(problem, state.rows, state.columns, Side.ROWS, row_pulls, push)
-        columns, column_gain, pushed = self._update(problem, state.columns, rows, Side.COLUMNS, column_pulls, push)
-        return self._state(problem, rows, columns, row_gain + column_gain - pushed, into=pull)
+            problem = problem.refit(kept.of_counts, kept.of_means, state.rows.mean, state.columns.mean)
+        rows, row_gains = self._update(problem, state.rows, state.columns, Side.ROWS, P_rows)
+        columns, column_gains = self._update(problem, state.columns, rows, Side.COLUMNS, P_columns)
+        means = problem.means(rows.mean, columns.mean)
+        # Of the sums of push * E[x] only the last one, at the new means of both sides, is a term of the bound.
+        gains = beside(row_gains, [1.0, 0.0]) * row_gains + beside(row_gains, [1.0, -1.0]) * column_gains
+        return self._state(problem, rows, columns, gains, means, for_next)
 
-    def half_step(self, problem: Problem, near: GammaFactor, far: GammaFactor, side: Side, x: Any) -> GammaFactor:
-        pull, push = problem.pull_push(x)
-        P = problem.engine.spmm(problem.cells, pull, far.geometric, side)
-        return self._update(problem, near, far, side, P, push)[0]
+    def half_step(self, problem: Problem, near: GammaFactor, far: GammaFactor, side: Side) -> GammaFactor:
+        W, H = (near.geometric, far.geometric) if side is Side.ROWS else (far.geometric, near.geometric)
+        sums = problem.sweep(rules.pulls, W, H, side)
+        return self._update(problem, near, far, side, (sums.rows or sums.columns)[0])[0]
 
     def _update(
-        self, problem: Problem, near: GammaFactor, far: GammaFactor, side: Side, P: Any, push: Any
-    ) -> tuple[GammaFactor, float, float]:
-        """The side's new distribution, its prior and entropy terms of the bound, and the sum of push * E[x]."""
-        prior, engine = self.priors[side], problem.engine
-        xp = namespace(P)
-        Q = xp.broadcast_to(problem.pushes(push, near.mean, far.mean, side), P.shape)
-        b = xp.broadcast_to(xp.asarray(prior.rates(near.mean), dtype=P.dtype), (P.shape[0], 1))
-        a, constant = prior.shape, float(gammaln(prior.shape))
-
-        def posterior(P: Any, Q: Any, geometric: Any, b: Any) -> tuple[Any, ...]:
-            shape, rate = a + geometric * P, b + Q
-            log_rate = xp.log(rate)
-            log_mean, log_gamma = engine.digamma_and_log_gamma(shape)
-            mean = shape / rate
-            # E[log p(w)] - E[log q(w)], where E[log w] = digamma(shape) - log_rate: by entry as far as necessary,
-            # then by row.
-            gain = _row_sums((a - shape) * log_mean + log_gamma + shape - a * log_rate)
-            gain += P.shape[1] * (a * xp.log(b[:, 0]) - constant) - b[:, 0] * _row_sums(mean)
-            pushed = _row_sums(mean * Q)
-            log_mean -= log_rate
-            return shape, rate, mean, flush_to_zero(xp.exp(log_mean)), gain, pushed
-
-        *arrays, gain, pushed = engine.map(posterior, P, Q, near.geometric, b, into=(P,))
-        return GammaFactor(*arrays), engine.sum(lambda gain: gain, gain), engine.sum(lambda pushed: pushed, pushed)
+        self, problem: Problem, near: GammaFactor, far: GammaFactor, side: Side, P: Any
+    ) -> tuple[GammaFactor, Any]:
+        """The side's new distribution; its prior and entropy terms of the bound, and the sum of push * E[x]."""
+        prior = self.priors[side]
+        Q = problem.pushes(near.mean, far.mean, side)
+        row, Q = (Q, None) if Q.ndim == 1 else (None, Q)
+        b = prior.rates(near.mean)
+        if prior.rate is not None:
+            b = namespace(P).full((P.shape[0], 1), prior.rate, dtype=P.dtype, device=P.device)
+        params = (prior.shape, float(gammaln(prior.shape)), row)
+        arrays, gains = problem.engine.map(gamma_posterior, params, P, Q, near.geometric, b)
+        return GammaFactor(*arrays), gains
 
     def default_factor(self, average: Array, count: int, side: Side) -> GammaFactor:
         """The prior's shape around the average: a row without data is as uncertain as the prior."""
         mean = np.repeat(np.maximum(average, np.finfo(average.dtype).tiny ** 0.5)[None], count, axis=0)
         shape = np.full_like(mean, self.priors[side].shape)
         return GammaFactor(shape, shape / mean, mean, np.exp(digamma(shape)) / shape * mean)
+
+
+class Local(NamedTuple):
+    """What a local step leaves for the next epoch."""
+
+    rows: tuple[Any, ...]
+    """The sum of pull * h~ along rows; nothing if the next epoch was to start elsewhere."""
+    columns: tuple[Any, ...]
+    """The sum of pull * w~ along columns."""
+    of_counts: Array
+    """Sums of E[n], for likelihoods that learn."""
+    of_means: Array
+    """Sums of E[x]."""
+
+
+def gamma_posterior(params: tuple[float, float, Any], P: Any, Q: Any, geometric: Any, b: Any) -> Terms:
+    """Gamma(shape, rate) of every entry of a factor, with its mean and geometric mean.
+
+    The totals are E[log p(w)] - E[log q(w)], by row, and push * E[x]. Parameters are the prior's shape a, the logarithm
+    of gamma(a), and the row of Q where all have the same.
+    """
+    a, log_gamma_a, row = params
+    xp = namespace(P)
+    Q = xp.broadcast_to(row, P.shape) if Q is None else Q
+    shape, rate = a + geometric * P, b + Q
+    log_rate, log_mean, mean = xp.log(rate), special("digamma", shape), shape / rate
+    # E[log w] = digamma(shape) - log_rate
+    gain = _row_sums((a - shape) * log_mean + special("gammaln", shape) + shape - a * log_rate)
+    gain = gain + P.shape[1] * (a * xp.log(b[:, 0]) - log_gamma_a) - b[:, 0] * _row_sums(mean)
+    arrays = (shape, rate, mean, flush_to_zero(xp.exp(log_mean - log_rate)))
+    return Terms(arrays, (gain, _row_sums(mean * Q)))
 
 
 def _row_sums(array: Any) -> Any:

@@ -31,6 +31,7 @@ from scipy.special import gammaln, kve
 from halfseen.arrays import Array, floored
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood
+from halfseen.likelihoods.rules import CellParams, Terms, weighted
 from halfseen.solvers.base import NON_NEGATIVE, POSITIVE_OR_INFINITE, State, flush_to_zero, stored_as
 from halfseen.solvers.gamma import Variational
 from halfseen.solvers.problem import Problem
@@ -98,6 +99,7 @@ class InverseGaussian(Variational[InverseGaussianFactor]):
     """
 
     name = "inverse-Gaussian"
+    needs = frozenset({"numpy"})
 
     def check(self, likelihood: Likelihood) -> None:
         need = "whose push is a constant divided by x, such as that of gamma noise"
@@ -110,56 +112,47 @@ class InverseGaussian(Variational[InverseGaussianFactor]):
     def state_at(
         self, problem: Problem, rows: InverseGaussianFactor, columns: InverseGaussianFactor
     ) -> State[InverseGaussianFactor]:
-        x = problem.engine.sddmm(problem.cells, rows.harmonic, columns.harmonic)
-        return State(rows, columns, x, -np.inf, problem.likelihood)
+        return State(rows, columns, None, -np.inf, problem.likelihood)
 
     def init_factor(self, factor: Array) -> InverseGaussianFactor:
         """The harmonic means equal the means: a distribution without spread."""
         infinite = np.broadcast_to(np.asarray(np.inf, dtype=factor.dtype), factor.shape)
         return InverseGaussianFactor(infinite, infinite, infinite, factor, factor)
 
-    def epoch(self, problem: Problem, state: State[InverseGaussianFactor]) -> State[InverseGaussianFactor]:
+    def epoch(
+        self, problem: Problem, state: State[InverseGaussianFactor], *, for_next: bool = True
+    ) -> State[InverseGaussianFactor]:
         problem = problem.with_likelihood(state.likelihood)
-        sddmm = problem.engine.sddmm
-        rows, row_gain = self._update(problem, state.rows, state.columns, Side.ROWS, state.cells)
-        x = sddmm(problem.cells, rows.harmonic, state.columns.harmonic, into=state.cells)
-        columns, column_gain = self._update(problem, state.columns, rows, Side.COLUMNS, x)
-        x = sddmm(problem.cells, rows.harmonic, columns.harmonic, into=x)
-        means = sddmm(problem.cells, rows.mean, columns.mean)
+        rows, row_gain = self._update(problem, state.rows, state.columns, Side.ROWS)
+        columns, column_gain = self._update(problem, state.columns, rows, Side.COLUMNS)
+        x = problem.engine.sddmm(problem.cells, rows.harmonic, columns.harmonic)
+        means = problem.engine.sddmm(problem.cells, rows.mean, columns.mean)
         problem, gain = self._update_likelihood(problem, x, means)
-        return State(rows, columns, x, gain + row_gain + column_gain, problem.likelihood)
+        return State(rows, columns, None, gain + row_gain + column_gain, problem.likelihood)
 
     def half_step(
-        self, problem: Problem, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side, x: Any
+        self, problem: Problem, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side
     ) -> InverseGaussianFactor:
-        return self._update(problem, near, far, side, x)[0]
+        return self._update(problem, near, far, side)[0]
 
     def _update(
-        self, problem: Problem, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side, x: Any
+        self, problem: Problem, near: InverseGaussianFactor, far: InverseGaussianFactor, side: Side
     ) -> tuple[InverseGaussianFactor, float]:
         """The side's new distribution, and its prior and entropy terms of the bound."""
-        engine, likelihood, prior = problem.engine, problem.likelihood, self.priors[side]
-        pull = _map_cells(problem, lambda y, x: likelihood.pull_push(y, x)[0], x)
-        P = engine.spmm(problem.cells, pull, far.harmonic, side)
+        prior = self.priors[side]
         rows, columns = (near, far) if side is Side.ROWS else (far, near)
-        means = engine.sddmm(problem.cells, rows.mean, columns.mean, into=pull)
-        Q = engine.spmm(problem.cells, _map_cells(problem, likelihood.push, means), far.mean, side)
-        b = np.broadcast_to(np.asarray(prior.rates(near.mean), dtype=P.dtype), (len(P), 1))
-        a, constant = prior.shape, float(gammaln(prior.shape))
-
-        def posterior(P: Any, Q: Any, harmonic: Any, b: Any) -> tuple[Any, ...]:
-            dtype = P.dtype
-            P, Q, harmonic, b = (array.astype(np.float64) for array in (P, Q, harmonic, b))
-            root, rate = harmonic * np.sqrt(P), b + Q
-            log_norm, mean, harmonic, inverse_part = gig_moments(a, rate, root)
-            # E[log p(w)] - E[log q(w)], entry by entry: both have (a - 1) E[log w].
-            gain = a * np.log(b) - constant + log_norm + Q * mean + inverse_part
-            rate, inverse_rate, mean, harmonic = (array.astype(dtype) for array in (rate, root**2, mean, harmonic))
-            return rate, inverse_rate, mean, flush_to_zero(harmonic), gain.sum(axis=1)
-
-        *arrays, gain = engine.map(posterior, P, Q, near.harmonic, b)
-        shape = np.broadcast_to(np.asarray(a, dtype=P.dtype), P.shape)
-        return InverseGaussianFactor(shape, *arrays), engine.sum(lambda gain: gain, gain)
+        P, Q = (
+            (sums.rows or sums.columns)[0]
+            for sums in (
+                problem.sweep(pull_alone, rows.harmonic, columns.harmonic, side),
+                problem.sweep(push_alone, rows.mean, columns.mean, side),
+            )
+        )
+        b = np.full((len(P), 1), prior.rates(near.mean), P.dtype)
+        params = (prior.shape, float(gammaln(prior.shape)))
+        arrays, gain = problem.engine.map(inverse_gaussian_posterior, params, P, Q, near.harmonic, b)
+        shape = np.broadcast_to(np.asarray(prior.shape, dtype=P.dtype), P.shape)
+        return InverseGaussianFactor(shape, *arrays), float(gain[0])
 
     def _update_likelihood(self, problem: Problem, x: Any, means: Any) -> tuple[Problem, float]:
         """Step the likelihood's parameters towards the best for x^, if that gains; and the cells' part of the bound."""
@@ -167,8 +160,8 @@ class InverseGaussian(Variational[InverseGaussianFactor]):
         if not getattr(likelihood, "learned", False):
             return problem, gain
         new: Any = likelihood
-        arrays = (problem.cells.y, x, *_weights(problem))
-        (sums,) = problem.engine.map_reduce(lambda *cell: (new.threshold_derivatives(*cell),), *arrays)
+        cells, n_levels = problem.cells, new.highest + 1
+        _, sums = problem.engine.map(threshold_terms, new, cells.y, x, cells.weights, n_levels=n_levels)
         new = new.newton_step(sums)
         for _ in range(_MAX_HALVINGS):
             if (new_gain := _bound_of_cells(problem.with_likelihood(new), x, means)) >= gain:
@@ -184,29 +177,43 @@ class InverseGaussian(Variational[InverseGaussianFactor]):
         return InverseGaussianFactor(shape, shape / mean, np.zeros_like(mean), mean, harmonic)
 
 
-def _weights(problem: Problem) -> tuple[Any, ...]:
-    return () if problem.cells.weights is None else (problem.cells.weights,)
+def pull_alone(params: CellParams, y: Any, x: Any, weight: Any, first: Any) -> Terms:
+    """The pull."""
+    return weighted(weight, (params.likelihood.pull_push(y, x)[0],))
 
 
-def _map_cells(problem: Problem, rule: Callable[..., Any], x: Any) -> Any:
-    """A rule of y and x at every observed cell, times its weight; x is overwritten."""
+def push_alone(params: CellParams, y: Any, x: Any, weight: Any, first: Any) -> Terms:
+    """The push."""
+    return weighted(weight, (params.likelihood.push(y, x),))
 
-    def weighed(y: Any, x: Any, *weight: Any) -> Any:
-        return rule(y, x) * weight[0] if weight else rule(y, x)
 
-    return problem.engine.map(weighed, problem.cells.y, x, *_weights(problem), into=(x,))
+def inverse_gaussian_posterior(params: tuple[float, float], P: Any, Q: Any, harmonic: Any, b: Any) -> Terms:
+    """The posterior of every entry; the total is E[log p(w)] - E[log q(w)]: both have (a - 1) E[log w]."""
+    a, log_gamma_a = params
+    dtype = P.dtype
+    P, Q, harmonic, b = (array.astype(np.float64) for array in (P, Q, harmonic, b))
+    root, rate = harmonic * np.sqrt(P), b + Q
+    log_norm, mean, harmonic, inverse_part = gig_moments(a, rate, root)
+    gain = a * np.log(b) - log_gamma_a + log_norm + Q * mean + inverse_part
+    rate, inverse_rate, mean, harmonic = (array.astype(dtype) for array in (rate, root**2, mean, harmonic))
+    return Terms((rate, inverse_rate, mean, flush_to_zero(harmonic)), (gain.sum(axis=1),))
+
+
+def threshold_terms(likelihood: Any, y: Any, x: Any, weight: Any) -> Terms:
+    """By level: derivatives of log p by the logarithms of the thresholds."""
+    return weighted(weight, (), (), likelihood.threshold_derivatives(y, x))
+
+
+def local_bound(likelihood: Any, y: Any, x: Any, weight: Any, mean: Any) -> Terms:
+    """log p(y|x) - c log(mean x / x) at the harmonic x, where the push is c / x."""
+    x = floored(x, likelihood.root)
+    return weighted(weight, (), (likelihood.push(y, x) * x * np.log(x / mean) - likelihood.divergence(y, x),))
 
 
 def _bound_of_cells(problem: Problem, x: Any, means: Any) -> float:
-    """Sum of log p(y|x) - c log(mean x / x) at the harmonic x, where the push is c / x."""
-    likelihood = problem.likelihood
-
-    def gain(y: Any, x: Any, mean: Any, *weight: Any) -> Any:
-        x = floored(x, likelihood.root)
-        gain = likelihood.push(y, x) * x * np.log(x / mean) - likelihood.divergence(y, x)
-        return gain * weight[0] if weight else gain
-
-    return problem.engine.sum(gain, problem.cells.y, x, means, *_weights(problem)) + problem.saturated
+    cells = problem.cells
+    _, (gain,) = problem.engine.map(local_bound, problem.likelihood, cells.y, x, cells.weights, means)
+    return float(gain) + problem.saturated
 
 
 class GigMoments(NamedTuple):

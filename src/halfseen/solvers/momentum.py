@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 
 from halfseen.arrays import floored, namespace
+from halfseen.likelihoods.rules import Terms
 from halfseen.solvers.base import FactorT, Solver, State, flush_to_zero
 from halfseen.solvers.problem import Problem
 
@@ -37,7 +38,7 @@ class Momentum(Generic[FactorT]):
         new = self._extrapolated_epoch(problem, state)
         if new is None:
             self._reset()
-            new = self._solver.epoch(problem, state)
+            new = self._solver.epoch(problem, state, for_next=False)
         self._previous = _Previous(state.objective, _arrays(state.rows), _arrays(state.columns))
         self._s = _next(self._s)
         return new
@@ -50,20 +51,15 @@ class Momentum(Generic[FactorT]):
             return None
         beta = (self._s - 1.0) / _next(self._s)
 
-        def multiply(now: Any, before: Any) -> Any:
-            ratio = namespace(now).clip(now / floored(before, 1.0), 1.0 / _LARGEST_RATIO, _LARGEST_RATIO)
-            return flush_to_zero(now * ratio**beta)
-
-        def add(now: Any, before: Any) -> Any:
-            return now + beta * (now - before)
+        params = (beta, solver.is_multiplicative)
 
         def extrapolate(factor: Any, before: dict[str, Any]) -> Any:
-            rule = multiply if solver.is_multiplicative else add
-            arrays = _arrays(factor).items()
-            return factor._replace(**{name: problem.engine.map(rule, array, before[name]) for name, array in arrays})
+            arrays, _ = problem.engine.map(extrapolated, params, *_arrays(factor).values(), *before.values())
+            return factor._replace(**dict(zip(before, arrays, strict=True)))
 
         rows, columns = extrapolate(state.rows, previous.rows), extrapolate(state.columns, previous.columns)
-        new = solver.epoch(problem, solver.state_at(problem.with_likelihood(state.likelihood), rows, columns))
+        start = solver.state_at(problem.with_likelihood(state.likelihood), rows, columns)
+        new = solver.epoch(problem, start, for_next=False)
         gains = new.objective <= state.objective if solver.minimizes else new.objective >= state.objective
         return new if gains and np.isfinite(new.objective) else None
 
@@ -74,6 +70,20 @@ class _Previous(NamedTuple):
     objective: float
     rows: dict[str, Any]
     columns: dict[str, Any]
+
+
+def extrapolated(params: tuple[float, bool], *arrays: Any) -> Terms:
+    """Each of the first half of the arrays, extrapolated by beta from its predecessor in the second half."""
+    beta, multiplies = params
+    half = len(arrays) // 2
+    results = []
+    for now, before in zip(arrays[:half], arrays[half:], strict=True):
+        if multiplies:
+            ratio = namespace(now).clip(now / floored(before, 1.0), 1.0 / _LARGEST_RATIO, _LARGEST_RATIO)
+            results.append(flush_to_zero(now * ratio**beta))
+        else:
+            results.append(now + beta * (now - before))
+    return Terms(tuple(results))
 
 
 def _next(s: float) -> float:

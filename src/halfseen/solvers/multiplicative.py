@@ -8,14 +8,15 @@ from 1 to 2, 1 / (2 - beta) below, 1 / (beta - 1) above, and less where an L2 pe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
-from halfseen.likelihoods import Likelihood
+from halfseen.likelihoods import Likelihood, rules
+from halfseen.likelihoods.rules import Terms
 from halfseen.solvers.base import ENTRIES, Penalty, Solver, State, flush_to_zero, stored_as
 from halfseen.solvers.problem import Problem
 
@@ -71,58 +72,51 @@ class Multiplicative(Solver[PointFactor]):
         return random.uniform(size=size) * (scale or 1.0)
 
     def init_state(self, problem: Problem, W: Array, H: Array) -> State[PointFactor]:
-        rows, columns = self.init_factor(W), self.init_factor(H)
-        return self._state(problem, rows, columns, problem.engine.sddmm(problem.cells, W, H))
+        return self._state(problem, self.init_factor(W), self.init_factor(H))
 
     def state_at(self, problem: Problem, rows: PointFactor, columns: PointFactor) -> State[PointFactor]:
-        x = problem.engine.sddmm(problem.cells, rows.mean, columns.mean)
-        return State(rows, columns, problem.pull_push(x), np.inf, problem.likelihood)
+        return State(rows, columns, None, np.inf, problem.likelihood)
 
     def init_factor(self, factor: Array) -> PointFactor:
         return PointFactor(factor)
 
-    def epoch(self, problem: Problem, state: State[PointFactor]) -> State[PointFactor]:
+    def epoch(
+        self, problem: Problem, state: State[PointFactor], *, for_next: bool = True
+    ) -> State[PointFactor]:  # fmt: skip
         problem = problem.with_likelihood(state.likelihood)
         safe = self.exponent(problem.likelihood)
         if self.eager is None:
-            return self._epoch(problem, state, safe, spare=state.cells)
-        new = self._epoch(problem, state, self.eager)
-        return new if new.objective <= state.objective else self._epoch(problem, state, safe)
+            return self._epoch(problem, state, safe, for_next)
+        if state.kept is None:  # the rows' sums may be needed twice
+            state = replace(state, kept=problem.pulls_and_pushes(state.rows.mean, state.columns.mean, Side.ROWS)[:2])
+        new = self._epoch(problem, state, self.eager, for_next)
+        return new if new.objective <= state.objective else self._epoch(problem, state, safe, for_next)
 
     def _epoch(
-        self, problem: Problem, state: State[PointFactor], exponent: float, spare: tuple[Any, Any] = (None, None)
+        self, problem: Problem, state: State[PointFactor], exponent: float, for_next: bool
     ) -> State[PointFactor]:
-        """Update both factors; `spare` are two cell arrays that may be overwritten once the rows are updated."""
-        sddmm = problem.engine.sddmm
-        rows = self._updated(problem, state.rows, state.columns, Side.ROWS, state.cells, exponent)
-        x = sddmm(problem.cells, rows.mean, state.columns.mean, into=spare[0])
-        pull, push = problem.pull_push(x, spare[1])
-        columns = self._updated(problem, state.columns, rows, Side.COLUMNS, (pull, push), exponent)
-        x = sddmm(problem.cells, rows.mean, columns.mean, into=pull)
-        if problem.likelihood.learns:
-            problem = problem.update_parameters(problem.sums_of_counts(x), rows.mean, columns.mean, x)
-        return self._state(problem, rows, columns, x, push)
+        """Update both factors, then the likelihood's parameters."""
+        rows = self._updated(problem, state.rows, state.columns, Side.ROWS, exponent, state.kept)
+        columns = self._updated(problem, state.columns, rows, Side.COLUMNS, exponent)
+        likelihood: Any = problem.likelihood
+        if likelihood.learns:
+            rule = rules.counts_and_means if likelihood.learns_from_means else rules.counts
+            (sums,) = problem.engine.fetch(problem.sweep(rule, rows.mean, columns.mean).totals)
+            (seen, *of_counts), of_means = np.split(sums, [1 + likelihood.n_count_sums])
+            problem = problem.refit(np.array(of_counts), np.append(seen, of_means), rows.mean, columns.mean)
+        return self._state(problem, rows, columns, for_next)
 
-    def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
-        return self._updated(problem, near, far, side, problem.pull_push(x), self.exponent(problem.likelihood))
+    def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side) -> PointFactor:
+        return self._updated(problem, near, far, side, self.exponent(problem.likelihood))
 
     def _updated(
-        self, problem: Problem, near: PointFactor, far: PointFactor, side: Side, cells: tuple[Any, Any], exponent: float
+        self, problem: Problem, near: PointFactor, far: PointFactor, side: Side, exponent: float, sums: Any = None
     ) -> PointFactor:
-        F, G = near.mean, far.mean
-        P, Q = problem.pulls_and_pushes(*cells, F, G, side)
-        penalty = self.penalty
-
-        def update(F: Any, P: Any, Q: Any) -> Any:
-            xp = namespace(F)
-            Q = Q + penalty.push(F) if penalty else Q
-            pushed = Q > 0
-            # Where nothing pushes nothing pulls either: no observed cell depends on the entry, and it stays.
-            ratio = P / Q if xp.all(pushed) else xp.where(pushed, P / xp.where(pushed, Q, 1.0), 1.0)
-            return flush_to_zero(F * (ratio if exponent == 1.0 else ratio**exponent))
-
-        xp = namespace(F)
-        return PointFactor(problem.engine.map(update, F, P, xp.broadcast_to(Q, F.shape), into=(P,)))
+        """A side after its step; `sums` are its pulls and pushes, if they are known."""
+        P, Q = problem.pulls_and_pushes(near.mean, far.mean, side)[:2] if sums is None else sums
+        row, Q = (Q, None) if Q.ndim == 1 else (None, Q)
+        arrays, _ = problem.engine.map(multiplied, (self.penalty, exponent, row), near.mean, P, Q)
+        return PointFactor(arrays[0])
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
@@ -132,11 +126,32 @@ class Multiplicative(Solver[PointFactor]):
         return PointFactor(np.repeat(average[None], count, axis=0))
 
     def _state(
-        self, problem: Problem, rows: PointFactor, columns: PointFactor, x: Any, spare: Any | None = None
+        self, problem: Problem, rows: PointFactor, columns: PointFactor, for_next: bool = True
     ) -> State[PointFactor]:
-        """Pulls, pushes and the penalised loss at x, which is overwritten, as is `spare`."""
-        pull, push, cost = problem.pull_push_cost(x, spare)
-        loss = cost + problem.cost_of_zeros(rows.mean, columns.mean)
-        if self.penalty:
-            loss += sum(problem.engine.sum(self.penalty.cost, factor.mean) for factor in (rows, columns))
-        return State(rows, columns, (pull, push), loss, problem.likelihood)
+        """The penalised loss, and the rows' pulls and pushes for the next epoch."""
+        W, H = rows.mean, columns.mean
+        if for_next:
+            *kept, totals = problem.pulls_and_pushes(W, H, Side.ROWS)
+        else:
+            kept, totals = None, problem.sweep(rules.costs, W, H).totals
+        penalties = [problem.engine.map(penalties_of, self.penalty, F)[1] for F in (W, H)] if self.penalty else []
+        cost, *others = problem.engine.fetch(totals, *penalties)
+        loss = float(cost[0]) + problem.cost_of_zeros(W, H) + sum(float(one[0]) for one in others)
+        return State(rows, columns, kept, loss, problem.likelihood)
+
+
+def multiplied(params: tuple[Penalty, float, Any], F: Any, P: Any, Q: Any) -> Terms:
+    """F (P / (Q + l1 + l2 F))^g. Parameters are the penalty, g, and the row of Q where all have the same."""
+    penalty, exponent, row = params
+    xp = namespace(F)
+    Q = xp.broadcast_to(row, F.shape) if Q is None else Q
+    Q = Q + penalty.push(F) if penalty else Q
+    pushed = Q > 0
+    # Where nothing pushes nothing pulls either: no observed cell depends on the entry, and it stays.
+    ratio = xp.where(pushed, P / xp.where(pushed, Q, 1.0), 1.0)
+    return Terms((flush_to_zero(F * (ratio if exponent == 1.0 else ratio**exponent)),))
+
+
+def penalties_of(penalty: Penalty, F: Any) -> Terms:
+    """The penalty of every entry, to be summed."""
+    return Terms((), (penalty.cost(F),))

@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, beside, namespace
 from halfseen.engines import RidgePenalty, Side
 from halfseen.likelihoods import Likelihood, Quadratic, SmoothOrdinal
+from halfseen.likelihoods.rules import Terms
 from halfseen.solvers.base import Solver, State
 from halfseen.solvers.multiplicative import PointFactor
-from halfseen.solvers.problem import Problem
+from halfseen.solvers.problem import Problem, where_rows
 
 #: The l2 of biases, as a part of that of factors.
 BIAS_L2 = 1.0 / 3.0
@@ -82,11 +83,12 @@ class Ridge:
         return wide + np.where(penalty.fixed == 1, 0.0, penalty.centre).astype(factor.dtype)
 
 
-def ridge_costs(factor: Any, penalty: RidgePenalty) -> Any:
-    """l2 / 2 * |f_u - centre|^2 of each row u."""
+def ridge_costs(penalty: RidgePenalty, factor: Any) -> Terms:
+    """l2 / 2 * |f_u - centre|^2 of each row u, and to be summed."""
     xp = namespace(factor)
-    l2, centre = (xp.asarray(array, dtype=factor.dtype) for array in (penalty.l2, penalty.centre))
-    return xp.sum(0.5 * l2 * (factor - centre) ** 2, axis=1)
+    l2, centre = (beside(factor, array) for array in (penalty.l2, penalty.centre))
+    costs = xp.sum(0.5 * l2 * (factor - centre) ** 2, axis=1)
+    return Terms((costs,), (costs,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,7 @@ class Newton(Solver[PointFactor]):
     ridge: Ridge
 
     name = "newton"
+    needs = frozenset({"newton"})
     minimizes = True
     is_multiplicative = False
     state: ClassVar[Mapping[str, Any]] = {"ridge": Ridge}
@@ -118,15 +121,18 @@ class Newton(Solver[PointFactor]):
     def init_factor(self, factor: Array) -> PointFactor:
         return PointFactor(factor)
 
-    def epoch(self, problem: Problem, state: State[PointFactor]) -> State[PointFactor]:
+    def epoch(
+        self, problem: Problem, state: State[PointFactor], *, for_next: bool = True
+    ) -> State[PointFactor]:  # fmt: skip
         problem = problem.with_likelihood(state.likelihood)
-        cells = problem.quadratic(state.cells)
+        cells = problem.quadratic(state.kept)
         rows, _, cells = self._update(problem, state.rows, state.columns, Side.ROWS, cells, problem.quadratic)
         columns, x, cells = self._update(problem, state.columns, rows, Side.COLUMNS, cells, problem.costs)
         problem, cells = _update_parameters(problem, x, cells)
         return self._state(problem, rows, columns, x, cells)
 
-    def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side, x: Any) -> PointFactor:
+    def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side) -> PointFactor:
+        x = problem.engine.sddmm(problem.cells, *((near.mean, far.mean) if side is Side.ROWS else (far.mean, near.mean)))
         return self._update(problem, near, far, side, problem.quadratic(x), problem.costs)[0]
 
     def _update(
@@ -141,7 +147,7 @@ class Newton(Solver[PointFactor]):
         kept, worse = F, np.ones(len(before), bool)
         for step_size in _STEP_SIZES:
             trial = F + step_size * (new - F) if step_size else F
-            kept = trial if worse.all() else _where(worse, trial, kept)
+            kept = trial if worse.all() else where_rows(worse, trial, kept)
             x = problem.engine.sddmm(problem.cells, *((kept, G) if side is Side.ROWS else (G, kept)))
             evaluated = evaluate(x)
             worse = _row_losses(problem, evaluated, kept, G, side, penalty) > before
@@ -162,7 +168,7 @@ class Newton(Solver[PointFactor]):
         loss = _cell_loss(problem, cells)
         for factor, side in ((rows.mean, Side.ROWS), (columns.mean, Side.COLUMNS)):
             penalty = self.ridge.penalty(factor.shape[1], side)
-            loss += problem.engine.sum(lambda rows, penalty=penalty: ridge_costs(rows, penalty), factor)
+            loss += float(problem.engine.fetch(problem.engine.map(ridge_costs, penalty, factor)[1])[0][0])
         return State(rows, columns, x, loss, problem.likelihood)
 
 
@@ -170,13 +176,8 @@ def _row_losses(problem: Problem, cells: Quadratic, F: Any, G: Any, side: Side, 
     """The loss of each row of F: its cells' costs, and its penalty. NaN counts as infinite."""
     engine = problem.engine
     of_cells = engine.to_numpy(engine.spmm(problem.cells, cells.cost, namespace(G).ones_like(G[:, :1]), side))
-    losses = of_cells[:, 0] + engine.to_numpy(engine.map(lambda rows: ridge_costs(rows, penalty), F))
+    losses = of_cells[:, 0] + engine.to_numpy(engine.map(ridge_costs, penalty, F)[0][0])
     return np.where(np.isnan(losses), np.inf, losses)
-
-
-def _where(mask: Array, yes: Any, no: Any) -> Any:
-    xp = namespace(yes)
-    return xp.where(xp.asarray(mask[:, None]), yes, no)
 
 
 def _update_parameters(problem: Problem, x: Any, cells: Quadratic) -> tuple[Problem, Quadratic]:
@@ -200,4 +201,10 @@ def _update_parameters(problem: Problem, x: Any, cells: Quadratic) -> tuple[Prob
 def _cell_loss(problem: Problem, cells: Quadratic) -> float:
     """The summed cost of the cells, and the penalty on the likelihood's parameters."""
     likelihood: Any = problem.likelihood
-    return problem.engine.sum(lambda cost: cost, cells.cost) + float(likelihood.parameter_penalty)
+    (cost,) = problem.engine.fetch(problem.engine.map(summed, None, cells.cost)[1])
+    return float(cost[0]) + float(likelihood.parameter_penalty)
+
+
+def summed(_: None, array: Any) -> Terms:
+    """The array, to be summed."""
+    return Terms((), (array,))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array
 from halfseen.engines import AdagradState, Side
 from halfseen.solvers.base import State
 from halfseen.solvers.multiplicative import PointFactor
@@ -39,6 +39,7 @@ class SGD(Newton):
     """
 
     name = "stochastic"
+    needs = frozenset({"newton", "sgd", "numpy"})
 
     def __init__(self, ridge: Ridge, learning_rate: float, batch_size: int, random: np.random.RandomState) -> None:
         super().__init__(ridge)
@@ -52,8 +53,10 @@ class SGD(Newton):
         adagrad = AdagradState(self.learning_rate, np.zeros(n), np.zeros(m), np.zeros(likelihood.parameters.size))
         return self._state_with(problem, PointFactor(W), PointFactor(H), adagrad)
 
-    def epoch(self, problem: Problem, state: State[PointFactor]) -> State[PointFactor]:
-        problem, rate = problem.with_likelihood(state.likelihood), state.cells.learning_rate
+    def epoch(
+        self, problem: Problem, state: State[PointFactor], *, for_next: bool = True
+    ) -> State[PointFactor]:  # fmt: skip
+        problem, rate = problem.with_likelihood(state.likelihood), state.kept.learning_rate
         for _ in range(_MAX_HALVINGS):
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is repeated
                 new = self._epoch(problem, state, rate)
@@ -64,9 +67,8 @@ class SGD(Newton):
 
     def _epoch(self, problem: Problem, state: State[PointFactor], rate: float) -> State[PointFactor]:
         engine, cells, observed = problem.engine, problem.cells, problem.cells.observed
-        xp = namespace(state.rows.mean)
-        W, H = xp.asarray(state.rows.mean, copy=True), xp.asarray(state.columns.mean, copy=True)
-        adagrad = AdagradState(rate, *(sums.copy() for sums in state.cells[1:]))
+        W, H = state.rows.mean.copy(), state.columns.mean.copy()
+        adagrad = AdagradState(rate, *(sums.copy() for sums in state.kept[1:]))
         counts = (observed.seen_per_row(), observed.seen_per_column())
         penalties = (self.ridge.penalty(W.shape[1], Side.ROWS), self.ridge.penalty(H.shape[1], Side.COLUMNS))
         order = self._random.permutation(observed.nnz)
@@ -74,7 +76,9 @@ class SGD(Newton):
         for first in range(0, observed.nnz, size):
             which = order[first : first + size]
             x = engine.sddmm_at(cells, which, W, H)
-            slope, gradient = problem.gradients_at(which, x)
+            weight = None if cells.weights is None else cells.weights[which]
+            smooth: Any = problem.likelihood
+            slope, gradient = smooth.gradients(cells.y[which], x, weight)
             engine.adagrad_step(cells, which, slope, W, H, adagrad, counts, penalties)
             if gradient.size:
                 likelihood: Any = problem.likelihood
@@ -88,4 +92,4 @@ class SGD(Newton):
         self, problem: Problem, rows: PointFactor, columns: PointFactor, adagrad: AdagradState
     ) -> State[PointFactor]:
         x = problem.engine.sddmm(problem.cells, rows.mean, columns.mean)
-        return replace(self._state(problem, rows, columns, x, problem.costs(x)), cells=adagrad)
+        return replace(self._state(problem, rows, columns, x, problem.costs(x)), kept=adagrad)

@@ -1,0 +1,244 @@
+"""Fused passes over the observed cells: the dot product, the rule and the sum along a row from one gather of a factor.
+
+Blocks, `indptr`, `indices`, `F` and `G` are as in `cells`; `y` are the values of the cells, or their levels as small
+integers. A row's cells are processed in groups whose rows of `G` stay in the first-level cache: they are read for the
+dot products, and again, while still there, for the sums. Rules are computed in double precision, one simple loop after
+another, because such loops are vectorised and longer ones are not.
+
+`what` says which rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the least x, as in
+`arrays.floored`; an unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each level its
+decrement, the same but infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are written to `P`
+and `Q`, which have no rows if they are not wanted. `totals`, empty if not wanted, gets the sum of the rule's totals,
+then those by level: of E[n], and of x (or x^2).
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from halfseen.kernels import inlined, kernel
+from halfseen.kernels.special import log, one_minus_exp
+
+Array = npt.NDArray[Any]
+
+#: The rules.
+PULLS, PULLS_AND_PUSHES, COSTS, MEANS, COUNTS_AND_MEANS = range(5)
+#: Bytes of the rows of G that a group reads.
+_GROUP_BYTES = 24_576
+
+
+@inlined
+def _cells_per_group(G: Array) -> int:
+    return max(8, _GROUP_BYTES // (G.shape[1] * G.itemsize) // 8 * 8)
+
+
+@kernel
+def sweep_values(
+    indptr: Array, indices: Array, y: Array, what: int, squared: bool, floor: float, scale: float,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array,
+) -> None:  # fmt: skip
+    """A pass over counts, under `Poisson` or its square."""
+    size = _cells_per_group(G)
+    x, c, d = np.empty(size, G.dtype), np.empty(size, G.dtype), np.empty(size, G.dtype)
+    a, b = np.empty(size), np.empty(size)
+    total = 0.0
+    for u in range(F.shape[0]):
+        if len(P) > 0:
+            P[u, :] = 0
+        if len(Q) > 0:
+            Q[u, :] = 0
+        stop = np.int64(indptr[u + 1] - indptr[0])
+        for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
+            near = indices[start : min(start + size, stop)]
+            _dots(F[u], G, near, x)
+            total += _rule_of_values(y[start : start + near.size], x, what, squared, floor, scale, a, b, c, d)
+            if len(P) > 0:
+                _add_rows(c, G, near, P[u])
+            if len(Q) > 0:
+                _add_rows(d, G, near, Q[u])
+    if totals.size > 0:
+        totals[0] = total
+
+
+@kernel
+def sweep_levels(
+    indptr: Array, indices: Array, y: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array,
+) -> None:  # fmt: skip
+    """A pass over levels, under `Ordinal` or its square."""
+    size = _cells_per_group(G)
+    x, c, d = np.empty(size, G.dtype), np.empty(size, G.dtype), np.empty(size, G.dtype)
+    a, b = np.empty(size), np.empty(size)
+    total = 0.0
+    for u in range(F.shape[0]):
+        if len(P) > 0:
+            P[u, :] = 0
+        if len(Q) > 0:
+            Q[u, :] = 0
+        stop = np.int64(indptr[u + 1] - indptr[0])
+        for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
+            near = indices[start : min(start + size, stop)]
+            _dots(F[u], G, near, x)
+            levels = y[start : start + near.size]
+            total += _rule_of_levels(levels, x, table, what, squared, floor, scale, a, b, c, d, totals)
+            if len(P) > 0:
+                _add_rows(c, G, near, P[u])
+            if len(Q) > 0:
+                _add_rows(d, G, near, Q[u])
+    if totals.size > 0:
+        totals[0] = total
+
+
+@kernel
+def sum_levels(
+    indptr: Array, indices: Array, y: Array, coefficients: Array, F: Array, G: Array, P: Array, Q: Array, totals: Array
+) -> None:
+    """P[u] = sum of coefficients[level] * G[i] over the cells of row u; F, Q and totals are not used."""
+    size = _cells_per_group(G)
+    c = np.empty(size, G.dtype)
+    for u in range(len(P)):
+        P[u, :] = 0
+        stop = np.int64(indptr[u + 1] - indptr[0])
+        for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
+            near = indices[start : min(start + size, stop)]
+            for j in range(near.size):
+                c[j] = coefficients[y[start + j]]
+            _add_rows(c, G, near, P[u])
+
+
+@kernel
+def _rule_of_values(
+    y: Array, x: Array, what: int, squared: bool, floor: float, scale: float, a: Array, b: Array, c: Array, d: Array
+) -> float:
+    """pull = y / x, push = 1; gain y log(x / y) + y, cost y log(y / x) - y + x. Of squares, see `Squared`."""
+    total, n = 0.0, y.size
+    for j in range(n):
+        a[j] = max(np.float64(x[j]), floor)  # of the rate x^2 the floor is floor^2
+    if what == COSTS or what == PULLS or what == PULLS_AND_PUSHES:
+        power = 2.0 if squared else 1.0
+        least = floor * floor if squared else floor
+        for j in range(n):
+            total += y[j] * (power * log(a[j]) - log(max(np.float64(y[j]), least)) + 1.0)
+        if what != PULLS:
+            total = -total
+            for j in range(n):
+                b[j] = x[j]
+            if squared:
+                for j in range(n):
+                    total += (1.0 - 0.5 * scale) * b[j] * b[j]
+            else:
+                for j in range(n):
+                    total += (1.0 - scale) * b[j]
+    for j in range(n):
+        c[j] = (2.0 if squared else 1.0) * y[j] / a[j]
+    if what == PULLS_AND_PUSHES:
+        for j in range(n):
+            d[j] = (2.0 - scale) * x[j] if squared else 1.0 - scale
+    return total
+
+
+@kernel
+def _rule_of_levels(
+    y: Array, x: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
+    a: Array, b: Array, c: Array, d: Array, totals: Array,
+) -> float:  # fmt: skip
+    """pull = D / (1 - exp(-D x)), push = theta of the level below; gain D x + log(1 - exp(-D x)), cost theta x - log
+    (1 - exp(-D x)). Of squares, see `Squared`."""
+    total, n, n_levels = 0.0, y.size, table.shape[1]
+    if what == MEANS or what == COUNTS_AND_MEANS:
+        for j in range(n):
+            at = np.float64(x[j]) * np.float64(x[j]) if squared else np.float64(x[j])
+            totals[1 + n_levels + np.intp(y[j])] += at
+            total += at
+        if what == MEANS:
+            return total
+    for j in range(n):
+        a[j], b[j] = table[0, y[j]], table[1, y[j]]
+    if squared:
+        for j in range(n):
+            at = max(np.float64(x[j]), floor)
+            b[j] = one_minus_exp(b[j] * (at * at))
+    else:
+        for j in range(n):
+            b[j] = one_minus_exp(b[j] * max(np.float64(x[j]), floor))
+    if totals.size > 0 and what != COUNTS_AND_MEANS:
+        for j in range(n):
+            total += log(b[j])
+        if what == PULLS:
+            for j in range(n):
+                total += a[j] * x[j]
+        else:
+            total = -total
+            if squared:
+                for j in range(n):
+                    total += (table[2, y[j]] - 0.5 * scale) * (np.float64(x[j]) * np.float64(x[j]))
+            else:
+                for j in range(n):
+                    total += (table[2, y[j]] - scale) * x[j]
+    if what == COSTS:
+        return total
+    for j in range(n):
+        a[j] /= b[j]
+    if squared:
+        for j in range(n):
+            a[j] *= 2.0 * max(np.float64(x[j]), floor)
+    for j in range(n):
+        c[j] = a[j]
+    if what == PULLS_AND_PUSHES:
+        if squared:
+            for j in range(n):
+                d[j] = (2.0 * table[3, y[j]] - scale) * x[j]
+        else:
+            for j in range(n):
+                d[j] = table[3, y[j]] - scale
+    elif totals.size > n_levels:
+        half = 0.5 if squared else 1.0
+        for j in range(n):
+            totals[1 + np.intp(y[j])] += half * a[j] * x[j]
+    return total
+
+
+@kernel
+def _dots(f: Array, G: Array, indices: Array, x: Array) -> None:
+    """x[j] = <f, G[indices[j]]>."""
+    k, zero = f.size, f.dtype.type(0)
+    j = 0
+    while j + 4 <= indices.size:
+        g0, g1, g2, g3 = G[indices[j]], G[indices[j + 1]], G[indices[j + 2]], G[indices[j + 3]]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for a in range(k):
+            s0 += f[a] * g0[a]
+            s1 += f[a] * g1[a]
+            s2 += f[a] * g2[a]
+            s3 += f[a] * g3[a]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = s0, s1, s2, s3
+        j += 4
+    while j < indices.size:
+        g0 = G[indices[j]]
+        s0 = zero
+        for a in range(k):
+            s0 += f[a] * g0[a]
+        x[j] = s0
+        j += 1
+
+
+@kernel
+def _add_rows(c: Array, G: Array, indices: Array, row: Array) -> None:
+    """row += sum of c[j] * G[indices[j]]."""
+    k = row.size
+    j = 0
+    while j + 8 <= indices.size:
+        g0, g1, g2, g3 = G[indices[j]], G[indices[j + 1]], G[indices[j + 2]], G[indices[j + 3]]
+        g4, g5, g6, g7 = G[indices[j + 4]], G[indices[j + 5]], G[indices[j + 6]], G[indices[j + 7]]
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        c4, c5, c6, c7 = c[j + 4], c[j + 5], c[j + 6], c[j + 7]
+        for a in range(k):
+            near = (c0 * g0[a] + c1 * g1[a]) + (c2 * g2[a] + c3 * g3[a])
+            row[a] += near + ((c4 * g4[a] + c5 * g5[a]) + (c6 * g6[a] + c7 * g7[a]))
+        j += 8
+    while j < indices.size:
+        g0, c0 = G[indices[j]], c[j]
+        for a in range(k):
+            row[a] += c0 * g0[a]
+        j += 1

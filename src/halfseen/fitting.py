@@ -6,7 +6,7 @@ Every iterative method goes through `iterate`, the solvers through `run`.
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from time import perf_counter
@@ -268,17 +268,19 @@ class ConvergenceWarning(Described, exceptions.ConvergenceWarning):
 
 @contextmanager
 def callbacks(
-    estimator: Any, X: Any, y: Any, cell_weight: Any, fitted_attributes: Callable[[Fit], dict[str, Any]]
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cell_weight: Any,
+    fitted_attributes: Callable[[Outcome], dict[str, Any]],
+    max_iter: int,
 ) -> Iterator[Callback | None]:
     """One function to be called after every iteration, for scikit-learn's callbacks and the bar; None without any."""
-    with ExitStack() as stack:
-        called: list[Callback] = []
-        if getattr(estimator, "_skl_callbacks", None):
-            data = {"X": X, "y": y, "metadata": {} if cell_weight is None else {"cell_weight": cell_weight}}
-            called.append(stack.enter_context(_sklearn_callbacks(estimator, data, fitted_attributes)))
-        if estimator.verbose and sys.stderr.isatty():
-            bar = _bar(type(estimator).__name__, estimator.max_iter, lambda state: float(state.objective))
-            called.append(stack.enter_context(bar))
+    with (
+        sklearn_callbacks(estimator, X, y, cell_weight, fitted_attributes, max_iter) as watching,
+        progress_bar(estimator, max_iter, number_of=lambda state: float(state.objective)) as bar,
+    ):
+        called = [callback for callback in (watching, bar) if callback is not None]
 
         def call_all(iteration: int, state: Any) -> bool:
             answers = [callback(iteration, state) for callback in called]  # all are called, even if the first says stop
@@ -288,30 +290,36 @@ def callbacks(
 
 
 @contextmanager
-def progress_bar(estimator: Any, steps: int, what: str = "objective") -> Iterator[Any]:
-    """A bar outside the loop: a function of a step's number and of a number to show; None without a terminal."""
-    if not (estimator.verbose and sys.stderr.isatty()):
+def sklearn_callbacks(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cell_weight: Any,
+    fitted_attributes: Callable[[Outcome], dict[str, Any]],
+    max_iter: int,
+) -> Iterator[Callback | None]:
+    """scikit-learn's callbacks, the fit as the task and every iteration as a subtask; None without any.
+
+    `fitted_attributes` gives those of a fit that was stopped; it is called if a callback asks for the model so far.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
         yield None
         return
-    with _bar(type(estimator).__name__, steps, float, what) as bar:
-        yield bar
-
-
-@contextmanager
-def _sklearn_callbacks(
-    estimator: Any, data: dict[str, Any], fitted_attributes: Callable[[Fit], dict[str, Any]]
-) -> Iterator[Callback]:
-    """scikit-learn's callbacks: the fit is the task, every iteration a subtask."""
-    context = estimator._init_callback_context(max_subtasks=estimator.max_iter * getattr(estimator, "n_init", 1))
+    data = {"X": X, "y": y, "metadata": {} if cell_weight is None else {"cell_weight": cell_weight}}
+    context = estimator._init_callback_context(max_subtasks=max_iter * getattr(estimator, "n_init", 1))
     started = perf_counter()
+    trace: dict[str, list[float]] = {"objective": [], "seconds": []}
+    forgotten = dict.fromkeys(name for name in vars(estimator) if name.endswith("_"))  # of an earlier fit
     context.call_on_fit_task_begin(estimator=estimator, **data)
 
     def callback(iteration: int, state: Any) -> bool:
+        trace["objective"].append(state.objective)
+        trace["seconds"].append(perf_counter() - started)
+
         def attributes() -> dict[str, Any]:
-            """Fitted attributes as if the fit had stopped here."""
-            trace = {"objective": np.array([state.objective]), "seconds": np.array([perf_counter() - started])}
-            fit = Fit(state.rows, state.columns, state.likelihood, trace, Status.STOPPED)
-            return fitted_attributes(fit) | {"n_iter_": iteration}
+            """Fitted attributes as if the fit had stopped here; of several starts, the trace is that of the last."""
+            of_run = {name: np.array(values[-iteration:]) for name, values in trace.items()}
+            return forgotten | fitted_attributes(Outcome(state, of_run, Status.STOPPED))
 
         subtask = context.subcontext(task_name="iteration")
         subtask.call_on_fit_task_begin(estimator=estimator, **data)
@@ -322,8 +330,16 @@ def _sklearn_callbacks(
 
 
 @contextmanager
-def _bar(name: str, steps: int, number_of: Callable[[Any], float], what: str = "objective") -> Iterator[Callback]:
-    """A bar on the terminal, with a number and the time left until all steps are done."""
+def progress_bar(
+    estimator: Any, steps: int, what: str = "objective", number_of: Callable[[Any], float] = float
+) -> Iterator[Callback | None]:
+    """A bar with a number and the time left, as a function of the steps done and of what has the number.
+
+    None if not `verbose`, or without a terminal.
+    """
+    if not (estimator.verbose and sys.stderr.isatty()):
+        yield None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -335,10 +351,10 @@ def _bar(name: str, steps: int, number_of: Callable[[Any], float], what: str = "
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        line = progress.add_task(name, total=steps, number="-")
+        line = progress.add_task(type(estimator).__name__, total=steps, number="-")
 
-        def callback(iteration: int, state: Any) -> bool:
-            progress.update(line, completed=iteration, number=f"{number_of(state):.6g}")
+        def callback(done: int, state: Any) -> bool:
+            progress.update(line, completed=done, number=f"{number_of(state):.6g}")
             return False
 
         yield callback

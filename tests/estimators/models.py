@@ -131,7 +131,7 @@ class Recorder:
     """Callback that records its calls; stops after some iterations."""
 
     def __init__(self, stop_after=None):
-        self.stop_after, self.calls, self.predictions, self.data = stop_after, [], [], []
+        self.stop_after, self.calls, self.models, self.data = stop_after, [], [], []
 
     def setup(self, estimator, context):
         self.calls.append("setup")
@@ -145,6 +145,5 @@ class Recorder:
 
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         self.calls.append(f"{context.task_name} ends")
-        if fitted_estimator is not None:
-            self.predictions.append(fitted_estimator.predict([0, 1], [2, 3]))
+        self.models.append(fitted_estimator)
         return self.calls.count("iteration ends") == self.stop_after

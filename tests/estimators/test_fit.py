@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import halfseen
-from halfseen import PoissonFactorization, Status, WeightedNMF, observe
+from halfseen import PoissonFactorization, RankOneNMF, Status, Uncoupled, UncoupledNMF, WeightedNMF, observe
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.nmf import rank_one_start
 from halfseen.likelihoods import Gaussian, Poisson, likelihood_for
@@ -21,6 +21,7 @@ from halfseen.observed import Observed
 from halfseen.solvers import Multiplicative, PointFactor
 from tests.estimators.models import Recorder, fitted, long_frame, refused, seen_matrix, wide_frame
 from tests.laws.cases import open_problem
+from tests.laws.estimators import with_parameters
 from tests.rank_one import oracle
 
 X = seen_matrix()
@@ -346,33 +347,76 @@ def test_values_beyond_the_precision_end_the_fit_as_not_finite():
 # scikit-learn's callbacks
 
 
-@both
-def test_callbacks_are_called_once_per_iteration(kind):
+COLLECTED = Uncoupled.from_coupled(X, random_state=0)
+#: Estimators with their data, and what their number of iterations is called. All sweeps of "gibbs" are kept.
+WATCHED = [
+    (WeightedNMF(2), X, "max_iter"),
+    (PoissonFactorization(2), X, "max_iter"),
+    (PoissonFactorization(2, unseen="missing"), np.vstack([X, np.full(5, np.nan)]), "max_iter"),
+    (RankOneNMF(), X, "max_iter"),
+    (RankOneNMF("em"), X, "max_iter"),
+    (RankOneNMF(), np.stack([X, X[::-1]], axis=2), "max_iter"),
+    (UncoupledNMF(2, n_burn=0), COLLECTED, "n_sweeps"),
+    *((UncoupledNMF(2, method=method), COLLECTED, "max_iter") for method in ("unmf", "bayes", "decode")),
+]
+
+
+@pytest.mark.parametrize(("estimator", "data", "limit"), WATCHED, ids=[f"{case[0]}{case[1].shape}" for case in WATCHED])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::halfseen.errors.DataWarning")
+class TestCallbacks:
+    def test_are_called_once_per_iteration(self, estimator, data, limit):
+        model, recorder = with_parameters(estimator, tol=0, random_state=0, **{limit: 4}), Recorder()
+        watched = clone(model).set_callbacks(recorder).fit(data)
+        iterations = ["iteration begins", "iteration ends"] * 4
+        assert recorder.calls == ["setup", "fit begins", *iterations, "fit ends", "teardown"]
+        assert all(one is data for one in recorder.data)
+        assert_array_equal(watched.W_, model.fit(data).W_)
+
+    def test_may_stop_the_fit(self, estimator, data, limit):
+        model = with_parameters(estimator, tol=0, random_state=0, **{limit: 50})
+        model.set_callbacks(Recorder(stop_after=3)).fit(data)
+        assert (model.status_, model.n_iter_) == (Status.STOPPED, 3)
+        expected = with_parameters(estimator, tol=0, random_state=0, **{limit: 3}).fit(data)
+        assert_allclose(model.W_, expected.W_, rtol=1e-12)
+
+    def test_see_the_model_as_if_it_were_stopped(self, estimator, data, limit):
+        recorder = Recorder()
+        with_parameters(estimator, tol=0, random_state=0, **{limit: 3}).set_callbacks(recorder).fit(data)
+        at = np.indices(data.shape).reshape(len(data.shape), -1)
+        for iterations, model in zip((1, 2, 3, 3), recorder.models, strict=True):  # the last one is of the whole fit
+            expected = with_parameters(estimator, tol=0, random_state=0, **{limit: iterations}).fit(data)
+            assert_allclose(model.predict(*at), expected.predict(*at), rtol=1e-12)
+            assert_allclose(model.trace_["objective"], expected.trace_["objective"], rtol=1e-12)
+            assert model.n_iter_ == iterations
+            assert model.status_ is (expected.status_ if model is recorder.models[-1] else Status.STOPPED)
+            assert vars(model).keys() >= vars(expected).keys()
+
+
+def test_callbacks_see_nothing_of_an_earlier_fit():
     recorder = Recorder()
-    model = kind(2, max_iter=4, tol=0, random_state=0)
-    watched = clone(model).set_callbacks(recorder).fit(X)
-    iterations = ["iteration begins", "iteration ends"] * 4
-    assert recorder.calls == ["setup", "fit begins", *iterations, "fit ends", "teardown"]
-    assert all(data is X for data in recorder.data)
-    assert_array_equal(watched.W_, model.fit(X).W_)
+    model = RankOneNMF("a1gm").fit(wide_frame().assign(cod=1.0).fillna({"ale": 1.0, "bun": 1.0}).iloc[:3, :3])
+    model.set_params(method="exact").set_callbacks(recorder).fit(X)
+    assert recorder.models[0].feature_names_in_ is recorder.models[0].increase_rate_ is None
 
 
-@both
-def test_a_callback_may_stop_the_fit(kind):
-    model = kind(2, max_iter=50, tol=0, random_state=0).set_callbacks(Recorder(stop_after=3)).fit(X)
-    assert (model.status_, model.n_iter_) == (Status.STOPPED, 3)
-    expected = kind(2, max_iter=3, tol=0, random_state=0).fit(X)
-    assert_allclose(model.W_, expected.W_, rtol=1e-12)
-
-
-@both
-def test_the_model_of_an_iteration_can_predict(kind):
+def test_callbacks_of_a_fit_without_iterations():
     recorder = Recorder()
-    model = kind(2, max_iter=3, tol=0, random_state=0).set_callbacks(recorder).fit(X)
-    for iteration in (1, 2, 3):
-        so_far = kind(2, max_iter=iteration, tol=0, random_state=0).fit(X)
-        assert_allclose(recorder.predictions[iteration - 1], so_far.predict([0, 1], [2, 3]), rtol=1e-12)
-    assert_allclose(recorder.predictions[-1], model.predict([0, 1], [2, 3]), rtol=1e-12)
+    with pytest.warns(DataWarning, match="Comparisons should") as warned:
+        UncoupledNMF(2).set_callbacks(recorder).fit(Uncoupled.from_coupled(X, 0))
+    assert recorder.calls == ["setup", "fit begins", "fit ends", "teardown"]
+    assert recorder.models[0].status_ is Status.DIRECT
+    assert warned[0].filename == __file__
+
+
+def test_the_factors_after_a_sweep_are_those_of_the_last_draw(tmp_path):
+    recorder = Recorder(stop_after=5)
+    UncoupledNMF(2, random_state=0).set_callbacks(recorder).fit(COLLECTED)
+    model = recorder.models[4]
+    draws = model.posterior_.draws
+    means = draws.centre[:, None] + draws.scale[:, None] * (draws.A[:, -1] @ draws.B[:, -1].T)
+    assert_allclose(model.W_ @ model.H_.T, means, rtol=1e-5)
+    model.save(tmp_path / "sweep.hs")
+    assert_array_equal(halfseen.load(tmp_path / "sweep.hs").complete(COLLECTED), model.complete(COLLECTED))
 
 
 def test_callbacks_are_torn_down_when_a_fit_fails():

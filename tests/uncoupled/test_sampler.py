@@ -190,15 +190,17 @@ def test_a_callback_is_called_after_every_sweep_and_may_stop(recorded):
     """As that of `fitting.run`: with the number, and something that has an objective."""
     calls = []
 
-    def watch(number, sweep):
-        calls.append((number, sweep))
+    def watch(number, recorder):
+        calls.append((number, recorder.objective, recorder.trace()))
         return number == 6
 
     _, sampled = run((9, 3, 3), watch)
     assert sampled.status is Status.STOPPED
-    assert [number for number, _ in calls] == [1, 2, 3, 4, 5, 6]
-    for name, values in sampled.trace.items():
-        assert_array_equal(values, [getattr(sweep, name) for _, sweep in calls])
+    assert [number for number, *_ in calls] == [1, 2, 3, 4, 5, 6]
+    assert_array_equal(sampled.trace["objective"], [objective for _, objective, _ in calls])
+    for number, _, trace in calls:
+        for name, values in sampled.trace.items():
+            assert_array_equal(values[:number], trace[name])
     assert_kept(sampled.draws, recorded[0].past, [4, 6])  # of those planned only 5 had come; 7 and 9 never did
 
 

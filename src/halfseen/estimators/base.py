@@ -35,7 +35,7 @@ from halfseen.estimators.inputs import (
     observe_rows,
     with_row_labels,
 )
-from halfseen.fitting import Callback, callbacks, run, warn_if_empty, warn_if_not_converged
+from halfseen.fitting import Callback, Outcome, callbacks, fit_at, run, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
 from halfseen.io.schema import spelled_long
 from halfseen.io.sources import as_frame
@@ -69,7 +69,7 @@ def needs(*what: str) -> Callable[[Any], bool]:
     return lambda self: self.offers.issuperset(what)
 
 
-class BaseFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A half-seen matrix as W H^T. Subclasses say how `model_` is found."""
 
     max_iter: int
@@ -591,7 +591,7 @@ class Method:
     folding: Callable[[Any], Solver[Any]] | None = None
 
 
-class Factorization(CallbackSupportMixin, BaseFactorization):
+class Factorization(BaseFactorization):
     """A factorization found by the loop: subclasses are a constructor, a docstring and `_method`."""
 
     n_components: int
@@ -657,8 +657,11 @@ class Factorization(CallbackSupportMixin, BaseFactorization):
 
         with open_engine(self.engine, self.n_jobs) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
-            forgotten = dict.fromkeys(vars(self).keys() & {"feature_names_in_"})  # of an earlier fit
-            with callbacks(self, X, y, cell_weight, lambda fit: forgotten | attributes(fit)) as callback:
+
+            def at_iteration(outcome: Outcome) -> dict[str, Any]:
+                return attributes(fit_at(problem, solver, *outcome))
+
+            with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
                 fit = self._run(problem, solver, method, callback)
                 keep(self, attributes(fit, observed.fingerprint()))
         warn_if_not_converged(self, stacklevel=4)

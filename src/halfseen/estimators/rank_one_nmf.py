@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import rank_one, validation
@@ -33,7 +34,7 @@ from halfseen.estimators.inputs import (
     unfold_rows,
     unfold_tensor,
 )
-from halfseen.fitting import iterate, warn_if_empty, warn_if_not_converged
+from halfseen.fitting import Outcome, iterate, sklearn_callbacks, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
 from halfseen.io.tables import CellWeight
 from halfseen.labels import Index, quoted
@@ -246,6 +247,7 @@ class RankOneNMF(BaseFactorization):
         labels: tuple[Array, ...] = self._fit.part_labels
         return labels
 
+    @with_callbacks
     @insert_parameters
     def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Find the factors.
@@ -264,10 +266,10 @@ class RankOneNMF(BaseFactorization):
         """
         validation.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
         started = perf_counter()
-        X, cell_weight, inner_shape = unfold_tensor(X, cell_weight)
+        matrix, weights, inner_shape = unfold_tensor(X, cell_weight)
         with Threads(self.n_jobs) as threads:
             # read: a dense table is not made a list of cells
-            grid = grid_of(X) if cell_weight is None and self.unseen == "missing" else None
+            grid = grid_of(matrix) if weights is None and self.unseen == "missing" else None
             table: Any = None if grid is None else DenseTable(grid.values, threads, inner_shape)
             seen: Seen | None = None
             if grid is not None and table.is_valid:
@@ -277,14 +279,14 @@ class RankOneNMF(BaseFactorization):
                     grid.values.shape[1],
                 )
             else:  # weights, zeros, sparse and long data; and what is wrong with a dense table is found here
-                observed = observe_for_fit(X, self.unseen, cell_weight, None)
+                observed = observe_for_fit(matrix, self.unseen, weights, None)
                 labels, dtype, n_columns = (
                     (observed.row_labels, observed.column_labels),
                     observed.dtype,
                     observed.shape[1],
                 )
                 table, seen = listed_table(observed, inner_shape, type(self).__name__), Seen.from_observed(observed)
-            features = feature_attributes(X, n_columns)
+            features = feature_attributes(matrix, n_columns)
             self._check_method(table)
 
             # iterate; where A1GM can be used there is but one part, and only the exact method may merge rows
@@ -301,26 +303,34 @@ class RankOneNMF(BaseFactorization):
                     if is_em
                     else rank_one.exact(components, threads, self.tol)
                 )
-            outcome = iterate(steps, max_iter=self.max_iter, started=started, trouble=_check_finite)
+            index = (None if labels[0] is None else Index(labels[0]), None if labels[1] is None else Index(labels[1]))
 
-        status = outcome.status
-        if status is Status.MAX_ITER and outcome.state.distance <= self.tol:
-            status = Status.CONVERGED
-        factors = rank_one.rescale(outcome.state.factors, components, self.tol, dtype)
-        is_finite = all(np.isfinite(factor).all() for factor in factors)
-        axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in np.argsort(components.marginals.axes))
-        index = (None if labels[0] is None else Index(labels[0]), None if labels[1] is None else Index(labels[1]))
-        attributes = {
-            "axis_factors_": axis_factors,
-            "inner_shape_": inner_shape,
-            "n_parts_": components.count,
-            "n_iter_": len(outcome.trace["objective"]),
-            "status_": status if is_finite else Status.NOT_FINITE,
-        }
-        keep(self, attributes | features)
-        self._fit = _RankOneFit(
-            axis_factors, components, marginals, outcome.trace, index, seen, self.unseen, self.n_jobs
-        )
+            def attributes(outcome: Outcome) -> dict[str, Any]:
+                """Fitted attributes after these sweeps."""
+                status = outcome.status
+                if status is Status.MAX_ITER and outcome.state.distance <= self.tol:
+                    status = Status.CONVERGED
+                factors = rank_one.rescale(outcome.state.factors, components, self.tol, dtype)
+                is_finite = all(np.isfinite(factor).all() for factor in factors)
+                order = np.argsort(components.marginals.axes)
+                axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in order)
+                return features | {
+                    "axis_factors_": axis_factors,
+                    "inner_shape_": inner_shape,
+                    "n_parts_": components.count,
+                    "n_iter_": len(outcome.trace["objective"]),
+                    "status_": status if is_finite else Status.NOT_FINITE,
+                    "_fit": _RankOneFit(
+                        axis_factors, components, marginals, outcome.trace, index, seen, self.unseen, self.n_jobs
+                    ),
+                }
+
+            # verbose shows no bar: most fits are over before it could be drawn
+            with sklearn_callbacks(self, X, y, cell_weight, attributes, self.max_iter) as callback:
+                outcome = iterate(
+                    steps, max_iter=self.max_iter, started=started, trouble=_check_finite, callback=callback
+                )
+                keep(self, attributes(outcome))
         self._warn(components, labels)
         return self
 
@@ -345,7 +355,7 @@ class RankOneNMF(BaseFactorization):
                 is_empty = marginals.expand(is_empty) if place == 0 else is_empty
                 is_matrix = self.inner_shape_ is None
                 name, along = (("row", "column")[axis], "") if is_matrix else ("slice", f" along axis {axis}")
-                warn_if_empty(name, is_empty, labels[axis] if is_matrix else None, stacklevel=4, along=along)
+                warn_if_empty(name, is_empty, labels[axis] if is_matrix else None, stacklevel=5, along=along)
         if self.n_parts_ > 1:
             of_rows, count = self.parts_[0], int(self.parts_[0].max()) + 1
             first = int(np.argmax(of_rows == min(1, count - 1)))
@@ -364,8 +374,8 @@ class RankOneNMF(BaseFactorization):
                     remedy="Each has a scale of its own, fixed by equal sums; predictions for cells between parts are "
                     "meaningless.",
                 )
-            warnings.warn(warning, stacklevel=3)
-        warn_if_not_converged(self, stacklevel=4)
+            warnings.warn(warning, stacklevel=4)
+        warn_if_not_converged(self, stacklevel=5)
 
     @insert_parameters
     def transform(self, X: Data, *, cell_weight: CellWeight = None) -> Array:

@@ -14,8 +14,8 @@ which answer is whose. The modules, in the order in which a fit passes them:
     estimator             UncoupledNMF, the scikit-learn class
 
 `Uncoupled(...)` goes through the first three. `UncoupledNMF().fit(collection)` calls `fit_by_sampling` (`sampler`) or
-`fit_by_loop` (`pseudo_observations`), each of which returns an `UncoupledFit`: a `halfseen.result.Fit` with trace and
-status, and the posterior if there is one.
+`fit_by_loop` (`pseudo_observations`), each of which sets the fitted attributes: of a `halfseen.model.Fit` with trace
+and status, and of the posterior if there is one.
 """
 
 from importlib import import_module

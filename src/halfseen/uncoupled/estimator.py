@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
@@ -17,11 +18,10 @@ from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
-from halfseen.estimators.inputs import keep
 from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
-from halfseen.model import FittedModel, Interval, Seen
+from halfseen.model import Fit, FittedModel, Interval, Seen
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.layout import SCALES
 from halfseen.uncoupled.posterior import (
@@ -55,7 +55,7 @@ class Coupling(NamedTuple):
     """Posterior mean of the cell."""
 
 
-class UncoupledNMF(BaseEstimator):
+class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     """A matrix as W H^T when values and indices were collected apart, with the help of comparisons.
 
     Given are who was asked which question, the answers to each question without the names, and some comparisons
@@ -73,6 +73,10 @@ class UncoupledNMF(BaseEstimator):
     "unmf" is the method of Kohjima [1]_: a non-negative factorization of the pseudo-observations of Eq. 4, by Eq. 5
     (squared error) or Eq. 6 (Kullback-Leibler). "bayes" is its Kullback-Leibler version with gamma priors. "decode"
     factorizes the answers at each cell's share of won comparisons, (wins + 1) / (comparisons + 2).
+
+    Callbacks (`set_callbacks`) are called after every iteration, which for "gibbs" is a sweep. The model that they see
+    then predicts by the draws so far; its `W_` and `H_` are those of the last draw, in k + 1 components of any sign,
+    because the factorization of the posterior mean takes longer than a sweep, and comes at the end.
 
     Parameters
     ----------
@@ -236,6 +240,7 @@ class UncoupledNMF(BaseEstimator):
         super().set_params(**params)
         return self
 
+    @with_callbacks
     def fit(self, X: Uncoupled, y: None = None) -> Self:
         """Find W and H, and with method="gibbs" who gave which answer.
 
@@ -253,8 +258,6 @@ class UncoupledNMF(BaseEstimator):
             found = f"{self.n_burn} of {self.n_sweeps} sweeps"
             raise ParameterError(must, found=found, remedy=remedy, parameter="n_burn")
         likelihood_for(self.loss)  # also where the method does not use it: it was meant to be something
-        fit, n_clipped, posterior, attributes = (fit_by_sampling if self.method == "gibbs" else fit_by_loop)(self, seen)
-        factors = (fit.rows, fit.columns)
         questions, respondents = seen.question_labels, seen.respondent_labels
         index = (
             None if questions is None else Index(questions),
@@ -262,26 +265,33 @@ class UncoupledNMF(BaseEstimator):
         )
         asked = seen.asked_cells
         indptr, indices = asked.indptr, asked.respondents
-        if seen.questions_are == "columns":  # factors, labels and asked cells as the rows of the matrix have them
-            factors, index = factors[::-1], index[::-1]
+        is_upright = seen.questions_are == "rows"
+        if not is_upright:  # labels and asked cells as the rows of the matrix have them
+            index = index[::-1]
             order = np.argsort(indices, kind="stable")
             counts = np.bincount(indices, minlength=seen.n_respondents)
             indptr, indices = np.append(0, np.cumsum(counts)), asked.rows()[order]
-        likelihood = likelihood_for("frobenius") if fit.likelihood is None else fit.likelihood
-        cells = Seen(indptr, indices, seen.shape[1])
-        attributes |= {
-            "model_": FittedModel(*factors, likelihood, Encoder(), index, cells, "missing", None, seen.fingerprint()),
-            "trace_": dict(fit.trace),
-            "status_": fit.status,
-            "n_iter_": fit.n_iter,
-            "questions_are_": seen.questions_are,
-            "n_clipped_": n_clipped,
-            "posterior_": posterior,
-            "asked_": asked,
-            "n_features_in_": seen.shape[1],
-        }
-        keep(self, attributes)
-        warn_if_not_converged(self, stacklevel=3)
+        cells, fingerprint = Seen(indptr, indices, seen.shape[1]), seen.fingerprint()
+
+        def attributes(fit: Fit, n_clipped: int, posterior: Posterior | None, **further: Any) -> dict[str, Any]:
+            """Fitted attributes; the fit has questions as rows, whatever they are in the matrix."""
+            factors = (fit.rows, fit.columns) if is_upright else (fit.columns, fit.rows)
+            likelihood = likelihood_for("frobenius") if fit.likelihood is None else fit.likelihood
+            return {
+                "model_": FittedModel(*factors, likelihood, Encoder(), index, cells, "missing", None, fingerprint),
+                "trace_": dict(fit.trace),
+                "status_": fit.status,
+                "n_iter_": fit.n_iter,
+                "questions_are_": seen.questions_are,
+                "n_clipped_": n_clipped,
+                "posterior_": posterior,
+                "asked_": asked,
+                "n_features_in_": seen.shape[1],
+                **further,
+            }
+
+        (fit_by_sampling if self.method == "gibbs" else fit_by_loop)(self, seen, attributes)
+        warn_if_not_converged(self, stacklevel=4)
         return self
 
     @property
@@ -401,7 +411,7 @@ class UncoupledNMF(BaseEstimator):
         """Arrays that a model file keeps beside the record and the trace."""
         arrays = {"turned": np.array(self.questions_are_ == "columns"), "n_clipped": np.array(self.n_clipped_)}
         arrays |= to_state(self.asked_, self.posterior_)
-        arrays |= {name: getattr(self, name) for name in ("w_", "balance_") if hasattr(self, name)}
+        arrays |= {name: getattr(self, name) for name in ("w_", "balance_") if getattr(self, name, None) is not None}
         if isinstance(self.posterior_, SampledCoupling):
             arrays["diagnosed"] = np.array(list(self.diagnostics_), dtype=object)
             arrays["diagnostics"] = np.array(list(self.diagnostics_.values()))

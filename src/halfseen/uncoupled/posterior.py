@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from halfseen.arrays import Array
-from halfseen.model import Fit
 from halfseen.uncoupled.list_checks import Answers, AskedCells
 
 #: Entries (cells times draws) that are processed at a time.
@@ -206,16 +205,6 @@ class AnyCoupling:
 
 
 Posterior = SampledCoupling | AnyCoupling
-
-
-class UncoupledFit(NamedTuple):
-    """What a method leaves: the factors of questions (rows) and respondents (columns), trace and status; how many
-    values were clipped at 0; the posterior, if it has one; further fitted attributes by name."""
-
-    fit: Fit
-    n_clipped: int
-    posterior: Posterior | None
-    attributes: dict[str, Any]
 
 
 def _outward(share: float, count: Any) -> Any:

@@ -3,6 +3,8 @@
 Pseudo-observations after Kohjima (2022), or rank decoding: the answer at a cell's share of won comparisons.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +16,13 @@ from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import check_start
-from halfseen.fitting import callbacks, run
+from halfseen.estimators.inputs import keep
+from halfseen.fitting import Outcome, callbacks, fit_at, run
 from halfseen.labels import index_dtype, quoted
 from halfseen.likelihoods import Likelihood, Poisson, likelihood_for
 from halfseen.observed import Observed
 from halfseen.solvers import Gamma, GammaPrior, Multiplicative, Penalty, Problem, Solver
 from halfseen.uncoupled.collection import Uncoupled
-from halfseen.uncoupled.posterior import UncoupledFit
 
 #: lambda of each question as a multiple of w_1 + w_2.
 BALANCES = {"zero": 0.0, "half": 0.5, "full": 1.0}
@@ -161,7 +163,7 @@ def observed_at_cells(seen: Uncoupled, values: Array) -> tuple[Observed, int]:
     return observed, n_clipped
 
 
-def fit_by_loop(model: Any, seen: Uncoupled) -> UncoupledFit:
+def fit_by_loop(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]]) -> None:
     """Fit by "unmf", "bayes" or "decode": values for the asked cells, and an ordinary factorization of these."""
     is_bayes = model.method == "bayes"
     likelihood: Likelihood = Poisson() if is_bayes else likelihood_for(model.loss)
@@ -175,14 +177,14 @@ def fit_by_loop(model: Any, seen: Uncoupled) -> UncoupledFit:
         found, where = f"{seen.answers[first]:g}", f"among the answers to question {name}"
         remedy = 'Shift or drop these answers, or use `method="gibbs"`.'
         raise DataError(likelihood.domain, found=found, where=where, remedy=remedy, parameter="X")
-    attributes = {}
+    further = {}
     if model.method == "decode":
         values, n_clipped = decoded_answers(seen)
     else:
         with Threads(model.n_jobs) as threads:
             w, _ = error_weights(seen.answers, seen.answer_indptr, threads)
         values, n_clipped, w, balance = pseudo_observations(seen, w, model.balance)
-        attributes = {"w_": w, "balance_": balance}
+        further = {"w_": w, "balance_": balance}
     illegal = int(np.count_nonzero(~likelihood.legal(values.values)))  # clipped at 0, which some losses don't allow
     if illegal:
         found = f"{illegal:,} of {values.nnz:,} cells at 0 by what the comparisons make of their question's answers"
@@ -205,6 +207,11 @@ def fit_by_loop(model: Any, seen: Uncoupled) -> UncoupledFit:
             W, H = (check_start(*one, solver) for one in zip(model.init, shapes, ("W0", "H0"), strict=True))
             return (W, H) if is_upright else (H, W)
 
-        with callbacks(model, seen, None, None, lambda fit: {}) as callback:
+        attributes = partial(attributes_of, n_clipped=n_clipped, posterior=None, **further)
+
+        def at_iteration(outcome: Outcome) -> dict[str, Any]:
+            return attributes(fit_at(problem, solver, *outcome))
+
+        with callbacks(model, seen, None, None, at_iteration, model.max_iter) as callback:
             fit = run(problem, solver, start, max_iter=model.max_iter, tol=model.tol, callback=callback)
-    return UncoupledFit(fit, n_clipped, None, attributes)
+            keep(model, attributes(fit))

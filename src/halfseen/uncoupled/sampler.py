@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,14 +14,15 @@ from halfseen.arrays import Array
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
-from halfseen.fitting import Callback, iterate, progress_bar, run
+from halfseen.estimators.inputs import keep
+from halfseen.fitting import Callback, Outcome, callbacks, iterate, run, sklearn_callbacks
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, Status
 from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.layout import Layout
-from halfseen.uncoupled.posterior import AnyCoupling, Draws, Mixing, SampledCoupling, UncoupledFit
+from halfseen.uncoupled.posterior import AnyCoupling, Draws, Mixing, SampledCoupling
 from halfseen.uncoupled.pseudo_observations import observed_at_cells
 
 if TYPE_CHECKING:
@@ -86,7 +87,10 @@ def sample(
     threads: Threads,
     callback: Callback | None = None,
 ) -> Sampled:
-    """Run a chain as planned. `callback` may stop it; a keyboard interrupt ends it with draws of its second half."""
+    """Run a chain as planned. A keyboard interrupt ends it with draws of its second half.
+
+    `callback` is called after every sweep with its number and the recorder of the chain; a true answer stops it.
+    """
     from halfseen.uncoupled.chain import Chain  # compiled code
 
     started = perf_counter()
@@ -95,17 +99,14 @@ def sample(
         chain.sweep(0)
     recorder = _Recorder(chain, plan, started)
 
-    def sweeps() -> Iterator[Sweep]:
+    def sweeps() -> Iterator[_Recorder]:
         for number in range(1, plan.sweeps + 1):
             chain.sweep(PROPOSALS if number > 1 else FIRST_PROPOSALS)
-            yield recorder.record(number)
+            recorder.record(number)
+            yield recorder
 
     outcome = iterate(sweeps(), max_iter=plan.sweeps, started=started, initial=recorder, callback=callback)
-    status = Status.SAMPLED if outcome.status is Status.MAX_ITER else outcome.status
-    trace, mixed = recorder.trace(), recorder.mixing()
-    if status is Status.SAMPLED and not all(mixed[name].r_hat <= MAX_R_HAT for name in DECIDING):
-        status = Status.UNMIXED
-    return Sampled(recorder.draws(), mixed, trace, status)
+    return recorder.sampled(outcome.status)
 
 
 class _Recorder:
@@ -122,7 +123,12 @@ class _Recorder:
         self._predicted: list[Array] = []
         self._start = self._copy()
 
-    def record(self, number: int) -> Sweep:
+    @property
+    def objective(self) -> float:
+        """Log-likelihood after the last sweep."""
+        return self._sweeps[-1].objective
+
+    def record(self, number: int) -> None:
         """Record a sweep, and keep it whole if it is planned to be.
 
         Should the chain be stopped before its end, some of all sweeps are kept besides, evenly spread.
@@ -142,7 +148,14 @@ class _Recorder:
             if len(self._spread) > self._plan.draws:
                 self._stride *= 2
                 self._spread = {one: kept for one, kept in self._spread.items() if one % self._stride == 0}
-        return self._sweeps[-1]
+
+    def sampled(self, status: Status) -> Sampled:
+        """What is left of a chain that ends here, with this status."""
+        mixed = self.mixing()
+        if status is Status.MAX_ITER:
+            has_mixed = all(mixed[name].r_hat <= MAX_R_HAT for name in DECIDING)
+            status = Status.SAMPLED if has_mixed else Status.UNMIXED
+        return Sampled(self.draws(), mixed, self.trace(), status)
 
     def _copy(self) -> tuple[Array, ...]:
         """The state of the chain, in the order of `Draws`."""
@@ -217,11 +230,12 @@ def mixing(draws: Array) -> Mixing:
     return Mixing(float(draws.mean()), r_hat, 2 * n / (1 + 2 * max(total - 1.0, 0.0)))
 
 
-def fit_by_sampling(model: Any, seen: Uncoupled) -> UncoupledFit:
+def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]]) -> None:
     """Fit by "gibbs": couplings and factors sampled together, and a non-negative factorization of the posterior mean.
 
     Without comparisons every coupling is equally likely, and nothing need be sampled.
     """
+    collected = (seen.asked_cells, seen.answers, seen.answer_indptr)
     if seen.n_comparisons == 0:
         must, remedy = (
             "Comparisons should tell whose an answer may be.",
@@ -230,22 +244,34 @@ def fit_by_sampling(model: Any, seen: Uncoupled) -> UncoupledFit:
                 "comparisons to learn more."
             ),
         )
-        warnings.warn(DataWarning(must, found="none", remedy=remedy), stacklevel=3)
-        anybody = AnyCoupling(seen.asked_cells, seen.answers, seen.answer_indptr)
+        warnings.warn(DataWarning(must, found="none", remedy=remedy), stacklevel=4)
+        anybody = AnyCoupling(*collected)
         means = np.maximum(anybody.row_means, 0.0)[:, None] * np.full((1, model.n_components), 1 / model.n_components)
         rows, columns = PointFactor(means), PointFactor(np.ones((seen.n_respondents, model.n_components)))
         fit = Fit(rows, columns, None, {"objective": np.empty(0), "seconds": np.empty(0)}, Status.DIRECT)
         n_clipped = int((anybody.row_means < 0).sum()) * seen.n_respondents
-        return UncoupledFit(fit, n_clipped, anybody, {"diagnostics_": {}})
+        with sklearn_callbacks(model, seen, None, None, dict, 0):
+            keep(model, attributes_of(fit, n_clipped, anybody, diagnostics_={}))
+        return
+
+    def at_sweep(outcome: Outcome) -> dict[str, Any]:
+        """Fitted attributes after a sweep: the draws so far, and the factors of the last one, W H^T = its means."""
+        draws, mixed, trace, status = outcome.state.sampled(outcome.status)
+        W = np.column_stack([draws.scale[:, None] * draws.A[:, -1], draws.centre])
+        H = np.column_stack([draws.B[:, -1], np.ones(len(draws.B))])
+        fit = Fit(PointFactor(W), PointFactor(H), None, trace, status)
+        return attributes_of(fit, 0, SampledCoupling(draws, *collected), diagnostics_=mixed)
 
     random = np.random.default_rng(check_random_state(model.random_state).randint(2**31, size=4))
     plan = Plan(model.n_sweeps, model.n_burn, model.n_draws)
-    with Threads(model.n_jobs) as threads, open_engine(model.engine, model.n_jobs) as engine:
-        with progress_bar(model, model.n_sweeps) as bar:
-            callback = None if bar is None else lambda number, sweep: bar(number, sweep.objective)
-            layout = Layout.from_collection(seen, model.scale)
-            sampled = sample(layout, model.n_components, model.trust, plan, random, threads, callback)
-        posterior = SampledCoupling(sampled.draws, seen.asked_cells, seen.answers, seen.answer_indptr)
+    with (
+        Threads(model.n_jobs) as threads,
+        open_engine(model.engine, model.n_jobs) as engine,
+        callbacks(model, seen, None, None, at_sweep, model.n_sweeps) as callback,
+    ):
+        layout = Layout.from_collection(seen, model.scale)
+        sampled = sample(layout, model.n_components, model.trust, plan, random, threads, callback)
+        posterior = SampledCoupling(sampled.draws, *collected)
         if seen.n_questions * seen.n_respondents > MAX_CELLS_AT_ONCE:
             values, n_clipped = observed_at_cells(seen, posterior.likeliest().mean)
         else:
@@ -257,6 +283,6 @@ def fit_by_sampling(model: Any, seen: Uncoupled) -> UncoupledFit:
         state = check_random_state(model.random_state)
         W, H = (solver.random(problem, (size, model.n_components), state) for size in values.shape)
         fit = run(problem, solver, lambda: (W, H), max_iter=model.max_iter, tol=model.tol, accelerate=True)
-    status = Status.INTERRUPTED if fit.status is Status.INTERRUPTED else sampled.status
-    fit = Fit(fit.rows, fit.columns, fit.likelihood, sampled.trace, status)
-    return UncoupledFit(fit, n_clipped, posterior, {"diagnostics_": sampled.mixing})
+        status = Status.INTERRUPTED if fit.status is Status.INTERRUPTED else sampled.status
+        fit = Fit(fit.rows, fit.columns, fit.likelihood, sampled.trace, status)
+        keep(model, attributes_of(fit, n_clipped, posterior, diagnostics_=sampled.mixing))

@@ -188,11 +188,10 @@ def test_rows_and_columns_are_treated_alike(name, likelihood):
     weight = weights_for(Y)
     W, H = signed_start(*Y.shape, K)
     solver, moved = Newton(Ridge(0.4, centred=False)), []
-    for data, weights, factors, side in ((Y, weight, (W, H), Side.COLUMNS), (Y.T, weight.T, (H, W), Side.ROWS)):
+    for data, weights, side in ((Y, weight, Side.COLUMNS), (Y.T, weight.T, Side.ROWS)):
         with open_problem(likelihood, observe(data, cell_weight=weights)) as problem:
-            x = problem.engine.sddmm(problem.cells, *factors)
             near, far = (solver.init_factor(F) for F in (H, W))
-            moved.append(solver.half_step(problem, near, far, side, x).mean)
+            moved.append(solver.half_step(problem, near, far, side).mean)
     assert_allclose(moved[0], moved[1], rtol=1e-10)
     assert np.abs(moved[0] - H).max() > 1e-3
 

@@ -290,11 +290,10 @@ def test_rows_and_columns_are_treated_alike(solver, likelihood, unseen):
     weight = weights_for(X)
     W, H = start(*X.shape, K)
     moved = []
-    for data, weights, factors, side in ((X, weight, (W, H), Side.COLUMNS), (X.T, weight.T, (H, W), Side.ROWS)):
+    for data, weights, side in ((X, weight, Side.COLUMNS), (X.T, weight.T, Side.ROWS)):
         with open_problem(likelihood, observe(data, unseen=unseen, cell_weight=weights)) as problem:
-            x = problem.engine.sddmm(problem.cells, *factors)
             near, far = (solver.init_factor(F) for F in (H, W))
-            moved.append(solver.half_step(problem, near, far, side, x).mean)
+            moved.append(solver.half_step(problem, near, far, side).mean)
     assert_allclose(moved[0], moved[1], rtol=1e-12)
     assert np.abs(moved[0] - H).max() > 1e-3
 

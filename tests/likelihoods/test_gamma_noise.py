@@ -97,10 +97,16 @@ def cells(shape, seed=0, n=40, m=30):
     return Y, W @ H.T, np.random.default_rng(seed).choice([0.5, 1.0, 2.0], Y.shape)
 
 
+def by_level(likelihood, Y, x, C):
+    """The sums of the derivatives by the thresholds, weighted."""
+    level, terms = Y.ravel().astype(int), likelihood.threshold_derivatives(Y.ravel(), x.ravel())
+    return np.concatenate([np.bincount(level, C.ravel() * term, likelihood.highest + 1) for term in terms])
+
+
 @every_shape
 def test_what_thresholds_ask_of_cells_are_the_derivatives(shape):
     Y, x, C = cells(shape, n=8, m=7)
-    sums = GammaNoise(shape * THRESHOLDS, shape).threshold_derivatives(Y.ravel(), x.ravel(), C.ravel())
+    sums = by_level(GammaNoise(shape * THRESHOLDS, shape), Y, x, C)
     lower, upper, of_lower, of_upper, of_both = sums.reshape(5, 5)
     slope, bend = gig.slope_and_bend(Y, C, x, shape * THRESHOLDS, shape)
     assert_allclose(upper[:-1] + lower[1:], slope, rtol=1e-8, atol=1e-8)
@@ -115,7 +121,7 @@ def best_thresholds(likelihood, Y, x, C, steps):
         return (C * likelihood.divergence(Y, x)).sum()
 
     for _ in range(steps):
-        new = likelihood.newton_step(likelihood.threshold_derivatives(Y.ravel(), x.ravel(), C.ravel()))
+        new = likelihood.newton_step(by_level(likelihood, Y, x, C))
         for _ in range(30):
             if cost(new) <= cost(likelihood):
                 likelihood = new

@@ -42,8 +42,7 @@ def test_a_half_step_is_the_dense_step_of_newton(name, biases):
     k = W.shape[1]
     truth = graded.newton_half(slope, curvature, W, H, prior.weights(k), prior.centre(k, 0), prior.held(k, 0))
     with open_problem(likelihood, observed) as problem:
-        seen = problem.engine.sddmm(problem.cells, W, H)
-        moved = Newton(ridge).half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS, seen).mean
+        moved = Newton(ridge).half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS).mean
     assert_allclose(moved, truth, rtol=1e-4, atol=1e-6)
 
 
@@ -53,9 +52,7 @@ def test_a_half_step_of_squares_is_ridge_regression_row_by_row():
     W, H = signed_start(*Y.shape, 3)
     solver = Newton(Ridge(0.8, centred=False))
     with open_problem(Linear(4, learned=False), observe(Y)) as problem:
-        moved = solver.half_step(
-            problem, PointFactor(W), PointFactor(H), Side.ROWS, problem.engine.sddmm(problem.cells, W, H)
-        )
+        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS)
     for row, found in zip(Y, moved.mean, strict=True):
         seen = ~np.isnan(row)
         truth = SklearnRidge(alpha=0.4, fit_intercept=False, solver="cholesky").fit(H[seen], row[seen])
@@ -115,7 +112,7 @@ def test_rows_that_a_step_would_make_worse_take_it_shorter_or_stay():
     with open_problem(likelihood, observe(Y)) as problem:
         x = problem.engine.sddmm(problem.cells, W, H)
         before = problem.quadratic(x).cost.reshape(2, 2).sum(1)
-        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
+        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS).mean
         after = problem.quadratic(problem.engine.sddmm(problem.cells, moved, H)).cost.reshape(2, 2).sum(1)
     assert np.all(after <= before)
     steps = 1 / (1 + np.exp(-W[1]))
@@ -126,8 +123,7 @@ def test_rows_that_a_step_would_make_worse_take_it_shorter_or_stay():
     solver = Newton(Ridge(0.0))
     W, H = np.zeros((1, 1)), np.ones((2, 1))
     with open_problem(likelihood, observe(np.array([[0.0, 1.0]]))) as problem:
-        x = problem.engine.sddmm(problem.cells, W, H)
-        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS, x).mean
+        moved = solver.half_step(problem, PointFactor(W), PointFactor(H), Side.ROWS).mean
     assert abs(moved[0, 0]) < 1e-8
 
 

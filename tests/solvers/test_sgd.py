@@ -81,7 +81,7 @@ def test_an_epoch_is_the_oracles(name, weighted, fewest, monkeypatch):
 def test_epochs_that_make_it_worse():
     observed = observe(levels())
     run_of = list(states(solver(rate=0.8, batch=200), SMOOTHS["linear"], observed, *start(observed.shape), 8))
-    rates = [state.cells.learning_rate for state in run_of]
+    rates = [state.kept.learning_rate for state in run_of]
     assert rates[0] == 0.8
     assert rates[-1] < 0.8
     assert np.all(np.diff(rates) <= 0)

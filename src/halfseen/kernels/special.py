@@ -91,7 +91,7 @@ def log(x: float) -> float:
 
 
 @inlined
-def digamma_and_log_gamma_of(a: float) -> tuple[float, float]:
+def digamma_and_log_gamma(a: float) -> tuple[float, float]:
     """Both, of one number: Stirling's series at t = a + 8 (Abramowitz & Stegun 6.1.41, 6.3.18), less the shift."""
     q = a * (a + 7.0)
     outer, inner = q * (q + 6.0), (q + 10.0) * (q + 12.0)
@@ -132,7 +132,7 @@ def gamma_posterior(
         of_row = 0.0
         for j in range(k):
             s = np.float64(shapes[j])
-            digamma, log_gamma = digamma_and_log_gamma_of(s)
+            digamma, log_gamma = digamma_and_log_gamma(s)
             log_mean[j] = digamma
             of_row += (a - s) * digamma + log_gamma + s
         for j in range(k):

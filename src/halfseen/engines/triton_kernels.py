@@ -7,8 +7,8 @@ serve the columns: pass the plan and the indices of the column order, and swap t
 and `far` (of `indices`). The rows of `far` are gathered from all over memory and are the cost of every pass: `sweep`
 gathers them once for the products x, the likelihood's rule at each cell, and the sums along the rows.
 
-The dtype of the factors is the dtype of the arithmetic; statistics are in float64. Nothing here waits for the device,
-except for `plan_rows`, `plan_batches` and arguments on the host.
+The dtype of the factors is the dtype of the arithmetic; statistics are in float64. All tensors must be contiguous and
+on one device. Only the functions that plan wait for it.
 """
 
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ def _tile(k: int, dtype: Any, cells: int | None, num_warps: int | None) -> dict[
     C = 128 // dtype.itemsize
     S = max(1, triton.next_power_of_2(k) // C)
     size = S * C * dtype.itemsize
-    cells = cells or min(32, max(8, 16384 // size))
+    cells = cells or (32 if size <= 512 else 8)
     return {"k": k, "S": S, "C": C, "CELLS": cells, "num_warps": num_warps or max(1, size // 1024)}
 
 
@@ -188,7 +188,9 @@ def _weighted(c, tile):
 # Products and sums
 
 
-def sddmm(plan: Plan, indices: Any, near: Any, far: Any, *, cells: int | None = None, num_warps: int | None = None) -> Any:
+def sddmm(
+    plan: Plan, indices: Any, near: Any, far: Any, *, cells: int | None = None, num_warps: int | None = None
+) -> Any:
     """x[p] = <near[u], far[i]> for every cell p = (u, i), in the order of the plan."""
     x = torch.empty(indices.shape, dtype=near.dtype, device=near.device)
     if plan.n_chunks and len(x):
@@ -233,15 +235,14 @@ def spmm(
     both = c if isinstance(c, tuple) else (c,)
     sums = [plan.empty_sums(far, far.shape[1]) for _ in both]
     if plan.n_chunks and far.shape[1]:
-        sizes = _tile(far.shape[1], sums[0].dtype, cells, num_warps)
-        arrays = plan.first, plan.count, plan.target, indices
-        c, d = both[0] if both[0] is not None else far, both[-1] if both[-1] is not None else far
+        first, last = (far if both[at] is None else both[at] for at in (0, -1))
         _spmm[(plan.n_chunks,)](
-            *arrays, c, d, order if order is not None else indices, far, far, sums[0], sums[-1],
-            ONES=both[0] is None, TWO=len(both) == 2, ORDERED=order is not None, BY_LEVEL=False, **sizes,
+            plan.first, plan.count, plan.target, indices, first, last, indices if order is None else order, far, far,
+            sums[0], sums[-1], ONES=c is None, TWO=len(both) == 2, ORDERED=order is not None, BY_LEVEL=False,
+            **_tile(far.shape[1], sums[0].dtype, cells, num_warps),
         )  # fmt: skip
     added = tuple(plan.add_parts(part) for part in sums)
-    return added if isinstance(both, tuple) and len(both) == 2 else added[0]
+    return added if len(both) == 2 else added[0]
 
 
 def level_sums(
@@ -516,7 +517,9 @@ def _sweep(
 # Newton's method by rows
 
 
-def plan_batches(indptr: Array, k: int, dtype: Any, device: Any, size: int = BYTES_PER_BATCH) -> list[tuple[slice, Plan]]:
+def plan_batches(
+    indptr: Array, k: int, dtype: Any, device: Any, size: int = BYTES_PER_BATCH
+) -> list[tuple[slice, Plan]]:
     """Batches of consecutive rows whose normal equations need about `size` bytes, each with its plan."""
     indptr = np.asarray(indptr, np.int64)
     per_batch = max(1, size // max(1, k * k * dtype.itemsize))
@@ -549,7 +552,7 @@ def normal_equations(
         _normal_equations[(plan.n_chunks,)](
             plan.first, plan.count, plan.target, indices, slope, curvature, order if order is not None else indices,
             far, g, A, k=k, K=K, CELLS=cells, ORDERED=order is not None,
-            num_warps=num_warps or min(16, max(1, K * K * far.itemsize // 16384)),
+            num_warps=num_warps or min(8, max(1, K * K * far.itemsize // 8192)),
         )  # fmt: skip
     return plan.add_parts(g), plan.add_parts(A)
 
@@ -595,7 +598,7 @@ def newton_step(
     out = torch.empty_like(near)
     penalty = [array.to(near.dtype) for array in (l2, centre, fixed)]
     K = max(16, triton.next_power_of_2(k))
-    num_warps = min(16, max(1, K * K * near.itemsize // 8192))
+    num_warps = min(8, max(1, K * K * near.itemsize // 8192))
     for rows, plan in batches:
         g, A = normal_equations(plan, indices, slope, curvature, far, order)
         _solve[(plan.n_rows,)](
@@ -745,7 +748,7 @@ def gamma_posterior(
         rows = rows or max(1, 1024 // K)
         _gamma_posterior[(triton.cdiv(n, rows),)](
             P, Q, geometric, b.to(P.dtype), _scalar(shape, gain), _scalar(lgamma(shape), gain), *outs, gain, pushed, n,
-            k=k, K=K, ROWS=rows, FULL=Q.numel() == n * k and Q.dim() == 2, SAME_RATE=b.numel() == 1,
+            k=k, K=K, ROWS=rows, FULL=Q.numel() == n * k, SAME_RATE=b.numel() == 1,
             SMALLEST=float(torch.finfo(P.dtype).smallest_normal) ** 0.5, num_warps=num_warps,
         )  # fmt: skip
     return *outs, gain, pushed
@@ -763,7 +766,7 @@ def _gamma_posterior(
         E[log p] - E[log q] = a log(t / rate) - log(sqrt(t) p / t^8) - (a - shape) d - 8 + log(2 pi)/2 + r/12 - ...
 
     but for what b adds: nothing large cancels. geometric = t / rate exp(-d), where d is largest by 1 / shape: in single
-    precision that term is corrected and the exponential split, for d up to 43 does not go beyond rounding.
+    precision that term is corrected and the exponential split, because geometric means down to exp(-43) are kept.
     """
     DTYPE: tl.constexpr = P.dtype.element_ty
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -789,7 +792,8 @@ def _gamma_posterior(
     r = 1.0 / t
     s = r * r
     tail = s * (1 / 12 - s * (1 / 120 - s * (1 / 252 - s * (1 / 240 - s * (1 / 132 - s * (691 / 32760 - s / 12))))))
-    stirling = r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * (691 / 360360 - s / 156))))))
+    stirling = 1 / 1680 - s * (1 / 1188 - s * (691 / 360360 - s / 156))
+    stirling = r * (1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * stirling)))
     # the shift by eight, scaled by t: q = shape (shape + 7), p = q (q + 6) (q + 10) (q + 12)
     last = (shape + 7.0) * r
     q = shape * r * last

@@ -34,7 +34,7 @@ def special(name: str, x: Any) -> Any:
     if isinstance(x, np.ndarray | np.generic | float | int):
         return function(x)
     xp = namespace(x)
-    if hasattr(xp, "special"):  # torch
+    if type(x).__module__ == "torch":
         return getattr(xp.special, name)(x)
     from sklearn.externals.array_api_compat import to_device
 

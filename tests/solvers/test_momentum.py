@@ -97,8 +97,8 @@ def test_the_first_epochs_of_a_gamma_posterior_are_plain():
 class Wary(Multiplicative):
     """A solver that gets nowhere from ahead."""
 
-    def epoch(self, problem, state):
-        new = super().epoch(problem, state)
+    def epoch(self, problem, state, **options):
+        new = super().epoch(problem, state, **options)
         return replace(new, objective=np.nan) if state.objective == np.inf else new
 
 

@@ -8,7 +8,7 @@ side. Elsewhere it has three stages: the dot products, the rule, and the sums.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from threading import Lock
 from typing import Any, Self
@@ -142,7 +142,7 @@ class CpuEngine(Engine[CpuCells]):
 
     def sweep(self, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
         fused = _fused_sweep(cells, rule, params)
-        if fused is not None:
+        if fused is not None and (len(sides) < 2 or fused.n_arrays == 1):
             return self._fused(cells, fused, W, H, sides)
         order = cells.orders[Side.ROWS]
         has_x = W is not None and H is not None
@@ -171,31 +171,30 @@ class CpuEngine(Engine[CpuCells]):
         return Sums(rows, columns, _add(totals))
 
     def _fused(self, cells: CpuCells, fused: "FusedSweep", W: Any, H: Any, sides: tuple[Side, ...]) -> Sums:
-        """The compiled loops of a pass: rows first, with the totals; columns without."""
-        results: dict[Side, tuple[Array, ...]] = {Side.ROWS: (), Side.COLUMNS: ()}
-        totals: Any = None
-        for side, near, far in ((Side.ROWS, W, H), (Side.COLUMNS, H, W)):
-            if side not in sides and (side is Side.COLUMNS or not fused.n_totals):
-                continue
-            order, y = cells.orders[side], cells.values(side, fused.as_levels)
-            n_sums = fused.n_arrays if side in sides else 0
-            sums = tuple(np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(n_sums))
-            nothing = np.empty((0, far.shape[1]), far.dtype)
+        """The compiled loop of a pass, along rows or columns; then sums along columns of the same coefficients."""
+        if not sides and not fused.n_totals:
+            return Sums((), (), None)
+        side = Side.COLUMNS if sides == (Side.COLUMNS,) else Side.ROWS
+        near, far = (W, H) if side is Side.ROWS else (H, W)
+        order, y = cells.orders[side], cells.values(side, fused.as_levels)
+        shape = (order.indptr.size - 1, far.shape[1])
+        sums = tuple(np.empty(shape, far.dtype) for _ in range(fused.n_arrays if sides else 0))
+        pull = np.empty(y.size if len(sides) == 2 else 0, far.dtype)
+        nothing = np.empty((0, far.shape[1]), far.dtype)
 
-            def block(part: Block) -> Array:
-                rows, pointers, seen = part
-                out = [s[rows] for s in sums] + [nothing] * (2 - len(sums))  # noqa: B023
-                block_totals = np.zeros(fused.n_totals if side is Side.ROWS else 0)  # noqa: B023
-                F = nothing if near is None else near[rows]  # noqa: B023
-                fused.kernel(
-                    order.indptr[pointers], order.indices[seen], y[seen], *fused.arguments, F, far, *out, block_totals  # noqa: B023
-                )
-                return block_totals
+        def block(part: Block) -> Array:
+            rows, pointers, seen = part
+            out = [array[rows] for array in sums] + [nothing] * (2 - len(sums))
+            F = nothing if near is None else near[rows]
+            totals = np.zeros(fused.n_totals)
+            indptr, indices = order.indptr[pointers], order.indices[seen]
+            fused.kernel(indptr, indices, y[seen], *fused.arguments, F, far, *out, totals, pull[seen])
+            return totals
 
-            vectors = self._threads.all(block, order.blocks)
-            results[side] = sums
-            totals = _add(vectors)[fused.totals] if side is Side.ROWS and fused.n_totals else totals
-        return Sums(results[Side.ROWS], results[Side.COLUMNS], totals)
+        totals = _add(self._threads.all(block, order.blocks))[fused.totals]
+        if side is Side.COLUMNS:
+            return Sums((), sums, totals)
+        return Sums(sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if pull.size or len(sides) == 2 else (), totals)
 
     def newton_step(
         self,
@@ -267,7 +266,7 @@ class FusedSweep:
     """Whether it takes values as small integers."""
     n_arrays: int
     """How many sums along a side it makes."""
-    totals: Array | None = None
+    totals: Array = field(default_factory=lambda: np.empty(0, np.intp))
     """Where the totals of the rule are in those of the loop."""
     n_totals: int = 0
 
@@ -317,8 +316,17 @@ def _gamma_posterior(params: Any, P: Array, Q: Array, geometric: Array, b: Array
     return Terms(tuple(arrays), tuple(np.array([one]) for one in sums))
 
 
+def _multiplied(params: Any, F: Array, P: Array, Q: Array) -> Terms:
+    """The rule of this name in `solvers.multiplicative`, compiled."""
+    penalty, exponent, row = params
+    out = np.empty_like(F)
+    Q = row[None] if Q is None else Q
+    special.multiplied(F, P, Q, penalty.l1, penalty.l2, exponent, smallest(F) ** 0.5, out)
+    return Terms((out,))
+
+
 #: Compiled forms of rules, by name.
-_COMPILED_RULES: dict[str, Rule] = {"gamma_posterior": _gamma_posterior}
+_COMPILED_RULES: dict[str, Rule] = {"gamma_posterior": _gamma_posterior, "multiplied": _multiplied}
 
 
 def _part(array: Array | None, part: slice) -> Array | None:

@@ -1,4 +1,4 @@
-"""Exponential, logarithm, the two special functions of the gamma distribution, and its posterior, vectorised.
+"""Exponential, logarithm, the two special functions of the gamma distribution, and steps of factors, vectorised.
 
 The library functions that a compiled loop calls take one number at a time. Those below are arithmetic alone, without a
 branch, so that the compiler can compute several at once; they agree with the exact values to 1 or 2 units in the last
@@ -23,6 +23,7 @@ from halfseen.kernels import inlined, kernel
 
 Array = npt.NDArray[Any]
 
+_TINY = np.finfo(np.float64).tiny
 _HALF_LOG_2_PI = 0.5 * np.log(2 * np.pi)
 _LOG2_E = 1.0 / np.log(2.0)
 #: log(2) in two numbers; products of the first with exponents are exact.
@@ -147,3 +148,28 @@ def gamma_posterior(
         for j in range(k):
             geometric[u, j] = log_mean[j] if log_mean[j] >= tiny else 0.0
     return gain, pushed
+
+
+@kernel
+def multiplied(
+    F: Array, P: Array, Q: Array, l1: float, l2: float, exponent: float, tiny: float, out: Array
+) -> None:  # fmt: skip
+    """F (P / (Q + l1 + l2 F))^exponent of a block of rows, see `solvers.multiplicative`; Q may have one row for all."""
+    k = F.shape[1]
+    ratio = np.empty(k)
+    for u in range(len(F)):
+        q, f, p = Q[min(u, len(Q) - 1)], F[u], P[u]
+        for j in range(k):
+            push = np.float64(q[j]) + l1 + l2 * f[j]
+            ratio[j] = p[j] / push if push > 0 else 1.0
+        if exponent == 0.5:
+            for j in range(k):
+                ratio[j] = np.sqrt(ratio[j])
+        elif exponent != 1.0:
+            for j in range(k):
+                at = max(ratio[j], _TINY)
+                ratio[j] = exp(exponent * log(at)) if ratio[j] > 0 else 0.0
+        for j in range(k):
+            ratio[j] *= f[j]
+        for j in range(k):
+            out[u, j] = ratio[j] if ratio[j] >= tiny else 0.0

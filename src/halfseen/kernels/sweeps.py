@@ -1,15 +1,15 @@
 """Fused passes over the observed cells: the dot product, the rule and the sum along a row from one gather of a factor.
 
 Blocks, `indptr`, `indices`, `F` and `G` are as in `cells`; `y` are the values of the cells, or their levels as small
-integers. A row's cells are processed in groups whose rows of `G` stay in the first-level cache: they are read for the
-dot products, and again, while still there, for the sums. Rules are computed in double precision, one simple loop after
+integers. A row's cells are processed in groups whose rows of `G` stay in the cache: they are read for the dot products,
+and again, while still there, for the sums. Rules are computed in double precision, one simple loop after
 another, because such loops are vectorised and longer ones are not.
 
 `what` says which rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the least x, as in
 `arrays.floored`; an unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each level its
 decrement, the same but infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are written to `P`
 and `Q`, which have no rows if they are not wanted. `totals`, empty if not wanted, gets the sum of the rule's totals,
-then those by level: of E[n], and of x (or x^2).
+then those by level: of E[n], and of x (or x^2). `kept`, empty if not wanted, gets the first coefficient of each cell.
 """
 
 from typing import Any
@@ -24,8 +24,8 @@ Array = npt.NDArray[Any]
 
 #: The rules.
 PULLS, PULLS_AND_PUSHES, COSTS, MEANS, COUNTS_AND_MEANS = range(5)
-#: Bytes of the rows of G that a group reads.
-_GROUP_BYTES = 24_576
+#: Bytes of the rows of G that a group reads: they should stay near.
+_GROUP_BYTES = 65_536
 
 
 @inlined
@@ -36,7 +36,7 @@ def _cells_per_group(G: Array) -> int:
 @kernel
 def sweep_values(
     indptr: Array, indices: Array, y: Array, what: int, squared: bool, floor: float, scale: float,
-    F: Array, G: Array, P: Array, Q: Array, totals: Array,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
 ) -> None:  # fmt: skip
     """A pass over counts, under `Poisson` or its square."""
     size = _cells_per_group(G)
@@ -53,10 +53,12 @@ def sweep_values(
             near = indices[start : min(start + size, stop)]
             _dots(F[u], G, near, x)
             total += _rule_of_values(y[start : start + near.size], x, what, squared, floor, scale, a, b, c, d)
-            if len(P) > 0:
-                _add_rows(c, G, near, P[u])
             if len(Q) > 0:
-                _add_rows(d, G, near, Q[u])
+                _add_rows_of_two(c, d, G, near, P[u], Q[u])
+            elif len(P) > 0:
+                _add_rows(c, G, near, P[u])
+            if kept.size > 0:
+                kept[start : start + near.size] = c[: near.size]
     if totals.size > 0:
         totals[0] = total
 
@@ -64,7 +66,7 @@ def sweep_values(
 @kernel
 def sweep_levels(
     indptr: Array, indices: Array, y: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
-    F: Array, G: Array, P: Array, Q: Array, totals: Array,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
 ) -> None:  # fmt: skip
     """A pass over levels, under `Ordinal` or its square."""
     size = _cells_per_group(G)
@@ -82,19 +84,22 @@ def sweep_levels(
             _dots(F[u], G, near, x)
             levels = y[start : start + near.size]
             total += _rule_of_levels(levels, x, table, what, squared, floor, scale, a, b, c, d, totals)
-            if len(P) > 0:
-                _add_rows(c, G, near, P[u])
             if len(Q) > 0:
-                _add_rows(d, G, near, Q[u])
+                _add_rows_of_two(c, d, G, near, P[u], Q[u])
+            elif len(P) > 0:
+                _add_rows(c, G, near, P[u])
+            if kept.size > 0:
+                kept[start : start + near.size] = c[: near.size]
     if totals.size > 0:
         totals[0] = total
 
 
 @kernel
 def sum_levels(
-    indptr: Array, indices: Array, y: Array, coefficients: Array, F: Array, G: Array, P: Array, Q: Array, totals: Array
-) -> None:
-    """P[u] = sum of coefficients[level] * G[i] over the cells of row u; F, Q and totals are not used."""
+    indptr: Array, indices: Array, y: Array, coefficients: Array,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
+) -> None:  # fmt: skip
+    """P[u] = sum of coefficients[level] * G[i] over the cells of row u; F, Q, totals and kept are not used."""
     size = _cells_per_group(G)
     c = np.empty(size, G.dtype)
     for u in range(len(P)):
@@ -241,4 +246,25 @@ def _add_rows(c: Array, G: Array, indices: Array, row: Array) -> None:
         g0, c0 = G[indices[j]], c[j]
         for a in range(k):
             row[a] += c0 * g0[a]
+        j += 1
+
+
+@kernel
+def _add_rows_of_two(c: Array, d: Array, G: Array, indices: Array, row: Array, other: Array) -> None:
+    """As `_add_rows`, for two coefficients at once: the rows of `G` are loaded only once."""
+    k = row.size
+    j = 0
+    while j + 4 <= indices.size:
+        g0, g1, g2, g3 = G[indices[j]], G[indices[j + 1]], G[indices[j + 2]], G[indices[j + 3]]
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        d0, d1, d2, d3 = d[j], d[j + 1], d[j + 2], d[j + 3]
+        for a in range(k):
+            row[a] += (c0 * g0[a] + c1 * g1[a]) + (c2 * g2[a] + c3 * g3[a])
+            other[a] += (d0 * g0[a] + d1 * g1[a]) + (d2 * g2[a] + d3 * g3[a])
+        j += 4
+    while j < indices.size:
+        g0, c0, d0 = G[indices[j]], c[j], d[j]
+        for a in range(k):
+            row[a] += c0 * g0[a]
+            other[a] += d0 * g0[a]
         j += 1

@@ -143,7 +143,7 @@ class Gamma(Variational[GammaFactor]):
             kept = kept._replace(rows=local.rows, columns=local.columns)
         (P_rows,), (P_columns,) = kept.rows, kept.columns
         if problem.likelihood.learns:  # pulls stay those at x~, pushes become new (Algorithm 1, line 11)
-            problem = problem.refit(kept.of_counts, kept.of_means, state.rows.mean, state.columns.mean)
+            problem = problem.refit(kept.of_counts, kept.of_means)
         rows, row_gains = self._update(problem, state.rows, state.columns, Side.ROWS, P_rows)
         columns, column_gains = self._update(problem, state.columns, rows, Side.COLUMNS, P_columns)
         means = problem.means(rows.mean, columns.mean)

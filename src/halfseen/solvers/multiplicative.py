@@ -101,9 +101,10 @@ class Multiplicative(Solver[PointFactor]):
         likelihood: Any = problem.likelihood
         if likelihood.learns:
             rule = rules.counts_and_means if likelihood.learns_from_means else rules.counts
-            (sums,) = problem.engine.fetch(problem.sweep(rule, rows.mean, columns.mean).totals)
-            (seen, *of_counts), of_means = np.split(sums, [1 + likelihood.n_count_sums])
-            problem = problem.refit(np.array(of_counts), np.append(seen, of_means), rows.mean, columns.mean)
+            totals = problem.sweep(rule, rows.mean, columns.mean).totals
+            (sums,) = problem.engine.fetch(problem.unseen_first(totals, rows.mean, columns.mean))
+            unseen, of_counts, of_means = np.split(sums, [1, 1 + likelihood.n_count_sums])
+            problem = problem.refit(of_counts, np.append(unseen, of_means))
         return self._state(problem, rows, columns, for_next)
 
     def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side) -> PointFactor:
@@ -135,8 +136,8 @@ class Multiplicative(Solver[PointFactor]):
         else:
             kept, totals = None, problem.sweep(rules.costs, W, H).totals
         penalties = [problem.engine.map(penalties_of, self.penalty, F)[1] for F in (W, H)] if self.penalty else []
-        cost, *others = problem.engine.fetch(totals, *penalties)
-        loss = float(cost[0]) + problem.cost_of_zeros(W, H) + sum(float(one[0]) for one in others)
+        terms = problem.engine.fetch(totals, *problem.cost_of_zeros(W, H), *penalties)
+        loss = sum(float(term[0]) for term in terms)
         return State(rows, columns, kept, loss, problem.likelihood)
 
 

@@ -100,18 +100,27 @@ class Problem:
         other.__dict__.update(grams=self.grams, _has_data_by_side=self._has_data_by_side)
         return other
 
-    def refit(self, of_counts: Array, of_means: Array, W: Any, H: Any) -> "Problem":
-        """With the likelihood refitted to sums of E[n], and of E[x] at x = W_u @ H_i, those of `rules.means`."""
+    def refit(self, of_counts: Array, of_means: Array) -> "Problem":
+        """With the likelihood refitted to sums of E[n] and of E[x], as `means` gives them."""
         likelihood: Any = self.likelihood  # a `LearningLikelihood`
         if not likelihood.learns_from_means:
             return self.with_likelihood(likelihood.refit(of_counts, np.empty(0), 0.0))
-        unseen_mean = 0.0 if self.zeros is None else self._grid_sum(W, H) - float(of_means[0])
+        unseen_mean = 0.0 if self.zeros is None else float(of_means[0])
         return self.with_likelihood(likelihood.refit(of_counts, of_means[1:], unseen_mean))
 
     def means(self, W: Any, H: Any) -> Any:
-        """The sums of E[x] at x = W_u @ H_i that `refit` needs; None if it needs none."""
+        """The sums that `refit` needs of E[x] at x = W_u @ H_i, that of unseen zeros first; None if it needs none."""
         likelihood: Any = self.likelihood
-        return self.sweep(rules.means, W, H).totals if likelihood.learns and likelihood.learns_from_means else None
+        if not (likelihood.learns and likelihood.learns_from_means):
+            return None
+        return self.unseen_first(self.sweep(rules.means, W, H).totals, W, H)
+
+    def unseen_first(self, totals: Any, W: Any, H: Any) -> Any:
+        """Totals whose first is a sum over observed cells; it becomes that over all the others, where zeros count."""
+        if self.zeros is None:
+            return totals
+        xp = namespace(totals)
+        return xp.concat([self._grid_sum(W, H) - totals[:1], totals[1:]])
 
     def _unseen_push(self, near: Any, far: Any) -> Any:
         """The push on each row of `near` if every cell of the grid were an unseen zero; the number 0 if none counts."""
@@ -165,8 +174,7 @@ class Problem:
 
     def divergence(self, W: Any, H: Any) -> float:
         """The summed divergence between values and x, over the observed cells or, where zeros count, over all."""
-        (cost,) = self.engine.fetch(self.sweep(rules.costs, W, H).totals)
-        return float(cost[0]) + self.cost_of_zeros(W, H)
+        return float(sum(one[0] for one in self.engine.fetch(self.sweep(rules.costs, W, H).totals, *self.cost_of_zeros(W, H))))
 
     @cached_property
     def saturated(self) -> float:
@@ -187,17 +195,20 @@ class Problem:
         seen = observed.nnz if observed.weights is None else float(observed.weights.sum(dtype=np.float64))
         return seen + (0 if self.zeros is None else observed.n_unobserved)
 
-    def cost_of_zeros(self, W: Any, H: Any) -> float:
-        """The cost of the whole grid if every cell were an unseen zero."""
+    def cost_of_zeros(self, W: Any, H: Any) -> list[Any]:
+        """The cost of the whole grid if every cell were an unseen zero, as a vector of one number; empty if none counts."""
         if self.zeros is None:
-            return 0.0
-        return self.zeros.scale * self._grid_sum(W, H) * (1.0 if self.zeros.power == 0 else 0.5)
+            return []
+        return [self.zeros.scale * (1.0 if self.zeros.power == 0 else 0.5) * self._grid_sum(W, H)]
 
-    def _grid_sum(self, W: Any, H: Any) -> float:
-        """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x."""
+    def _grid_sum(self, W: Any, H: Any) -> Any:
+        """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x, as a vector."""
+        xp = namespace(W)
         if self.zeros is None or self.zeros.power == 0:
-            return float(self.engine.column_sums(W) @ self.engine.column_sums(H))
-        return float(namespace(W).sum(self.grams.get(W) * self.grams.get(H)))
+            terms = self.engine.column_sums(W) * self.engine.column_sums(H)
+        else:
+            terms = self.grams.get(W) * self.grams.get(H)
+        return xp.reshape(xp.sum(terms, dtype=xp.float64), (1,))
 
 
 def _times(matrix: Any, rows: Any) -> Terms:

@@ -1,0 +1,279 @@
+"""The CUDA engine: torch tensors on an NVIDIA GPU, and Triton kernels for the passes over the cells.
+
+Where there is a kernel for a rule and a likelihood (`triton_kernels.sweep`), a pass is one kernel for each side;
+elsewhere it has three stages, with the rule in torch. No atomic operations are used: the same bits in every run.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from halfseen.arrays import Array
+from halfseen.engines import triton_kernels
+from halfseen.engines.base import Engine, RidgePenalty, Rule, Side, Sums
+from halfseen.errors import EngineError
+from halfseen.likelihoods import rules
+from halfseen.observed import Observed
+
+#: Factors of both sides that a fit may hold at a time: distributions before and after an epoch, and its sums.
+FACTORS_HELD = 12
+#: Bytes of a cell: its index and level in both orders, and the order between them while these are made.
+BYTES_PER_CELL = 16
+#: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.
+LEVELS_BY_MASK = 32
+
+
+class Order:
+    """The cells in row or column order."""
+
+    def __init__(self, indptr: Array, indices: Any) -> None:
+        self.indptr = indptr
+        self.indices = indices
+        self.plan = triton_kernels.plan_rows(indptr, indices.device)
+        self._batches: dict[Any, Any] = {}
+
+    def batches(self, k: int, dtype: Any) -> Any:
+        """Batches of rows for Newton's method."""
+        if (k, dtype) not in self._batches:
+            self._batches[k, dtype] = triton_kernels.plan_batches(self.indptr, k, dtype, self.indices.device)
+        return self._batches[k, dtype]
+
+
+class CudaCells:
+    """The observed cells in the memory of the GPU; the column order is made there, if columns are asked for."""
+
+    def __init__(self, observed: Observed, sides: tuple[Side, ...], device: Any) -> None:
+        self.observed = observed
+        self._device = device
+        n, m = observed.shape
+        indices = torch.from_numpy(np.ascontiguousarray(observed.indices, dtype=np.int32)).to(device)
+        self.orders = {Side.ROWS: Order(observed.indptr, indices)}
+        if Side.COLUMNS in sides:
+            counts = torch.bincount(indices, minlength=m)
+            pointers = np.append(0, np.cumsum(counts.cpu().numpy()))
+            per_row = torch.from_numpy(np.diff(observed.indptr).astype(np.int64)).to(device)
+            rows = torch.repeat_interleave(torch.arange(n, dtype=torch.int32, device=device), per_row)
+            self.orders[Side.COLUMNS] = Order(pointers, rows[self.order])
+        self._ordered: dict[tuple[Side, bool], Any] = {}
+
+    @cached_property
+    def order(self) -> Any:
+        """Where the cells of the column order are in the row order."""
+        order = torch.sort(self.orders[Side.ROWS].indices, stable=True).indices
+        return order.to(torch.int32) if order.numel() < 2**31 else order
+
+    @cached_property
+    def y(self) -> Any:
+        return self._place(self.observed.values)
+
+    @cached_property
+    def weights(self) -> Any | None:
+        return None if self.observed.weights is None else self._place(self.observed.weights)
+
+    @cached_property
+    def is_first_at_cell(self) -> Any | None:
+        first = self.observed.is_first_at_cell if self.observed.unseen == "zero" else None
+        return None if first is None else self._place(first.astype(self.observed.dtype))
+
+    def values(self, side: Side, as_levels: bool) -> Any:
+        """The values in the order of a side; as small integers if they are levels."""
+        if (side, as_levels) not in self._ordered:
+            if side is Side.COLUMNS:
+                values = self.values(Side.ROWS, as_levels)[self.order]
+            elif as_levels:
+                values = self.observed.values
+                values = self._place(values.astype(np.int8 if values.max(initial=0) < 128 else np.int32))
+            else:
+                values = self.y
+            self._ordered[side, as_levels] = values
+        return self._ordered[side, as_levels]
+
+    @cached_property
+    def poisson_constant(self) -> Any:
+        """The sum of y - y log(y), by which the local term of the bound differs from the kernel's y log(x)."""
+        y = self.y.to(torch.float64)
+        return torch.sum(y - torch.xlogy(y, y))
+
+    def _place(self, array: Array) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
+
+
+class CudaEngine(Engine[CudaCells]):
+    """Runs on the current GPU of torch.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Without effect.
+    device : str, default="cuda"
+        Device of the tensors. "cpu" is for tests, where Triton interprets its kernels.
+    """
+
+    name = "cuda"
+    offers = frozenset({"newton", "top_k"})
+
+    def __init__(self, n_jobs: int | None = None, device: str = "cuda") -> None:
+        if device == "cuda" and not torch.cuda.is_available():
+            raise EngineError(
+                '`engine="cuda"` must run on a computer with an NVIDIA GPU that torch can use.',
+                found=f"none (torch {torch.__version__})",
+                remedy='Use `engine="cpu"`, or install a driver and a build of torch for the GPU.',
+                parameter="engine",
+            )
+        self.device = torch.device(device)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def check_memory(self, observed: Observed, n_components: int) -> None:
+        """Refuse a fit that the free memory of the GPU can't hold."""
+        if self.device.type != "cuda":
+            return
+        n, m = observed.shape
+        itemsize = observed.dtype.itemsize
+        per_cell = BYTES_PER_CELL + itemsize * (2 + (observed.weights is not None))
+        needed = per_cell * observed.nnz + FACTORS_HELD * (n + m) * n_components * itemsize
+        free = torch.cuda.mem_get_info(self.device)[0] + _cached(self.device)
+        if needed > free:
+            raise EngineError(
+                f"The GPU must have room for {observed.nnz:,} cells of {per_cell} bytes and {FACTORS_HELD} factors of "
+                f"{n + m:,} x {n_components} numbers of {itemsize} bytes, {needed / 1e9:.1f} GB in all.",
+                found=f"{free / 1e9:.1f} GB free",
+                remedy='Use fewer components, float32 values, or `engine="cpu"`.',
+                parameter="engine",
+            )
+
+    def place(self, observed: Observed, *sides: Side) -> CudaCells:
+        return CudaCells(observed, sides, self.device)
+
+    def asarray(self, array: Array) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def to_numpy(self, array: Any) -> Array:
+        numpy: Array = array.contiguous().cpu().numpy()
+        return numpy
+
+    def fetch(self, *vectors: Any) -> list[Array]:
+        sizes = np.cumsum([len(vector) for vector in vectors])[:-1]
+        return np.split(torch.cat(vectors).cpu().numpy(), sizes)
+
+    def sddmm(self, cells: CudaCells, W: Any, H: Any) -> Any:
+        order = cells.orders[Side.ROWS]
+        return triton_kernels.sddmm(order.plan, order.indices, W, H)
+
+    def spmm(self, cells: CudaCells, c: Any, far: Any, side: Side) -> Any:
+        order = cells.orders[side]
+        permutation = cells.order if side is Side.COLUMNS else None
+        return triton_kernels.spmm(order.plan, order.indices, c, far, permutation)
+
+    def sweep(self, cells: CudaCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
+        fused = _fused_sweep(cells, rule, params)
+        if fused is None:
+            return super().sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
+        results: dict[Side, tuple[Any, ...]] = {Side.ROWS: (), Side.COLUMNS: ()}
+        totals = None
+        for side in sides or (Side.ROWS,):
+            near, far = (W, H) if side is Side.ROWS else (H, W)
+            results[side], found = fused(cells, side, near, far, bool(sides), totals is None)
+            totals = found if totals is None else totals
+        return Sums(results[Side.ROWS], results[Side.COLUMNS], totals)
+
+    def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Any, ...], Any]:
+        if rule.__name__ == "gamma_posterior":
+            P, Q, geometric, b = arrays
+            shape, _, row = params
+            *found, gain, pushed = triton_kernels.gamma_posterior(P, row if Q is None else Q, geometric, b, shape)
+            return tuple(found), torch.stack([gain.sum(), pushed.sum()])
+        return super().map(rule, params, *arrays, n_levels=n_levels)
+
+    def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:
+        if n_levels <= LEVELS_BY_MASK:
+            return super().sums_by_level(levels, values, n_levels)
+        order = torch.sort(levels, stable=True).indices
+        lengths = torch.bincount(levels.to(torch.int64), minlength=n_levels)
+        return torch.segment_reduce(values[order].to(torch.float64), "sum", lengths=lengths)
+
+    def newton_step(
+        self, cells: CudaCells, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
+    ) -> Any:
+        order = cells.orders[side]
+        batches = order.batches(near.shape[1], near.dtype)
+        l2, centre, fixed = (self.asarray(array.astype(np.float64)).to(near.dtype) for array in penalty)
+        permutation = cells.order if side is Side.COLUMNS else None
+        return triton_kernels.newton_step(
+            batches, order.indices, slope, curvature, near, far, l2, centre, fixed, permutation
+        )
+
+    def top_k(self, W: Array, H: Array, n: int, hidden: tuple[Array, Array] | None) -> tuple[Array, Array]:
+        """The n best columns of each row of W @ H.T and their scores, as `engines.topk.best_columns` gives them."""
+        pointers, columns = (None, None) if hidden is None else (self.asarray(array) for array in hidden)
+        best = triton_kernels.top_k(self.asarray(W), self.asarray(H), n, pointers, columns)
+        return self.to_numpy(best[0]), self.to_numpy(best[1])
+
+
+def _cached(device: Any) -> int:
+    """Bytes that torch holds but does not use."""
+    return int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+
+
+#: For each rule its sums along a side and its statistics, as `triton_kernels.sweep` knows them.
+_FUSED_RULES: dict[Any, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    rules.pulls: (("pull",), ("gain", "counts")),
+    rules.pulls_and_pushes: (("pull", "push"), ("cost",)),
+    rules.costs: ((), ("cost",)),
+    rules.means: ((), ("x", "means")),
+    rules.counts_and_means: ((), ("x", "counts", "means")),
+}
+
+
+def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tuple[tuple[Any, ...], Any]] | None:
+    """A pass along one side in one kernel, if there is one for the rule and the likelihood, and cells count once."""
+    likelihood = getattr(params, "likelihood", None)
+    kind = getattr(likelihood, "kernel", None)
+    if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
+        return None
+    kind = kind.replace("kullback-leibler", "poisson")
+    as_levels, zeros = kind.endswith("ordinal"), params.zeros
+    inner: Any = likelihood.inner if kind.startswith("squared") else likelihood
+    if rule is rules.pushes and kind in ("ordinal", "poisson"):
+        return lambda cells, side, near, far, *_: _pushes(cells, side, far, inner, zeros)
+    if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
+        return None
+    sums, statistics = _FUSED_RULES[rule]
+    if not likelihood.learns:
+        statistics = tuple(name for name in statistics if name != "counts")
+
+    def along(cells: CudaCells, side: Side, near: Any, far: Any, summed: bool, with_totals: bool) -> Any:
+        order = cells.orders[side]
+        found, totals = triton_kernels.sweep(
+            order.plan, order.indices, cells.values(side, as_levels), kind,
+            _table(inner, near) if as_levels else None, near, far,
+            sums=sums if summed else (), statistics=statistics if with_totals else (),
+            unseen=None if zeros is None or rule is rules.pulls else (zeros.power, zeros.scale),
+        )  # fmt: skip
+        if with_totals and kind == "poisson" and rule is rules.pulls:
+            totals = totals + cells.poisson_constant
+        return found, totals if with_totals else None
+
+    return along
+
+
+def _pushes(cells: CudaCells, side: Side, far: Any, likelihood: Any, zeros: Any) -> tuple[tuple[Any, ...], None]:
+    order, scale = cells.orders[side], 0.0 if zeros is None else zeros.scale
+    if likelihood.kernel == "ordinal":
+        coefficients = _table(likelihood, far)[3] - scale
+        levels = cells.values(side, True)
+        return (triton_kernels.level_sums(order.plan, order.indices, levels, coefficients, far),), None
+    return ((1.0 - scale) * triton_kernels.spmm(order.plan, order.indices, None, far),), None
+
+
+def _table(likelihood: Any, like: Any) -> Any:
+    """The table of an ordinal likelihood on the device, copied without waiting."""
+    host = torch.from_numpy(likelihood.table.astype(np.float64))
+    if like.device.type == "cuda":
+        host = host.pin_memory()
+    return host.to(like.device, non_blocking=True).to(like.dtype)
+

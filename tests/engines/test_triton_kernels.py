@@ -360,20 +360,21 @@ def test_newton_step(k, dtype, order):
 
 
 def test_newton_step_of_components_that_are_not_determined():
-    """Without a penalty, a row of fewer cells than components moves as many as it determines; an empty one does not."""
-    case = make_case(5, "float64")
+    """Without a penalty, a row moves the components that its cells determine; an empty one does not move."""
+    # 0 and 1 in pairs: a pivot is at least 1, or 0 but for the last bits
+    pairs = np.eye(5)[np.arange(90) % 5] + np.eye(5)[(np.arange(90) // 5 + 1) % 5]
+    case = make_case(5, "float64")._replace(far=pairs)
     near, far = factors(case, "float64")
     ones = np.ones(case.rows.size)
     batches = kernels.plan_batches(case.indptr, 5, torch.float64, DEVICE)
     zeros = to_device(np.zeros(5))
-    (moved,) = twice(
-        kernels.newton_step, batches, indices_of(case), to_device(ones), to_device(ones), near, far, zeros, zeros, zeros
-    )
+    arrays = indices_of(case), to_device(ones), to_device(ones), near, far, zeros, zeros, zeros
+    (moved,) = twice(kernels.newton_step, batches, *arrays)
     g = case.sums(ones)
     for u in range(6):
         rows = case.far[case.indices[case.rows == u]]
         step = solve(rows.T @ rows, g[u], np.zeros(5)) if len(rows) else np.zeros(5)
-        np.testing.assert_allclose(moved[u], case.near[u] - step, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(moved[u], case.near[u] - step, rtol=1e-12, atol=1e-12)
 
 
 def test_normal_equations_of_128_components_and_not_more():
@@ -450,5 +451,5 @@ def test_gamma_posterior_of_extreme_shapes(dtype):
     is_flushed = expected < floor(dtype, 2)
     assert is_flushed.any() == (dtype == "float32")
     assert not new[is_flushed].any()
-    np.testing.assert_allclose(new[~is_flushed], expected[~is_flushed], rtol=1e-6 if dtype == "float32" else 3e-14)
+    np.testing.assert_allclose(new[~is_flushed], expected[~is_flushed], rtol=2e-6 if dtype == "float32" else 3e-14)
     assert np.isfinite(gain).all()

@@ -149,13 +149,13 @@ def _dtype(factor: Any) -> Any:
 def _tile(k: int, dtype: Any, cells: int | None, num_warps: int | None) -> dict[str, int]:
     """Compile-time sizes of a gathered tile of `cells` rows of `far`, each in S segments of C components.
 
-    A segment is 128 bytes, which 8 lanes load; a warp loads the same segment of 4 cells at once. So products need 3
-    exchanges between lanes rather than 5. Of 32 cells each lane computes the rule of one; fewer are computed more than
-    once, but longer rows of `far` leave no registers for 32.
+    A segment is 128 bytes as a rule, which 8 lanes load; a warp loads the same segment of 4 cells at once. So products
+    need 3 exchanges between lanes rather than 5. Of 32 cells each lane computes the rule of one; fewer are computed
+    more than once, but longer rows of `far` leave no registers for 32.
     """
-    C = 128 // dtype.itemsize
-    S = max(1, triton.next_power_of_2(k) // C)
-    size = S * C * dtype.itemsize
+    K = max(4, triton.next_power_of_2(k))
+    C = max(min(K, 128 // dtype.itemsize), K // 4)
+    S, size = K // C, K * dtype.itemsize
     cells = cells or (32 if size <= 512 else 8)
     return {"k": k, "S": S, "C": C, "CELLS": cells, "num_warps": num_warps or max(1, size // 1024)}
 

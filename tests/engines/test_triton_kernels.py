@@ -453,3 +453,20 @@ def test_gamma_posterior_of_extreme_shapes(dtype):
     assert not new[is_flushed].any()
     np.testing.assert_allclose(new[~is_flushed], expected[~is_flushed], rtol=2e-6 if dtype == "float32" else 3e-14)
     assert np.isfinite(gain).all()
+
+
+@both_dtypes
+@pytest.mark.parametrize("exponent", [1.0, 0.5, 0.7])
+@pytest.mark.parametrize("one_row", [False, True])
+def test_multiplied(dtype, exponent, one_row):
+    rng = np.random.default_rng(0)
+    F, P, Q = rng.gamma(1.0, 1.0, (3, 37, 33)).astype(dtype)
+    P[3], Q[5], F[:, 2] = 0.0, 0.0, 0.0
+    F[1, 1] = np.finfo(dtype).tiny
+    Q = Q[7] if one_row else Q
+    push = Q + np.where(Q > -1, 0.1 + 0.2 * F.astype(float), 0)
+    truth = F * (P / push) ** exponent
+    found = kernels.multiplied(*map(placed, (F, P, Q)), 0.1, 0.2, exponent).cpu().numpy()
+    np.testing.assert_allclose(found, np.where(truth < np.finfo(dtype).tiny ** 0.5, 0.0, truth), rtol=RTOL[dtype])
+    nothing = kernels.multiplied(*map(placed, (F, 0 * F, 0 * F)), 0.0, 0.0, exponent).cpu().numpy()
+    np.testing.assert_allclose(nothing, np.where(F < np.finfo(dtype).tiny ** 0.5, 0.0, F), rtol=RTOL[dtype])

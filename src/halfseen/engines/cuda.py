@@ -187,6 +187,11 @@ class CudaEngine(Engine[CudaCells]):
             shape, _, row = params
             *found, gain, pushed = triton_kernels.gamma_posterior(P, row if Q is None else Q, geometric, b, shape)
             return tuple(found), torch.stack([gain.sum(), pushed.sum()])
+        if rule.__name__ == "multiplied":
+            penalty, exponent, row = params
+            F, P, Q = arrays
+            Q = row if Q is None else Q
+            return (triton_kernels.multiplied(F, P, Q, penalty.l1, penalty.l2, exponent),), None
         return super().map(rule, params, *arrays, n_levels=n_levels)
 
     def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:

@@ -827,3 +827,45 @@ def _gamma_posterior(
     tl.store(geometrics + at, new, mask=inside)
     tl.store(gains + row, gain, mask=row < n)
     tl.store(pusheds + row, pushed, mask=row < n)
+
+
+# Multiplicative steps
+
+
+def multiplied(F: Any, P: Any, Q: Any, l1: float, l2: float, exponent: float) -> Any:
+    """F (P / (Q + l1 + l2 F))^exponent of every entry, as in `solvers.multiplicative`; Q may be one row for all."""
+    n, k = F.shape
+    out = torch.empty_like(F)
+    if out.numel():
+        numbers = torch.tensor([l1, l2, exponent], dtype=F.dtype)
+        numbers = (numbers.pin_memory() if F.is_cuda else numbers).to(F.device, non_blocking=True)
+        _multiplied[(triton.cdiv(n * k, 1024),)](
+            F, P, Q, numbers, out, n * k, k, FULL=Q.numel() == n * k,
+            SMALLEST=float(torch.finfo(F.dtype).smallest_normal) ** 0.5,
+            POWER=1 if exponent == 1.0 else 2 if exponent == 0.5 else 0, BLOCK=1024,
+        )  # fmt: skip
+    return out
+
+
+@triton.jit
+def _multiplied(
+    F, P, Q, numbers, out, size, k,
+    FULL: tl.constexpr, SMALLEST: tl.constexpr, POWER: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    f = tl.load(F + at, mask=inside, other=0.0)
+    if FULL:
+        push = tl.load(Q + at, mask=inside, other=0.0)
+    else:
+        push = tl.load(Q + at % k, mask=inside, other=0.0)
+    push = push + (tl.load(numbers) + tl.load(numbers + 1) * f)
+    pushed = push > 0.0
+    ratio = tl.where(pushed, tl.load(P + at, mask=inside, other=0.0) / tl.where(pushed, push, 1.0), 1.0)
+    if POWER == 2:
+        ratio = tl.sqrt(ratio)
+    if POWER == 0:
+        is_positive = ratio > 0.0
+        ratio = tl.where(is_positive, tl.exp(tl.load(numbers + 2) * tl.log(tl.where(is_positive, ratio, 1.0))), 0.0)
+    new = f * ratio
+    tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)

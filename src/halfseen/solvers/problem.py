@@ -196,8 +196,10 @@ class Problem:
     def _grid_sum(self, W: Any, H: Any) -> float:
         """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x."""
         if self.zeros is None or self.zeros.power == 0:
-            return float(self.engine.column_sums(W) @ self.engine.column_sums(H))
-        return float(namespace(W).sum(self.grams.get(W) * self.grams.get(H)))
+            total = self.engine.column_sums(W) @ self.engine.column_sums(H)
+        else:
+            total = namespace(W).sum(self.grams.get(W) * self.grams.get(H))
+        return float(self.engine.to_numpy(total))
 
 
 def _times(matrix: Any, rows: Any) -> Terms:
@@ -217,9 +219,6 @@ def where(mask: Array, yes: Any, no: Any) -> Any:
 
 
 def where_rows(mask: Array, yes: Any, no: Any) -> Any:
-    """The rows of one array where the mask, on the host, holds, of the other elsewhere; a NumPy array is copied."""
+    """The rows of one array where the mask, on the host, holds, of the other elsewhere."""
     xp = namespace(yes)
-    if xp is np:
-        return np.where(mask[:, None], yes, no)
-    no = xp.asarray(no, device=yes.device) if isinstance(no, np.ndarray) else no
-    return xp.where(xp.asarray(mask[:, None], device=yes.device), yes, no)
+    return xp.where(mask[:, None] if xp is np else xp.asarray(mask[:, None], device=yes.device), yes, no)

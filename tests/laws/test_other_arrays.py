@@ -79,7 +79,7 @@ class StrictCells:
 
 
 class StrictEngine(Engine):
-    """What every engine must have, as plainly as can be, on arrays that refuse what is not in the array API standard, and
+    """What an engine must have, as plainly as can be, on arrays that refuse what is not in the array API standard, and
     arrays of another device."""
 
     name = "strict"

@@ -20,16 +20,16 @@ def _open_cuda(n_jobs: int | None) -> Engine[Any]:
         import torch
     except ImportError:
         raise EngineError(
-            '`engine="cuda"` needs PyTorch.',
+            'engine="cuda" needs PyTorch.',
             found="none",
             remedy="Install it: pip install 'halfseen[cuda]'.",
             parameter="engine",
         ) from None
     if not torch.cuda.is_available():
         raise EngineError(
-            '`engine="cuda"` needs a GPU that PyTorch can use.',
+            'engine="cuda" needs a GPU that PyTorch can use.',
             found=f"none with PyTorch {torch.__version__}",
-            remedy='Use `engine="cpu"`, or install a driver and a build of PyTorch that suit the GPU.',
+            remedy='Use engine="cpu", or install a driver and a build of PyTorch that suit the GPU.',
             parameter="engine",
         )
     from halfseen.engines.cuda import CudaEngine  # type: ignore[import-not-found]
@@ -78,7 +78,7 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any) -> En
             raise EngineError(
                 f"The {user.name} {kind} needs an engine that offers {' and '.join(sorted(missing))}.",
                 found=f"{name!r}, which does not",
-                remedy='Use `engine="cpu"`.',
+                remedy='Use engine="cpu".',
                 parameter="engine",
             )
     return engine
@@ -88,7 +88,7 @@ def check_is_cpu(name: str, whose: str) -> None:
     """Refuse another engine for an estimator that has loops of its own."""
     if name != "cpu":
         raise EngineError(
-            f"{whose} runs on the cpu only.", found=repr(name), remedy='Use `engine="cpu"`.', parameter="engine"
+            f"{whose} runs on the cpu only.", found=repr(name), remedy='Use engine="cpu".', parameter="engine"
         )
 
 

@@ -85,7 +85,8 @@ class Problem:
 
     def costs(self, x: Any) -> Quadratic:
         """Weighted cost of every observed cell at x, without derivatives."""
-        return Quadratic(*self.map_cells(rules.divergences, x)[0], None, None)
+        (cost,), _ = self.map_cells(rules.divergences, x)
+        return Quadratic(cost, None, None)
 
     def parameter_sums(self, x: Any) -> Array:
         """The sums that a `SmoothOrdinal` likelihood needs to update its parameters."""

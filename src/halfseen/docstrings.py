@@ -53,7 +53,9 @@ cols : label or array-like of labels, default=None
     Whether an unseen cell is missing and carries no information, or is an observed zero.""",
     "unseen:zero": """unseen : {{"zero", "missing"}}, default={}
     Whether an unseen cell is an observed zero, or is missing and carries no information.""",
-    "engine": """engine : {{"cpu"}}, default={}
+    "engine": """engine : {{"cpu", "cuda"}}, default={}
+    Where to compute: on the processors, or on a GPU.""",
+    "engine:cpu": """engine : {{"cpu"}}, default={}
     Where to compute.""",
     "n_jobs": """n_jobs : int or None, default={}
     Number of threads; None uses all processors.""",

@@ -19,7 +19,7 @@ from halfseen.arrays import Array
 from halfseen.engines import Side
 from halfseen.errors import DataError, DataWarning, Described
 from halfseen.labels import quoted
-from halfseen.model import Fit, Status, products_at
+from halfseen.model import Fit, Status
 from halfseen.observed import Observed
 from halfseen.solvers import Momentum, Problem, Solver, State
 from halfseen.solvers.problem import has_data, where
@@ -182,11 +182,11 @@ def fit_at(problem: Problem, solver: Solver[Any], state: State[Any], trace: Mapp
         (Side.ROWS, state.rows, observed.seen_per_row()),
         (Side.COLUMNS, state.columns, observed.seen_per_column()),
     ):
-        known = has_data(count, observed.unseen)
+        known, factor = has_data(count, observed.unseen), factor._make(problem.engine.to_numpy(a) for a in factor)
         if not known.all():
-            average = problem.engine.to_numpy(factor.mean)[known].mean(axis=0)
+            average = factor.mean[known].mean(axis=0)
             factor = where(known, factor, solver.default_factor(average, len(known), side))
-        factors.append(factor._make(problem.engine.to_numpy(array) for array in factor))
+        factors.append(factor)
     return Fit(factors[0], factors[1], state.likelihood, trace, status)
 
 
@@ -195,27 +195,24 @@ class EarlyStopping:
 
     Parameters
     ----------
-    held_out : Observed
-        Cells held out of the fit.
+    held_out : Problem
+        Cells held out of the fit, on its engine.
     patience : int
         Number of iterations without improvement.
     callback : callable, default=None
         Another callback to be called.
     """
 
-    def __init__(self, held_out: Observed, patience: int, callback: Callback | None = None) -> None:
-        self._cells = held_out
-        self._rows = held_out.row_of_cell()
+    def __init__(self, held_out: Problem, patience: int, callback: Callback | None = None) -> None:
+        self._held_out = held_out
         self._patience = patience
         self._callback = callback
         self._best: State[Any] | None = None
         self.losses: list[float] = []
 
     def __call__(self, iteration: int, state: State[Any]) -> bool:
-        cells = self._cells
-        x = products_at(state.rows.mean, state.columns.mean, self._rows, cells.indices)
-        loss = np.average(state.likelihood.divergence(cells.values, x), weights=cells.weights)
-        self.losses.append(float(loss))
+        held_out = self._held_out.with_likelihood(state.likelihood)
+        self.losses.append(held_out.divergence(state.rows.mean, state.columns.mean) / held_out.weight_of_cells)
         if self.losses[-1] <= min(self.losses):
             self._best = state
         stops = self._out_of_patience

@@ -395,7 +395,7 @@ class FittedModel:
         """W of new rows, with the columns fixed; `name` is the estimator's, for messages."""
         folding: Any = self.folding
         cells = self.encoder.weigh(self.encoder.codes(observed))
-        with open_engine(engine, n_jobs) as opened:
+        with open_engine(engine, n_jobs, self.likelihood, folding.solver) as opened:
             problem = Problem(opened, opened.place(cells, Side.ROWS), self.likelihood)
             self.likelihood.check(cells, name)
             far = self.columns._make(np.ascontiguousarray(array, dtype=cells.dtype) for array in self.columns)

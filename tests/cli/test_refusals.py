@@ -3,11 +3,13 @@
 import hashlib
 import os
 import shutil
+import sys
 
 import pytest
 
+import halfseen
 from tests.cli.conftest import planted_counts, write_long
-from tests.cli.program import check_refusal, done, warm_program
+from tests.cli.program import check_refusal, done, refused, warm_program
 
 TABLE = "name,a,b,c\nx,1,2,\ny,2,,6\nz,3,6,9\n"
 LISTS = {
@@ -130,6 +132,14 @@ def test_one_line_exit_code_2_and_nothing_is_touched(here, words, named):
     assert named in result.stderr
     assert state_of(here) == before
     assert not (here.parent / "data").exists()
+
+
+def test_an_engine_that_cannot_run_here_is_refused(here, monkeypatch):
+    """A model that was fitted on a GPU, on a machine without PyTorch."""
+    halfseen.load("model.hs").set_params(engine="cuda").save("of_gpu.hs")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert "halfseen[cuda]" in refused("recommend", "of_gpu.hs", "--history", "held.csv", "-q")
+    assert done("recommend", "of_gpu.hs", "--user", "ann")  # what was fitted needs no engine
 
 
 def test_every_command_is_among_them():

@@ -466,7 +466,7 @@ def test_multiplied(dtype, exponent, one_row):
     Q = Q[7] if one_row else Q
     push = Q + np.where(Q > -1, 0.1 + 0.2 * F.astype(float), 0)
     truth = F * (P / push) ** exponent
-    found = kernels.multiplied(*map(placed, (F, P, Q)), 0.1, 0.2, exponent).cpu().numpy()
+    found = kernels.multiplied(*map(to_device, (F, P, Q)), 0.1, 0.2, exponent).cpu().numpy()
     np.testing.assert_allclose(found, np.where(truth < np.finfo(dtype).tiny ** 0.5, 0.0, truth), rtol=RTOL[dtype])
-    nothing = kernels.multiplied(*map(placed, (F, 0 * F, 0 * F)), 0.0, 0.0, exponent).cpu().numpy()
+    nothing = kernels.multiplied(*map(to_device, (F, 0 * F, 0 * F)), 0.0, 0.0, exponent).cpu().numpy()
     np.testing.assert_allclose(nothing, np.where(F < np.finfo(dtype).tiny ** 0.5, 0.0, F), rtol=RTOL[dtype])

@@ -1,7 +1,6 @@
 """Early stopping on cells that are held out, restarts, and being interrupted."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,11 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from halfseen import OrdinalMF, RoundMF, Status, observe
 from halfseen.errors import DataError
 from halfseen.fitting import EarlyStopping, split_validation
+from halfseen.likelihoods import Gaussian
 from halfseen.observed import Observed
-from halfseen.solvers import Newton
+from halfseen.solvers import Newton, PointFactor, State
 from tests.estimators.models import Recorder, refused
 from tests.graded import oracle
 from tests.graded.data import ratings
+from tests.laws.cases import open_problem
 
 both = pytest.mark.parametrize("kind", [RoundMF, OrdinalMF])
 X = ratings()[0]
@@ -149,14 +150,16 @@ def test_held_out_cells_count_by_their_weights():
 
 
 def test_patience_counts_from_the_lowest_loss():
+    """y = 1 costs (1 - x)^2 / 2."""
     cells = Observed.from_cells([0], [0], [1.0], (1, 1))
-    patience = EarlyStopping(cells, 2)
     answers = []
-    for step, loss in enumerate([5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 1.0]):
-        likelihood = SimpleNamespace(divergence=lambda y, x, loss=loss: np.array([loss]))
-        factor = SimpleNamespace(mean=np.ones((1, 1)))
-        answers.append(patience(step + 1, SimpleNamespace(rows=factor, columns=factor, likelihood=likelihood)))
+    with open_problem(Gaussian(), cells) as held_out:
+        patience = EarlyStopping(held_out, 2)
+        for step, x in enumerate([5.0, 4.0, 4.5, 3.0, 3.5, 3.2, 1.0]):
+            rows, columns = PointFactor(np.full((1, 1), x)), PointFactor(np.ones((1, 1)))
+            answers.append(patience(step + 1, State(rows, columns, None, 0.0, Gaussian())))
     assert answers == [False, False, False, False, False, True, False]
+    assert_allclose(patience.losses[:2], [8.0, 4.5])
 
 
 # Restarts

@@ -1,35 +1,98 @@
 """Where computations run. Nothing outside this package refers to a device, a thread or a compiled loop."""
 
+from collections.abc import Callable
 from typing import Any
 
 from halfseen import validation
 from halfseen.engines.base import AdagradState, DeviceCells, Engine, RidgePenalty, Rule, Side, Sums
-
-ENGINES = ("cpu",)
-
-#: Validation rules of the parameters `engine` and `n_jobs`.
-RULES: dict[str, validation.Rule] = {"engine": validation.one_of(*ENGINES), "n_jobs": validation.threads()}
+from halfseen.errors import EngineError
+from halfseen.likelihoods.base import Likelihood
 
 
-def open_engine(name: str = "cpu", n_jobs: int | None = None) -> Engine[Any]:
-    """Create an engine, to be entered with `with`. Compiled code is imported here and not before.
-
-    Parameters
-    ----------
-    name : {"cpu"}, default="cpu"
-        Where to compute.
-    n_jobs : int, default=None
-        Number of threads. None and -1 use all processors, -2 all but one, and so on.
-
-    Returns
-    -------
-    Engine
-        The engine.
-    """
-    validation.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
+def _open_cpu(n_jobs: int | None) -> Engine[Any]:
     from halfseen.engines.cpu import CpuEngine
 
     return CpuEngine(n_jobs)
 
 
-__all__ = ["ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "RidgePenalty", "Rule", "Side", "Sums", "open_engine"]
+def _open_cuda(n_jobs: int | None) -> Engine[Any]:
+    try:
+        import torch
+    except ImportError:
+        raise EngineError(
+            'engine="cuda" needs PyTorch.',
+            found="none",
+            remedy="Install it: pip install 'halfseen[cuda]'.",
+            parameter="engine",
+        ) from None
+    if not torch.cuda.is_available():
+        raise EngineError(
+            'engine="cuda" needs a GPU that PyTorch can use.',
+            found=f"none with PyTorch {torch.__version__}",
+            remedy='Use engine="cpu", or install a driver and a build of PyTorch that suit the GPU.',
+            parameter="engine",
+        )
+    from halfseen.engines.cuda import CudaEngine  # type: ignore[import-not-found]
+
+    engine: Engine[Any] = CudaEngine()
+    return engine
+
+
+#: What makes an engine, by its name; called with the number of threads. Libraries are imported here and not before.
+ENGINES: dict[str, Callable[[int | None], Engine[Any]]] = {"cpu": _open_cpu, "cuda": _open_cuda}
+
+#: Validation rules of the parameters `engine` and `n_jobs`.
+RULES: dict[str, validation.Rule] = {
+    "engine": lambda name: validation.one_of(*ENGINES)(name),
+    "n_jobs": validation.threads(),
+}
+
+
+def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any) -> Engine[Any]:
+    """Create an engine, to be entered with `with`.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda"}, default="cpu"
+        Where to compute.
+    n_jobs : int, default=None
+        Number of threads. None and -1 use all processors, -2 all but one, and so on.
+    *users : Likelihood or Solver
+        What will run on it: the engine must offer what they need.
+
+    Returns
+    -------
+    Engine
+        The engine.
+
+    Raises
+    ------
+    EngineError
+        If the engine cannot run here, or lacks what one of the users needs.
+    """
+    validation.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
+    engine = ENGINES[name](n_jobs)
+    for user in users:
+        if missing := user.needs - engine.offers:
+            kind = "likelihood" if isinstance(user, Likelihood) else "solver"
+            raise EngineError(
+                f"The {user.name} {kind} needs an engine that offers {' and '.join(sorted(missing))}.",
+                found=f"{name!r}, which does not",
+                remedy='Use engine="cpu".',
+                parameter="engine",
+            )
+    return engine
+
+
+def check_is_cpu(name: str, whose: str) -> None:
+    """Refuse another engine for an estimator that has loops of its own."""
+    if name != "cpu":
+        raise EngineError(
+            f"{whose} runs on the cpu only.", found=repr(name), remedy='Use engine="cpu".', parameter="engine"
+        )
+
+
+__all__ = [
+    "ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "RidgePenalty", "Rule", "Side", "Sums", "check_is_cpu",
+    "open_engine",
+]  # fmt: skip

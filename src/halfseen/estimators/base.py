@@ -527,7 +527,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         W = self._fold_in(observed).astype(observed.dtype, copy=False)
         cells = model.encoder.weigh(model.encoder.codes(observed))
         H = np.ascontiguousarray(model.H, dtype=cells.dtype)
-        with open_engine(self.engine, self.n_jobs) as engine:
+        with open_engine(self.engine, self.n_jobs, model.likelihood) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
             loss = problem.divergence(engine.asarray(W), engine.asarray(H))
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
@@ -655,7 +655,7 @@ class Factorization(BaseFactorization):
             of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
             return of_run | columns
 
-        with open_engine(self.engine, self.n_jobs) as engine:
+        with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 
             def at_iteration(outcome: Outcome) -> dict[str, Any]:

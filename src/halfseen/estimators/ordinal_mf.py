@@ -111,9 +111,10 @@ class ThresholdFactorization(Factorization):
         random = check_random_state(self.random_state)
         fitted, held_out = problem, None
         if self.early_stopping:
-            cells, held_out = split_validation(problem.cells.observed, self.validation_fraction, random)
-            placed = problem.engine.place(cells, Side.ROWS, Side.COLUMNS)
-            fitted = Problem(problem.engine, placed, problem.likelihood)
+            cells, others = split_validation(problem.cells.observed, self.validation_fraction, random)
+            engine, likelihood = problem.engine, problem.likelihood
+            fitted = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
+            held_out = Problem(engine, engine.place(others, Side.ROWS), likelihood)
         best: Any = None
         # From a given start Newton's method goes one way, however often.
         n_starts = self.n_init if isinstance(self.init, str) or self.solver == "sgd" else 1

@@ -18,6 +18,7 @@ from halfseen import rank_one, validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
+from halfseen.engines import check_is_cpu
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning, ParameterError
 from halfseen.estimators.base import BaseFactorization
@@ -143,7 +144,7 @@ class RankOneNMF(BaseFactorization):
     {unseen}
     verbose : int, default=0
         Without effect: the fit is over before a bar could be drawn.
-    {engine}
+    {engine:cpu}
     {n_jobs}
 
     Attributes
@@ -265,6 +266,7 @@ class RankOneNMF(BaseFactorization):
         self
         """
         validation.check_parameters(vars(self), self.parameter_rules)  # get_params takes a tenth of a small fit
+        check_is_cpu(self.engine, type(self).__name__)
         started = perf_counter()
         matrix, weights, inner_shape = unfold_tensor(X, cell_weight)
         with Threads(self.n_jobs) as threads:

@@ -20,6 +20,9 @@ from halfseen.likelihoods.ordinal_base import (
     thresholds_from_parameters,
 )
 
+#: Larger than any distance of a threshold from x.
+_FARTHEST = 1e30
+
 
 @dataclass(frozen=True, eq=False)
 class Cumulative(IntervalOrdinal):
@@ -56,10 +59,8 @@ class Cumulative(IntervalOrdinal):
         if far < np.inf:
             beyond = xp.clip(a - far, 0.0, None) + xp.clip(b + far, None, 0.0)
             a, b = a - beyond, b - beyond
-        lost = b <= a
-        if xp.any(lost):
-            b = xp.where(lost, a + 4.0 * float(xp.finfo(a.dtype).eps) * (1.0 + xp.abs(a)), b)
-        return a, b
+        size = xp.clip(xp.abs(a), None, _FARTHEST)  # where a is -inf, it stays so
+        return a, xp.where(b <= a, a + 4.0 * float(xp.finfo(a.dtype).eps) * (1.0 + size), b)
 
     def initialize(self, histogram: Array) -> Self:
         """Thresholds at the quantiles of the noise that the levels have among the cells."""

@@ -85,7 +85,8 @@ class Problem:
 
     def costs(self, x: Any) -> Quadratic:
         """Weighted cost of every observed cell at x, without derivatives."""
-        return Quadratic(*self.map_cells(rules.divergences, x)[0], None, None)
+        (cost,), _ = self.map_cells(rules.divergences, x)
+        return Quadratic(cost, None, None)
 
     def parameter_sums(self, x: Any) -> Array:
         """The sums that a `SmoothOrdinal` likelihood needs to update its parameters."""
@@ -228,9 +229,6 @@ def where(mask: Array, yes: Any, no: Any) -> Any:
 
 
 def where_rows(mask: Array, yes: Any, no: Any) -> Any:
-    """The rows of one array where the mask, on the host, holds, of the other elsewhere; a NumPy array is copied."""
+    """The rows of one array where the mask, on the host, holds, of the other elsewhere."""
     xp = namespace(yes)
-    if xp is np:
-        return np.where(mask[:, None], yes, no)
-    no = xp.asarray(no, device=yes.device) if isinstance(no, np.ndarray) else no
-    return xp.where(xp.asarray(mask[:, None], device=yes.device), yes, no)
+    return xp.where(mask[:, None] if xp is np else xp.asarray(mask[:, None], device=yes.device), yes, no)

@@ -16,6 +16,7 @@ from halfseen.archive import save_model
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
+from halfseen.engines import check_is_cpu
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
 from halfseen.fitting import warn_if_not_converged
@@ -109,7 +110,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         Random seed; the same seed gives the same numbers whatever the number of threads.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
-    engine : str, default="cpu"
+    engine : {"cpu"}, default="cpu"
         Where to compute.
     n_jobs : int or None, default=None
         Number of threads; None uses all processors.
@@ -252,6 +253,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
             Ignored, for scikit-learn's conventions.
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        check_is_cpu(self.engine, type(self).__name__)
         seen = _check_collection(X)
         if self.method == "gibbs" and self.n_burn >= self.n_sweeps:
             must, remedy = "must be below `n_sweeps`, so that some sweeps are kept.", "Discard fewer, or draw more."

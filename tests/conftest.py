@@ -1,5 +1,0 @@
-"""Before anything is imported: let scikit-learn's estimator checks use the array API."""
-
-import os
-
-os.environ.setdefault("SCIPY_ARRAY_API", "1")

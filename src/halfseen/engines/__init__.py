@@ -32,7 +32,7 @@ def _open_cuda(n_jobs: int | None) -> Engine[Any]:
             remedy='Use engine="cpu", or install a driver and a build of PyTorch that suit the GPU.',
             parameter="engine",
         )
-    from halfseen.engines.cuda import CudaEngine  # type: ignore[import-not-found]
+    from halfseen.engines.cuda import CudaEngine
 
     engine: Engine[Any] = CudaEngine()
     return engine
@@ -73,11 +73,11 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any) -> En
     validation.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
     engine = ENGINES[name](n_jobs)
     for user in users:
-        if missing := user.needs - engine.offers:
+        if user.needs - engine.offers:
             kind = "likelihood" if isinstance(user, Likelihood) else "solver"
             raise EngineError(
-                f"The {user.name} {kind} needs an engine that offers {' and '.join(sorted(missing))}.",
-                found=f"{name!r}, which does not",
+                f"The {user.name} {kind} runs on the cpu only.",
+                found=repr(name),
                 remedy='Use engine="cpu".',
                 parameter="engine",
             )

@@ -6,7 +6,7 @@ elsewhere it has three stages, with the rule in torch. No atomic operations are 
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -106,8 +106,6 @@ class CudaEngine(Engine[CudaCells]):
 
     Parameters
     ----------
-    n_jobs : int or None
-        Without effect.
     device : str, default="cuda"
         Device of the tensors. "cpu" is for tests, where Triton interprets its kernels.
     """
@@ -115,18 +113,8 @@ class CudaEngine(Engine[CudaCells]):
     name = "cuda"
     offers = frozenset({"newton", "top_k"})
 
-    def __init__(self, n_jobs: int | None = None, device: str = "cuda") -> None:
-        if device == "cuda" and not torch.cuda.is_available():
-            raise EngineError(
-                '`engine="cuda"` must run on a computer with an NVIDIA GPU that torch can use.',
-                found=f"none (torch {torch.__version__})",
-                remedy='Use `engine="cpu"`, or install a driver and a build of torch for the GPU.',
-                parameter="engine",
-            )
+    def __init__(self, device: str = "cuda") -> None:
         self.device = torch.device(device)
-
-    def __enter__(self) -> Self:
-        return self
 
     def check_memory(self, observed: Observed, n_components: int) -> None:
         """Refuse a fit that the free memory of the GPU can't hold."""

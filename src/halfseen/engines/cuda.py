@@ -269,4 +269,3 @@ def _table(likelihood: Any, like: Any) -> Any:
     if like.device.type == "cuda":
         host = host.pin_memory()
     return host.to(like.device, non_blocking=True).to(like.dtype)
-

@@ -804,7 +804,7 @@ def _gamma_posterior(
     near = 0.5 * r + tail + shift
     d = near + inverse
     ratio = t / rate
-    if DTYPE == tl.float32:
+    if tl.float32 == DTYPE:
         rest = 1.0 - shape.to(tl.float64) * inverse.to(tl.float64)
         whole = inverse.to(tl.float64) * (1.0 + rest) + near.to(tl.float64)
         bits = whole * 1.4426950408889634

@@ -175,7 +175,9 @@ class Problem:
 
     def divergence(self, W: Any, H: Any) -> float:
         """The summed divergence between values and x, over the observed cells or, where zeros count, over all."""
-        return float(sum(one[0] for one in self.engine.fetch(self.sweep(rules.costs, W, H).totals, *self.cost_of_zeros(W, H))))
+        return float(
+            sum(one[0] for one in self.engine.fetch(self.sweep(rules.costs, W, H).totals, *self.cost_of_zeros(W, H)))
+        )
 
     @cached_property
     def saturated(self) -> float:

@@ -241,7 +241,7 @@ class CpuEngine(Engine[CpuCells]):
         allocating = Lock()
 
         def chunk(part: slice) -> Any:
-            parts = [_part(array, part) for array in arrays]
+            parts: list[Any] = [_part(array, part) for array in arrays]
             terms = rule(params, *parts)
             with allocating:
                 if not outs:  # the first thread to finish allocates the results of all
@@ -275,7 +275,7 @@ class FusedSweep:
 
 def _fused_sweep(cells: CpuCells, rule: Rule, params: Any) -> FusedSweep | None:
     """The compiled loop for a rule, if there is one for the likelihood, and every cell counts once."""
-    likelihood = getattr(params, "likelihood", None)
+    likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
     if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
         return None
@@ -339,7 +339,7 @@ def _sum_terms(levels: Array, terms: Terms, n_levels: int) -> Array | None:
     """The vector of a block's sums, in double precision."""
     if not terms.totals and not terms.by_level:
         return None
-    sums = [np.sum(total, dtype=np.float64)[None] for total in terms.totals]
+    sums = [np.sum(total, dtype=np.float64, keepdims=True).reshape(1) for total in terms.totals]
     if terms.by_level:
         levels = levels.astype(np.intp)
         sums += [np.bincount(levels, values, minlength=n_levels) for values in terms.by_level]

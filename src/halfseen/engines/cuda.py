@@ -224,7 +224,7 @@ _FUSED_RULES: dict[Any, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tuple[tuple[Any, ...], Any]] | None:
     """A pass along one side in one kernel, if there is one for the rule and the likelihood, and cells count once."""
-    likelihood = getattr(params, "likelihood", None)
+    likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
     if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
         return None

@@ -122,8 +122,8 @@ def plan_rows(indptr: Array, device: Any, cells_per_chunk: int = CELLS_PER_CHUNK
         place(array[order], dtype)
         for array, dtype in ((indptr[row] + start, "i8"), (count, "i4"), (row, "i4"), (target, "i8"))
     ]
-    cut_arrays = place(cut, "i8"), place(slot, "i8"), place(chunks[cut], "i4")
-    return Plan(lengths.size, int(is_part.sum()), *chunk_arrays, *cut_arrays)
+    chunk_arrays += [place(cut, "i8"), place(slot, "i8"), place(chunks[cut], "i4")]
+    return Plan(lengths.size, int(is_part.sum()), *chunk_arrays)
 
 
 @triton.jit
@@ -336,7 +336,7 @@ def sweep(
     power = unseen[0] if unseen is not None else -1
     scale = near if unseen is None else _scalar(unseen[1], near)
     arrays = table if table is not None else near, near, far, scale
-    outs = {name: plan.empty_sums(near, k) for name in ("pull", "push") if name in sums}
+    outs: dict[str, Any] = {name: plan.empty_sums(near, k) for name in ("pull", "push") if name in sums}
     out_arrays = [outs.get(name, near) for name in ("pull", "push")]
     tiny = float(torch.finfo(near.dtype).smallest_normal)
     rule = {
@@ -780,7 +780,7 @@ def _gamma_posterior(
         pushes = tl.load(Q + at, mask=inside, other=0.0)
     else:
         pushes = tl.load(Q + column, mask=column < k, other=0.0)[None, :] + tl.zeros([ROWS, K], DTYPE)
-    if SAME_RATE:
+    if SAME_RATE:  # noqa: SIM108
         prior_rate = tl.load(b) + tl.zeros([ROWS], DTYPE)
     else:
         prior_rate = tl.load(b + row, mask=row < n, other=1.0)
@@ -855,7 +855,7 @@ def _multiplied(
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     f = tl.load(F + at, mask=inside, other=0.0)
-    if FULL:
+    if FULL:  # noqa: SIM108
         push = tl.load(Q + at, mask=inside, other=0.0)
     else:
         push = tl.load(Q + at % k, mask=inside, other=0.0)

@@ -9,7 +9,7 @@ wait for several of them at once, and saves loads and stores of the near row: 4 
 
 A fused pass processes a row's cells in groups whose rows of `G` stay in the cache: they are read for the dot products,
 and again, while still there, for the sums. Rules are computed in double precision, one simple loop after another,
-because such loops are vectorised and longer ones are not. `y` are values, or levels as small integers. `what` says which
+because such loops are vectorised and longer ones are not. `y` are values, or levels as small integers. `what` is the
 rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the least x, as in `arrays.floored`; an
 unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each level its decrement, the same but
 infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are written to `P` and `Q`, which have no
@@ -170,7 +170,7 @@ def _rule_of_values(
     total, n = 0.0, y.size
     for j in range(n):
         a[j] = max(np.float64(x[j]), floor)  # of the rate x^2 the floor is floor^2
-    if what == COSTS or what == PULLS or what == PULLS_AND_PUSHES:
+    if what in (COSTS, PULLS, PULLS_AND_PUSHES):
         power = 2.0 if squared else 1.0
         least = floor * floor if squared else floor
         for j in range(n):
@@ -201,7 +201,7 @@ def _rule_of_levels(
     """pull = D / (1 - exp(-D x)), push = theta of the level below; gain D x + log(1 - exp(-D x)), cost theta x - log
     (1 - exp(-D x)). Of squares, see `Squared`."""
     total, n, n_levels = 0.0, y.size, table.shape[1]
-    if what == MEANS or what == COUNTS_AND_MEANS:
+    if what in (MEANS, COUNTS_AND_MEANS):
         for j in range(n):
             b[j] = np.float64(x[j]) * np.float64(x[j]) if squared else np.float64(x[j])
         for j in range(n):

@@ -199,7 +199,7 @@ class Problem:
         return seen + (0 if self.zeros is None else observed.n_unobserved)
 
     def cost_of_zeros(self, W: Any, H: Any) -> list[Any]:
-        """The cost of the whole grid if every cell were an unseen zero, as a vector of one number; empty if none counts."""
+        """The cost of the whole grid if every cell were an unseen zero, as a vector; empty if none counts."""
         if self.zeros is None:
             return []
         return [self.zeros.scale * (1.0 if self.zeros.power == 0 else 0.5) * self._grid_sum(W, H)]

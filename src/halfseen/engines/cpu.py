@@ -339,7 +339,7 @@ def _sum_terms(levels: Array, terms: Terms, n_levels: int) -> Array | None:
     """The vector of a block's sums, in double precision."""
     if not terms.totals and not terms.by_level:
         return None
-    sums = [np.sum(total, dtype=np.float64, keepdims=True).reshape(1) for total in terms.totals]
+    sums: list[Array] = [np.sum(total, dtype=np.float64, keepdims=True).reshape(1) for total in terms.totals]
     if terms.by_level:
         levels = levels.astype(np.intp)
         sums += [np.bincount(levels, values, minlength=n_levels) for values in terms.by_level]

@@ -213,7 +213,7 @@ class Momentum(Generic[FactorT]):
         new = self._extrapolated_epoch(problem, state)
         if new is None:
             self._reset()
-            new = self._solver.epoch(problem, state, for_next=False)
+            new = self._solver.epoch(problem, state)
         self._previous = _Previous(state.objective, _arrays(state.rows), _arrays(state.columns))
         self._s = _next(self._s)
         return new

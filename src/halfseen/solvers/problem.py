@@ -185,9 +185,14 @@ class Problem:
         observed, total = self.cells.observed, 0.0
         if self.likelihood.saturated_is_zero:
             return total
+        of_small = self.likelihood.saturated(np.arange(1000.0))  # most values are small counts: looked up, not computed
         for start in range(0, observed.nnz, _CELLS_PER_CHUNK):
             part = slice(start, start + _CELLS_PER_CHUNK)
-            saturated = self.likelihood.saturated(observed.values[part].astype(np.float64))
+            values = np.clip(observed.values[part], 0, of_small.size - 1).astype(np.intp)
+            if np.array_equal(values, observed.values[part]):
+                saturated = of_small[values]
+            else:
+                saturated = self.likelihood.saturated(observed.values[part].astype(np.float64))
             total += float(np.sum(saturated if observed.weights is None else saturated * observed.weights[part]))
         return total
 

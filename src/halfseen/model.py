@@ -411,8 +411,8 @@ class FittedModel:
         self, W: Array, seen: tuple[Array, Array] | None, n: int, candidates: Array, engine: str, n_jobs: int | None
     ) -> Recommendations:
         """Best n of the candidate columns for rows with factor W, without what they have seen."""
-        scores = Products(W, self.H)
-        best = best_columns(scores, n, hidden=seen, candidates=candidates, n_jobs=n_jobs, engine=engine)
+        products = Products(W, self.H)
+        best = best_columns(products, n, hidden=seen, candidates=candidates, n_jobs=n_jobs, engine=engine)
         is_filled = best.columns >= 0
         width = int(is_filled.sum(axis=1).max(initial=0))
         positions, scores, is_filled = best.columns[:, :width], best.scores[:, :width], is_filled[:, :width]

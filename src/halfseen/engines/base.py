@@ -96,8 +96,8 @@ class Engine(ABC, Generic[CellsT]):
     """
 
     name: str
-    #: What there is beyond them, which solvers and likelihoods may need: "newton", "sgd", "top_k", or "numpy" (the arrays
-    #: are NumPy's).
+    #: What there is beyond them: "newton", "sgd" and "numpy" (its arrays are NumPy's), which solvers and likelihoods
+    #: may need, and "top_k".
     offers: ClassVar[frozenset[str]] = frozenset()
 
     def __enter__(self) -> Self:
@@ -107,8 +107,8 @@ class Engine(ABC, Generic[CellsT]):
         return None
 
     def check_memory(self, observed: Observed, n_components: int) -> None:
-        """Refuse a fit that the device has no room for, before anything is placed there. Memory of the host is not checked."""
-        return None
+        """Refuse a fit that the device has no room for, before anything is placed there; the host is not checked."""
+        return
 
     @abstractmethod
     def place(self, observed: Observed, *sides: Side) -> CellsT:

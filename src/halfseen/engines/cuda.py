@@ -124,7 +124,8 @@ class CudaEngine(Engine[CudaCells]):
             return
         n, m = observed.shape
         itemsize = observed.dtype.itemsize
-        per_cell = BYTES_PER_CELL + itemsize * (2 + (observed.weights is not None))
+        per_cell = BYTES_PER_CELL
+        per_cell += itemsize * (2 if observed.weights is None else 3)
         needed = per_cell * observed.nnz + FACTORS_HELD * (n + m) * n_components * itemsize
         free = torch.cuda.mem_get_info(self.device)[0] + _cached(self.device)
         if needed > free:
@@ -239,7 +240,7 @@ _FUSED_RULES: dict[Any, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tuple[tuple[Any, ...], Any]] | None:
     """A pass along one side in one kernel, if there is one for the rule and the likelihood, and cells count once."""
-    likelihood = getattr(params, "likelihood", None)
+    likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
     if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
         return None
@@ -284,4 +285,3 @@ def _table(likelihood: Any, like: Any) -> Any:
     if like.device.type == "cuda":
         host = host.pin_memory()
     return host.to(like.device, non_blocking=True).to(like.dtype)
-

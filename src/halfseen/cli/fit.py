@@ -80,6 +80,7 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     halfseen fit ratings.csv -k auto --json -o model.hs | jq .n_components
     """
     import halfseen
+    from halfseen.engines import check_is_cpu
 
     streams.check_output(output)
     streams.check_apart([output], [data])
@@ -99,6 +100,8 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
         click.echo("note: --seed changes nothing: --method rank-one has no random start.", err=True)
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **params)
     validation.check_parameters(model.get_params(deep=False), model.parameter_rules)
+    if method == "rank-one":
+        check_is_cpu(model.engine, METHODS[method])
     options.check_engine(engine)
     try:
         is_slow = os.path.isfile(data) and os.path.getsize(data) > 20_000_000  # bytes: about a second

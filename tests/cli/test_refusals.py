@@ -154,7 +154,9 @@ def test_an_engine_that_cannot_run_here_is_refused(here, monkeypatch):
     known = done("recommend", "model.hs", "--user", "ann")
     assert done("recommend", "of_gpu.hs", "--user", "ann", "--engine", "cpu") == known
     assert done("predict", "of_gpu.hs", "--row", "ann", "--col", "ale")  # products need no engine
-    assert "RankOneNMF runs on the cpu only" in refused(*"fit ratings.csv --method rank-one --engine cuda".split())
+    assert "RankOneNMF runs on the cpu only" in refused(
+        "fit", "ratings.csv", "--method", "rank-one", "--engine", "cuda"
+    )
 
 
 def test_every_command_is_among_them():

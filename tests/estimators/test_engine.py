@@ -2,6 +2,7 @@
 
 import os
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ class Device(CpuEngine):
     def top_k(self, W, H, n, hidden):
         type(self).ranked += 1
         x = W @ H.T
-        for row, (first, last) in enumerate(zip(hidden[0], hidden[0][1:], strict=False) if hidden is not None else ()):
+        for row, (first, last) in enumerate(pairwise(hidden[0]) if hidden is not None else ()):
             x[row, hidden[1][first:last]] = -np.inf
         columns = np.argsort(-x, axis=1, kind="stable")[:, :n]
         scores = np.take_along_axis(x, columns, axis=1)
@@ -123,7 +124,7 @@ def test_listed_rows_are_those_seen(models):
     for rows in (np.arange(30), np.array([7]), np.arange(4, 9), np.array([5, 4]), np.array([2, 2]), np.array([], int)):
         indptr, columns = seen.in_rows(rows)
         expected = [np.flatnonzero(counts()[row]).tolist() for row in rows]
-        assert [columns[a:b].tolist() for a, b in zip(indptr, indptr[1:], strict=False)] == expected
+        assert [columns[a:b].tolist() for a, b in pairwise(indptr)] == expected
 
 
 def test_a_model_of_a_gpu_predicts_without_one_and_says_what_else_it_needs(models, no_gpu, tmp_path):

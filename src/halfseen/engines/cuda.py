@@ -13,7 +13,7 @@ import torch
 
 from halfseen.arrays import Array
 from halfseen.engines import triton_kernels
-from halfseen.engines.base import Engine, RidgePenalty, Rule, Side, Sums
+from halfseen.engines.base import Best, ColumnLists, Engine, RidgePenalty, Rule, Side, Sums
 from halfseen.errors import EngineError
 from halfseen.likelihoods import rules
 from halfseen.observed import Observed
@@ -24,6 +24,8 @@ FACTORS_HELD = 12
 BYTES_PER_CELL = 16
 #: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.
 LEVELS_BY_MASK = 32
+#: Entries of a factor, or of the results, that are on the device at a time while rows are ranked.
+ENTRIES_PER_RANKING = 1 << 26
 
 
 class Order:
@@ -122,7 +124,8 @@ class CudaEngine(Engine[CudaCells]):
             return
         n, m = observed.shape
         itemsize = observed.dtype.itemsize
-        per_cell = BYTES_PER_CELL + itemsize * (2 + (observed.weights is not None))
+        per_cell = BYTES_PER_CELL
+        per_cell += itemsize * (2 if observed.weights is None else 3)
         needed = per_cell * observed.nnz + FACTORS_HELD * (n + m) * n_components * itemsize
         free = torch.cuda.mem_get_info(self.device)[0] + _cached(self.device)
         if needed > free:
@@ -200,11 +203,24 @@ class CudaEngine(Engine[CudaCells]):
             batches, order.indices, slope, curvature, near, far, l2, centre, fixed, permutation
         )
 
-    def top_k(self, W: Array, H: Array, n: int, hidden: tuple[Array, Array] | None) -> tuple[Array, Array]:
-        """The n best columns of each row of W @ H.T and their scores, as `engines.topk.best_columns` gives them."""
-        pointers, columns = (None, None) if hidden is None else (self.asarray(array) for array in hidden)
-        best = triton_kernels.top_k(self.asarray(W), self.asarray(H), n, pointers, columns)
-        return self.to_numpy(best[0]), self.to_numpy(best[1])
+    def top_k(self, W: Array, H: Array, n: int, hidden: ColumnLists | None) -> Best:
+        rows, n = len(W), min(n, len(H))
+        best = Best(np.empty((rows, n), np.int64), np.empty((rows, n), W.dtype))
+        far = self.asarray(H)
+        height = max(1, ENTRIES_PER_RANKING // max(1, n, W.shape[1]))
+        for top in range(0, rows, height):
+            part, lists = slice(top, min(top + height, rows)), (None, None)
+            if hidden is not None:
+                indptr = hidden[0][part.start : part.stop + 1].astype(np.int64)
+                lists = self.asarray(indptr - indptr[0]), self.asarray(hidden[1][indptr[0] : indptr[-1]])
+            found = triton_kernels.top_k(self.asarray(W[part]), far, n, *lists)
+            best.columns[part], best.scores[part] = (self.to_numpy(array) for array in found)
+        return best
+
+    def describe(self) -> str:
+        """The name of the GPU and its memory."""
+        free, total = (size / 1e9 for size in torch.cuda.mem_get_info(self.device))
+        return f"{torch.cuda.get_device_name(self.device)}, {free:.1f} of {total:.1f} GB free"
 
 
 def _cached(device: Any) -> int:

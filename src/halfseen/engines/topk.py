@@ -2,11 +2,13 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.engines import open_engine
+from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import Threads, one_blas_thread
 
 #: Scores that a thread holds at a time: 4 MB in double precision.
@@ -15,16 +17,6 @@ SCORES_PER_TILE = 1 << 19
 COLUMNS_PER_TILE = 1 << 13
 #: Up to this many scores (of one row as a rule) are computed faster than BLAS could be limited to one thread.
 SCORES_OF_A_REQUEST = 1 << 14
-
-#: Columns listed for each row, as in a CSR matrix: pointers, and columns.
-ColumnLists = tuple[Array, Array]
-
-
-class Best(NamedTuple):
-    """For each row its best columns and their scores, best first; -1 and NaN where fewer columns remained."""
-
-    columns: Array
-    scores: Array
 
 
 class Scores(Protocol):
@@ -97,6 +89,7 @@ def best_columns(
     candidates: Array | None = None,
     n_jobs: int | None = None,
     scores_per_tile: int | None = None,
+    engine: str = "cpu",
 ) -> Best:
     """The n best columns of each row; of equal ones the first. Scores of NaN and -inf are never among them.
 
@@ -114,11 +107,19 @@ def best_columns(
         Number of threads. The result is the same, to the last bit, for any number.
     scores_per_tile : int, default=None
         Scores that a thread holds at a time. None: `SCORES_PER_TILE`.
+    engine : {"cpu", "cuda"}, default="cpu"
+        Where to compute `Products`; one that does not offer "top_k" leaves it to the processors. Other scores are
+        ranked where they are.
 
     Returns
     -------
     Best
         Columns and scores of shape (rows, n).
+
+    Raises
+    ------
+    EngineError
+        If the engine cannot run here.
     """
     position_of = np.arange(scores.shape[1])
     if candidates is not None and candidates.size != scores.shape[1]:
@@ -128,6 +129,12 @@ def best_columns(
     else:
         candidates = None
     rows, columns = scores.shape
+    if isinstance(scores, Products) and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
+        if hidden is not None and candidates is not None:
+            hidden = _among(hidden, position_of)
+        W, H = (factor.astype(scores.dtype, copy=False) for factor in (scores.W, scores.H))
+        with opened:
+            return _at(candidates, opened.top_k(W, H, n, hidden))
     size = (rows, min(n, columns))
     best = Best(np.full(size, -1, np.int64), np.full(size, -np.inf, scores.dtype))
     if best.scores.size == 0:
@@ -150,6 +157,19 @@ def best_columns(
     blocks = [slice(top, min(top + height, rows)) for top in range(0, rows, height)]
     with one_blas_thread() if rows * columns > SCORES_OF_A_REQUEST else nullcontext(), Threads(n_jobs) as threads:
         threads.all(rank_rows, blocks)
+    return _at(candidates, best)
+
+
+def _among(lists: ColumnLists, position_of: Array) -> ColumnLists:
+    """Lists of columns as positions among some of them; others, at -1, are left out."""
+    indptr, columns = lists
+    positions = position_of[columns]
+    is_kept = positions >= 0
+    return np.append(0, np.cumsum(is_kept))[indptr], positions[is_kept]
+
+
+def _at(candidates: Array | None, best: Best) -> Best:
+    """Positions among the candidates as columns."""
     if candidates is None:
         return best
     return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)

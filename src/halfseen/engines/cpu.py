@@ -68,11 +68,20 @@ class CpuCells:
             columns = observed.columns
             self.orders[Side.COLUMNS] = Order(columns.indptr, columns.rows, columns.order)
         self._ordered: dict[tuple[Side, bool], Array] = {}
+        self._ordered_weights: dict[Side, Array] = {}
 
     @cached_property
     def rows(self) -> Array:
         """The row of every cell."""
         return self.observed.row_of_cell()
+
+    def weights_along(self, side: Side) -> Array:
+        """The weights in the order of a side; empty if all are 1."""
+        if self.weights is None:
+            return np.empty(0)
+        if side not in self._ordered_weights:
+            self._ordered_weights[side] = self.orders[side].take(self.weights, slice(0, self.weights.size))
+        return self._ordered_weights[side]
 
     def values(self, side: Side, as_levels: bool) -> Array:
         """The values in the order of a side; as small integers if they are levels."""
@@ -176,7 +185,7 @@ class CpuEngine(Engine[CpuCells]):
             return Sums((), (), None)
         side = Side.COLUMNS if sides == (Side.COLUMNS,) else Side.ROWS
         near, far = (W, H) if side is Side.ROWS else (H, W)
-        order, y = cells.orders[side], cells.values(side, fused.as_levels)
+        order, y, weights = cells.orders[side], cells.values(side, fused.as_levels), cells.weights_along(side)
         shape = (order.indptr.size - 1, far.shape[1])
         sums = tuple(np.empty(shape, far.dtype) for _ in range(fused.n_arrays if sides else 0))
         pull = np.empty(y.size if len(sides) == 2 else 0, far.dtype)
@@ -188,7 +197,7 @@ class CpuEngine(Engine[CpuCells]):
             F = nothing if near is None else near[rows]
             totals = np.zeros(fused.n_totals)
             indptr, indices = order.indptr[pointers], order.indices[seen]
-            fused.kernel(indptr, indices, y[seen], *fused.arguments, F, far, *out, totals, pull[seen])
+            fused.kernel(indptr, indices, y[seen], weights[seen], *fused.arguments, F, far, *out, totals, pull[seen])
             return totals
 
         added = _add(self._threads.all(block, order.blocks))
@@ -273,17 +282,16 @@ class FusedSweep:
 
 
 def _fused_sweep(cells: CpuCells, rule: Rule, params: Any) -> FusedSweep | None:
-    """The compiled loop for a rule, if there is one for the likelihood, and every cell counts once."""
+    """The compiled loop for a rule, if there is one for the likelihood, and no cell has several values."""
     likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
-    if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
+    if kind is None or cells.is_first_at_cell is not None:
         return None
     squared, inner = (True, likelihood.inner) if kind.startswith("squared") else (False, likelihood)
     scale = 0.0 if params.zeros is None else params.zeros.scale
     as_levels = kind.endswith("ordinal")
     if rule is rules.pushes and as_levels and not squared:
-        coefficients = (inner.table[3] - scale).astype(cells.y.dtype)
-        return FusedSweep(cell_kernels.sum_levels, (coefficients,), True, 1)
+        return FusedSweep(cell_kernels.sum_levels, (inner.table[3], scale), True, 1)
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     what, n_arrays = _FUSED_RULES[rule]

@@ -60,6 +60,7 @@ class CudaCells:
             rows = torch.repeat_interleave(torch.arange(n, dtype=torch.int32, device=device), per_row)
             self.orders[Side.COLUMNS] = Order(pointers, rows[self.order])
         self._ordered: dict[tuple[Side, bool], Any] = {}
+        self._column_weights: Any = None
 
     @cached_property
     def order(self) -> Any:
@@ -80,6 +81,14 @@ class CudaCells:
         first = self.observed.is_first_at_cell if self.observed.unseen == "zero" else None
         return None if first is None else self._place(first.astype(self.observed.dtype))
 
+    def weights_along(self, side: Side) -> Any | None:
+        """The weights in the order of a side; None if all are 1."""
+        if self.weights is None or side is Side.ROWS:
+            return self.weights
+        if self._column_weights is None:
+            self._column_weights = self.weights[self.order]
+        return self._column_weights
+
     def values(self, side: Side, as_levels: bool) -> Any:
         """The values in the order of a side; as small integers if they are levels."""
         if (side, as_levels) not in self._ordered:
@@ -97,7 +106,8 @@ class CudaCells:
     def poisson_constant(self) -> Any:
         """The sum of y - y log(y), by which the local term of the bound differs from the kernel's y log(x)."""
         y = self.y.to(torch.float64)
-        return torch.sum(y - torch.xlogy(y, y))
+        constant = y - torch.xlogy(y, y)
+        return torch.sum(constant if self.weights is None else constant * self.weights)
 
     def _place(self, array: Array) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
@@ -242,12 +252,12 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
     """A pass along one side in one kernel, if there is one for the rule and the likelihood, and cells count once."""
     likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
-    if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
+    if kind is None or cells.is_first_at_cell is not None:
         return None
     kind = kind.replace("kullback-leibler", "poisson")
     as_levels, zeros = kind.endswith("ordinal"), params.zeros
     inner: Any = likelihood.inner if kind.startswith("squared") else likelihood
-    if rule is rules.pushes and kind in ("ordinal", "poisson"):
+    if rule is rules.pushes and kind in ("ordinal", "poisson") and cells.weights is None:
         return lambda cells, side, near, far, *_: _pushes(cells, side, far, inner, zeros)
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
@@ -262,6 +272,7 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
             _table(inner, near) if as_levels else None, near, far,
             sums=sums if summed else (), statistics=statistics if with_totals else (),
             unseen=None if zeros is None or rule is rules.pulls else (zeros.power, zeros.scale),
+            weights=cells.weights_along(side),
         )  # fmt: skip
         if with_totals and kind == "poisson" and rule is rules.pulls:
             totals = totals + cells.poisson_constant

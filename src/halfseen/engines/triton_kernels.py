@@ -299,7 +299,7 @@ def spmm_kernel(
 def sweep(
     plan: Plan, indices: Any, y: Any, kind: str, table: Any, near: Any, far: Any,
     *, sums: tuple[str, ...] = ("pull",), statistics: tuple[str, ...] = (),
-    unseen: tuple[int, Any] | None = None, cells: int | None = None, num_warps: int | None = None,
+    unseen: tuple[int, Any] | None = None, weights: Any = None, cells: int | None = None, num_warps: int | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Products, rule, sums along the rows and statistics of the cells, in one pass with one gather of `far`.
 
@@ -322,6 +322,8 @@ def sweep(
         pull * x (half of it for the squared kinds) and of the rate.
     unseen : pair of int and float or Tensor, default=None
         Power and scale of the push of an unseen cell that counts as a zero, which is subtracted from push and cost.
+    weights : Tensor of shape (nnz,), default=None
+        Weights of the cells, in the order of the plan; of all but "x", and not of what is subtracted.
 
     Returns
     -------
@@ -335,12 +337,13 @@ def sweep(
     levels = table.shape[1] if set(statistics) & set(BY_LEVEL) else 0
     power = unseen[0] if unseen is not None else -1
     scale = near if unseen is None else _scalar(unseen[1], near)
-    arrays = table if table is not None else near, near, far, scale
+    arrays = table if table is not None else near, near, far, scale, near if weights is None else weights
     outs: dict[str, Any] = {name: plan.empty_sums(near, k) for name in ("pull", "push") if name in sums}
     out_arrays = [outs.get(name, near) for name in ("pull", "push")]
     tiny = float(torch.finfo(near.dtype).smallest_normal)
     rule = {
         "ORDINAL": kind.endswith("ordinal"), "SQUARED": kind.startswith("squared"), "UNSEEN": power,
+        "WEIGHTED": weights is not None,
         "TERMS": 10 if near.dtype == torch.float32 else 16, "FLOOR": tiny**0.5, "ROOT_FLOOR": tiny**0.25,
     }  # fmt: skip
     sizes = _tile(k, near.dtype, cells, num_warps)
@@ -399,10 +402,10 @@ def one_minus_exp(z, TERMS: tl.constexpr):
 
 @triton.jit
 def sweep_kernel(
-    first, count, row, target, indices, y, table, near, far, scale, pulls, pushes, partial,
+    first, count, row, target, indices, y, table, near, far, scale, weights, pulls, pushes, partial,
     n_levels, lowest, width, size,
     k: tl.constexpr, S: tl.constexpr, C: tl.constexpr, CELLS: tl.constexpr, LEVELS: tl.constexpr,
-    ORDINAL: tl.constexpr, SQUARED: tl.constexpr, UNSEEN: tl.constexpr,
+    ORDINAL: tl.constexpr, SQUARED: tl.constexpr, UNSEEN: tl.constexpr, WEIGHTED: tl.constexpr,
     TERMS: tl.constexpr, FLOOR: tl.constexpr, ROOT_FLOOR: tl.constexpr, PULL: tl.constexpr, PUSH: tl.constexpr,
     GAIN: tl.constexpr, COST: tl.constexpr, X: tl.constexpr, COUNTS: tl.constexpr, MEANS: tl.constexpr,
 ):  # fmt: skip
@@ -456,6 +459,16 @@ def sweep_kernel(
             pull = 2.0 * floored_at(x, ROOT_FLOOR) * pull
             push = 2.0 * x * push
 
+        weight = 1.0
+        if WEIGHTED:
+            weight = tl.load(weights + p, mask=valid, other=0.0).to(DTYPE)
+            pull = pull * weight
+            push = push * weight
+            if GAIN:
+                gain = gain * weight
+            if COST:
+                cost = cost * weight
+
         # what the cell would push and cost if it were not observed
         if UNSEEN == 0:
             push = push - unseen
@@ -489,7 +502,7 @@ def sweep_kernel(
                     n_cell = n_cell * 0.5
                 counts += tl.where(is_level, n_cell[None, :], 0.0).to(tl.float64)
             if MEANS:
-                means += tl.where(is_level, rate[None, :], 0.0).to(tl.float64)
+                means += tl.where(is_level, (rate * weight)[None, :], 0.0).to(tl.float64)
 
     at = tl.load(target + chunk) * k + a
     if PULL:

@@ -9,9 +9,9 @@ wait for several of them at once, and saves loads and stores of the near row: 4 
 
 A fused pass processes a row's cells in groups whose rows of `G` stay in the cache: they are read for the dot products,
 and again, while still there, for the sums. Rules are computed in double precision, one simple loop after another,
-because such loops are vectorised and longer ones are not. `y` are values, or levels as small integers. `what` is the
-rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the least x, as in `arrays.floored`; an
-unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each level its decrement, the same but
+because such loops are vectorised and longer ones are not. `y` are values, or levels as small integers; `weight` is
+empty if all are 1. `what` is the rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the
+least x, as in `arrays.floored`; an unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each level its decrement, the same but
 infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are written to `P` and `Q`, which have no
 rows if they are not wanted. `totals`, empty if not wanted, gets the sum of the rule's totals, then those by level: of
 E[n], and of x (or x^2). `kept`, empty if not wanted, gets the first coefficient of each cell.
@@ -85,13 +85,13 @@ def _cells_per_group(G: Array) -> int:
 
 @kernel
 def sweep_values(
-    indptr: Array, indices: Array, y: Array, what: int, squared: bool, floor: float, scale: float,
+    indptr: Array, indices: Array, y: Array, weight: Array, what: int, squared: bool, floor: float, scale: float,
     F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
 ) -> None:  # fmt: skip
     """A pass over counts, under `Poisson` or its square."""
     size = _cells_per_group(G)
     x, c, d = np.empty(size, G.dtype), np.empty(size, G.dtype), np.empty(size, G.dtype)
-    a, b = np.empty(size), np.empty(size)
+    a, b, w = np.empty(size), np.empty(size), np.ones(size)
     total = 0.0
     for u in range(F.shape[0]):
         if len(P) > 0:
@@ -102,7 +102,9 @@ def sweep_values(
         for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
             near = indices[start : min(start + size, stop)]
             dots(F[u], G, near, x)
-            total += _rule_of_values(y[start : start + near.size], x, what, squared, floor, scale, a, b, c, d)
+            if weight.size > 0:
+                w[: near.size] = weight[start : start + near.size]
+            total += _rule_of_values(y[start : start + near.size], x, w, what, squared, floor, scale, a, b, c, d)
             if len(Q) > 0:
                 add_rows_of_two(c, d, G, near, P[u], Q[u])
             elif len(P) > 0:
@@ -115,13 +117,13 @@ def sweep_values(
 
 @kernel
 def sweep_levels(
-    indptr: Array, indices: Array, y: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
-    F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
+    indptr: Array, indices: Array, y: Array, weight: Array, table: Array, what: int, squared: bool, floor: float,
+    scale: float, F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
 ) -> None:  # fmt: skip
     """A pass over levels, under `Ordinal` or its square."""
     size = _cells_per_group(G)
     x, c, d = np.empty(size, G.dtype), np.empty(size, G.dtype), np.empty(size, G.dtype)
-    a, b = np.empty(size), np.empty(size)
+    a, b, w = np.empty(size), np.empty(size), np.ones(size)
     total = 0.0
     for u in range(F.shape[0]):
         if len(P) > 0:
@@ -132,8 +134,10 @@ def sweep_levels(
         for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
             near = indices[start : min(start + size, stop)]
             dots(F[u], G, near, x)
+            if weight.size > 0:
+                w[: near.size] = weight[start : start + near.size]
             levels = y[start : start + near.size]
-            total += _rule_of_levels(levels, x, table, what, squared, floor, scale, a, b, c, d, totals)
+            total += _rule_of_levels(levels, x, w, table, what, squared, floor, scale, a, b, c, d, totals)
             if len(Q) > 0:
                 add_rows_of_two(c, d, G, near, P[u], Q[u])
             elif len(P) > 0:
@@ -146,10 +150,10 @@ def sweep_levels(
 
 @kernel
 def sum_levels(
-    indptr: Array, indices: Array, y: Array, coefficients: Array,
+    indptr: Array, indices: Array, y: Array, weight: Array, coefficients: Array, scale: float,
     F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
 ) -> None:  # fmt: skip
-    """P[u] = sum of coefficients[level] * G[i] over the cells of row u; F, Q, totals and kept are not used."""
+    """P[u] = sum of (weight * coefficients[level] - scale) * G[i] over the cells of row u; the rest is not used."""
     size = _cells_per_group(G)
     c = np.empty(size, G.dtype)
     for u in range(len(P)):
@@ -157,15 +161,20 @@ def sum_levels(
         stop = np.int64(indptr[u + 1] - indptr[0])
         for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
             near = indices[start : min(start + size, stop)]
-            for j in range(near.size):
-                c[j] = coefficients[y[start + j]]
+            if weight.size > 0:
+                for j in range(near.size):
+                    c[j] = weight[start + j] * coefficients[y[start + j]] - scale
+            else:
+                for j in range(near.size):
+                    c[j] = coefficients[y[start + j]] - scale
             add_rows(c, G, near, P[u])
 
 
 @kernel
 def _rule_of_values(
-    y: Array, x: Array, what: int, squared: bool, floor: float, scale: float, a: Array, b: Array, c: Array, d: Array
-) -> float:
+    y: Array, x: Array, w: Array, what: int, squared: bool, floor: float, scale: float,
+    a: Array, b: Array, c: Array, d: Array,
+) -> float:  # fmt: skip
     """pull = y / x, push = 1; gain y log(x / y) + y, cost y log(y / x) - y + x. Of squares, see `Squared`."""
     total, n = 0.0, y.size
     for j in range(n):
@@ -174,28 +183,30 @@ def _rule_of_values(
         power = 2.0 if squared else 1.0
         least = floor * floor if squared else floor
         for j in range(n):
-            total += y[j] * (power * log(a[j]) - log(max(np.float64(y[j]), least)) + 1.0)
+            b[j] = w[j] * y[j]
+        for j in range(n):
+            total += b[j] * (power * log(a[j]) - log(max(np.float64(y[j]), least)) + 1.0)
         if what != PULLS:
             total = -total
-            for j in range(n):
-                b[j] = x[j]
             if squared:
                 for j in range(n):
-                    total += (1.0 - 0.5 * scale) * b[j] * b[j]
+                    total += (w[j] - 0.5 * scale) * (np.float64(x[j]) * np.float64(x[j]))
             else:
                 for j in range(n):
-                    total += (1.0 - scale) * b[j]
+                    total += (w[j] - scale) * x[j]
     for j in range(n):
-        c[j] = (2.0 if squared else 1.0) * y[j] / a[j]
+        b[j] = (2.0 if squared else 1.0) * w[j] * y[j]
+    for j in range(n):
+        c[j] = b[j] / a[j]
     if what == PULLS_AND_PUSHES:
         for j in range(n):
-            d[j] = (2.0 - scale) * x[j] if squared else 1.0 - scale
+            d[j] = (2.0 * w[j] - scale) * x[j] if squared else w[j] - scale
     return total
 
 
 @kernel
 def _rule_of_levels(
-    y: Array, x: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
+    y: Array, x: Array, w: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
     a: Array, b: Array, c: Array, d: Array, totals: Array,
 ) -> float:  # fmt: skip
     """pull = D / (1 - exp(-D x)), push = theta of the level below; gain D x + log(1 - exp(-D x)), cost theta x - log
@@ -208,7 +219,7 @@ def _rule_of_levels(
             total += b[j]
         of_level = totals[1 + n_levels :]
         for j in range(n):
-            of_level[y[j]] += b[j]
+            of_level[y[j]] += w[j] * b[j]
         if what == MEANS:
             return total
     for j in range(n):
@@ -222,22 +233,22 @@ def _rule_of_levels(
             b[j] = one_minus_exp(b[j] * max(np.float64(x[j]), floor))
     if totals.size > 0 and what != COUNTS_AND_MEANS:
         for j in range(n):
-            total += log(b[j])
+            total += w[j] * log(b[j])
         if what == PULLS:
             for j in range(n):
-                total += a[j] * x[j]
+                total += w[j] * a[j] * x[j]
         else:
             total = -total
             if squared:
                 for j in range(n):
-                    total += (table[2, y[j]] - 0.5 * scale) * (np.float64(x[j]) * np.float64(x[j]))
+                    total += (w[j] * table[2, y[j]] - 0.5 * scale) * (np.float64(x[j]) * np.float64(x[j]))
             else:
                 for j in range(n):
-                    total += (table[2, y[j]] - scale) * x[j]
+                    total += (w[j] * table[2, y[j]] - scale) * x[j]
     if what == COSTS:
         return total
     for j in range(n):
-        a[j] /= b[j]
+        a[j] = w[j] * a[j] / b[j]
     if squared:
         for j in range(n):
             a[j] *= 2.0 * max(np.float64(x[j]), floor)
@@ -246,10 +257,10 @@ def _rule_of_levels(
     if what == PULLS_AND_PUSHES:
         if squared:
             for j in range(n):
-                d[j] = (2.0 * table[3, y[j]] - scale) * x[j]
+                d[j] = (2.0 * w[j] * table[3, y[j]] - scale) * x[j]
         else:
             for j in range(n):
-                d[j] = table[3, y[j]] - scale
+                d[j] = w[j] * table[3, y[j]] - scale
     elif totals.size > n_levels:
         half = 0.5 if squared else 1.0
         for j in range(n):

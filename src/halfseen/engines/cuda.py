@@ -94,6 +94,8 @@ class CudaCells:
         if (side, as_levels) not in self._ordered:
             if side is Side.COLUMNS:
                 values = self.values(Side.ROWS, as_levels)[self.order]
+                if self.weights is None:
+                    del self.order  # fused passes need it no more; made again if others do
             elif as_levels:
                 values = self.observed.values
                 values = self._place(values.astype(np.int8 if values.max(initial=0) < 128 else np.int32))

@@ -11,10 +11,11 @@ A fused pass processes a row's cells in groups whose rows of `G` stay in the cac
 and again, while still there, for the sums. Rules are computed in double precision, one simple loop after another,
 because such loops are vectorised and longer ones are not. `y` are values, or levels as small integers; `weight` is
 empty if all are 1. `what` is the rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the
-least x, as in `arrays.floored`; an unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each level its decrement, the same but
-infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are written to `P` and `Q`, which have no
-rows if they are not wanted. `totals`, empty if not wanted, gets the sum of the rule's totals, then those by level: of
-E[n], and of x (or x^2). `kept`, empty if not wanted, gets the first coefficient of each cell.
+least x, as in `arrays.floored`; an unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each
+level its decrement, the same but infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are
+written to `P` and `Q`, which have no rows if they are not wanted. `totals`, empty if not wanted, gets the sum of the
+rule's totals, then those by level: of E[n], and of x (or x^2). `kept`, empty if not wanted, gets the first coefficient
+of each cell.
 """
 
 from typing import Any

@@ -21,6 +21,7 @@ from halfseen.likelihoods import (
     Round,
     Squared,
 )
+from halfseen.observed import Observed
 from halfseen.solvers import Problem
 
 #: Those whose divergence is a textbook's, zero at x = y: the dense oracle knows them by their beta.
@@ -140,6 +141,21 @@ def observed_cases(likelihood, unseen, weighted, seed=0):
     """A half-seen matrix that the likelihood allows."""
     X = made_legal(likelihood, half_seen(seed=seed, zeros=bool(likelihood.legal(np.zeros(1))[0])))
     return observe(X, unseen=unseen, cell_weight=weights_for(X, seed) if weighted else None)
+
+
+def matrix(likelihood, unseen, kind, dtype=np.float64):
+    """An empty row and column; with weights, some cells and a row have weight 0; or some cells have several values."""
+    X = made_legal(likelihood, half_seen(zeros=bool(likelihood.legal(np.zeros(1))[0]))).astype(dtype)
+    if kind == "plain":
+        return observe(X, unseen=unseen)
+    if kind == "weighted":
+        weights = weights_for(X)
+        weights[3], weights[::4, 2] = 0.0, 0.0
+        return observe(X, unseen=unseen, cell_weight=weights)
+    rows, columns = np.nonzero(~np.isnan(X))
+    cells = (np.append(positions, positions[::3]) for positions in (rows, columns))
+    values = X[rows, columns]
+    return Observed.from_cells(*cells, np.append(values, values[::3]), X.shape, unseen=unseen, duplicates="keep")
 
 
 @contextmanager

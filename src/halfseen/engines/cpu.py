@@ -142,7 +142,7 @@ class CpuEngine(Engine[CpuCells]):
 
     def sweep(self, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
         fused = _fused_sweep(cells, rule, params)
-        if fused is not None and (len(sides) < 2 or fused.n_arrays == 1):
+        if fused is not None and (len(sides) < 2 or rule is rules.pulls):  # of others no coefficients are kept
             return self._fused(cells, fused, W, H, sides)
         order = cells.orders[Side.ROWS]
         has_x = W is not None and H is not None
@@ -191,12 +191,11 @@ class CpuEngine(Engine[CpuCells]):
             fused.kernel(indptr, indices, y[seen], *fused.arguments, F, far, *out, totals, pull[seen])
             return totals
 
-        totals = _add(self._threads.all(block, order.blocks))[fused.totals]
+        added = _add(self._threads.all(block, order.blocks))
+        totals = added[fused.totals] if fused.n_totals else None
         if side is Side.COLUMNS:
             return Sums((), sums, totals)
-        return Sums(
-            sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if pull.size or len(sides) == 2 else (), totals
-        )
+        return Sums(sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if len(sides) == 2 else (), totals)
 
     def newton_step(
         self,

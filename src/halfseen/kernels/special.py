@@ -147,7 +147,7 @@ def gamma_posterior(
         for j in range(k):
             log_mean[j] = exp(log_mean[j] - log_rate[j])
         for j in range(k):
-            geometric[u, j] = log_mean[j] if log_mean[j] >= tiny else 0.0
+            geometric[u, j] = 0.0 if log_mean[j] < tiny else log_mean[j]
     return gain, pushed
 
 
@@ -168,9 +168,9 @@ def multiplied(
                 ratio[j] = np.sqrt(ratio[j])
         elif exponent != 1.0:
             for j in range(k):
-                at = max(ratio[j], _TINY)
-                ratio[j] = exp(exponent * log(at)) if ratio[j] > 0 else 0.0
+                power = exp(exponent * log(max(ratio[j], _TINY)))
+                ratio[j] = power if 0.0 < ratio[j] < np.inf else ratio[j]  # 0, infinity and NaN stay
         for j in range(k):
             ratio[j] *= f[j]
         for j in range(k):
-            out[u, j] = ratio[j] if ratio[j] >= tiny else 0.0
+            out[u, j] = 0.0 if ratio[j] < tiny else ratio[j]

@@ -207,6 +207,14 @@ class CudaEngine(Engine[CudaCells]):
     def newton_step(
         self, cells: CudaCells, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
     ) -> Any:
+        if near.shape[1] > triton_kernels.MAX_NEWTON_COMPONENTS:
+            raise EngineError(
+                f"Newton's method on the GPU needs at most {triton_kernels.MAX_NEWTON_COMPONENTS} components, of which "
+                "biases take 2.",
+                found=str(near.shape[1]),
+                remedy='Use fewer components, or `engine="cpu"`.',
+                parameter="n_components",
+            )
         order = cells.orders[side]
         batches = order.batches(near.shape[1], near.dtype)
         l2, centre, fixed = (self.asarray(array.astype(np.float64)).to(near.dtype) for array in penalty)

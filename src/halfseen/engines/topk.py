@@ -128,19 +128,32 @@ def best_columns(
         scores = scores.among(candidates)
     else:
         candidates = None
-    rows, columns = scores.shape
     if isinstance(scores, Products) and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
         if hidden is not None and candidates is not None:
-            hidden = _among(hidden, position_of)
+            positions = position_of[hidden[1]]
+            is_candidate = positions >= 0
+            hidden = np.append(0, np.cumsum(is_candidate))[hidden[0]], positions[is_candidate]
         W, H = (factor.astype(scores.dtype, copy=False) for factor in (scores.W, scores.H))
         with opened:
-            return _at(candidates, opened.top_k(W, H, n, hidden))
+            best = opened.top_k(W, H, n, hidden)
+    else:
+        best = rank_tiles(scores, n, hidden, position_of, n_jobs, scores_per_tile or SCORES_PER_TILE)
+    if candidates is None:
+        return best
+    return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)
+
+
+def rank_tiles(
+    scores: Scores, n: int, hidden: ColumnLists | None, position_of: Array, n_jobs: int | None, scores_per_tile: int
+) -> Best:
+    """`best_columns` on the processors, tile by tile; `position_of` are the positions of hidden columns in `scores`."""
+    rows, columns = scores.shape
     size = (rows, min(n, columns))
     best = Best(np.full(size, -1, np.int64), np.full(size, -np.inf, scores.dtype))
     if best.scores.size == 0:
         return best
     width = min(columns, COLUMNS_PER_TILE)
-    height = max(1, (scores_per_tile or SCORES_PER_TILE) // width)
+    height = max(1, scores_per_tile // width)
 
     def rank_rows(part: slice) -> None:
         """Process the tiles of some rows, and write their best columns."""
@@ -157,19 +170,4 @@ def best_columns(
     blocks = [slice(top, min(top + height, rows)) for top in range(0, rows, height)]
     with one_blas_thread() if rows * columns > SCORES_OF_A_REQUEST else nullcontext(), Threads(n_jobs) as threads:
         threads.all(rank_rows, blocks)
-    return _at(candidates, best)
-
-
-def _among(lists: ColumnLists, position_of: Array) -> ColumnLists:
-    """Lists of columns as positions among some of them; others, at -1, are left out."""
-    indptr, columns = lists
-    positions = position_of[columns]
-    is_kept = positions >= 0
-    return np.append(0, np.cumsum(is_kept))[indptr], positions[is_kept]
-
-
-def _at(candidates: Array | None, best: Best) -> Best:
-    """Positions among the candidates as columns."""
-    if candidates is None:
-        return best
-    return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)
+    return best

@@ -3,8 +3,8 @@
 The blocks depend on the data alone, every block writes rows of its own, and sums over blocks are added in their order:
 so the numbers are the same, to the last bit, whatever the number of threads.
 
-Where there is a compiled loop for a rule and a likelihood (`kernels.sweeps`), a pass over the cells is one loop for each
-side. Elsewhere it has three stages: the dot products, the rule, and the sums.
+Where there is a compiled loop for a rule and a likelihood (`kernels.sweeps`), a pass over the cells is one loop for
+each side. Elsewhere it has three stages: the dot products, the rule, and the sums.
 """
 
 from collections.abc import Iterable

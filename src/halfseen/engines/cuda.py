@@ -232,7 +232,7 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
     as_levels, zeros = kind.endswith("ordinal"), params.zeros
     inner: Any = likelihood.inner if kind.startswith("squared") else likelihood
     if rule is rules.pushes and kind in ("ordinal", "poisson"):
-        return lambda cells, side, near, far, *_: _pushes(cells, side, far, inner, zeros)
+        return lambda cells, side, near, far, summed, _: _pushes(cells, side, far, inner, zeros) if summed else ((), None)
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     sums, statistics = _FUSED_RULES[rule]
@@ -269,4 +269,3 @@ def _table(likelihood: Any, like: Any) -> Any:
     if like.device.type == "cuda":
         host = host.pin_memory()
     return host.to(like.device, non_blocking=True).to(like.dtype)
-

@@ -120,7 +120,7 @@ def _rule_of_values(
     total, n = 0.0, y.size
     for j in range(n):
         a[j] = max(np.float64(x[j]), floor)  # of the rate x^2 the floor is floor^2
-    if what == COSTS or what == PULLS or what == PULLS_AND_PUSHES:
+    if what in (COSTS, PULLS, PULLS_AND_PUSHES):
         power = 2.0 if squared else 1.0
         least = floor * floor if squared else floor
         for j in range(n):
@@ -151,7 +151,7 @@ def _rule_of_levels(
     """pull = D / (1 - exp(-D x)), push = theta of the level below; gain D x + log(1 - exp(-D x)), cost theta x - log
     (1 - exp(-D x)). Of squares, see `Squared`."""
     total, n, n_levels = 0.0, y.size, table.shape[1]
-    if what == MEANS or what == COUNTS_AND_MEANS:
+    if what in (MEANS, COUNTS_AND_MEANS):
         for j in range(n):
             at = np.float64(x[j]) * np.float64(x[j]) if squared else np.float64(x[j])
             totals[1 + n_levels + np.intp(y[j])] += at

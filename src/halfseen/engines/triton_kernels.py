@@ -881,6 +881,7 @@ def multiplied_kernel(
         ratio = tl.sqrt(ratio)
     if POWER == 0:
         is_positive = ratio > 0.0
-        ratio = tl.where(is_positive, tl.exp(tl.load(numbers + 2) * tl.log(tl.where(is_positive, ratio, 1.0))), 0.0)
+        power = tl.exp(tl.load(numbers + 2) * tl.log(tl.where(is_positive, ratio, 1.0)))
+        ratio = tl.where(is_positive, power, ratio)  # 0 and NaN stay
     new = f * ratio
     tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)

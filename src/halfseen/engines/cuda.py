@@ -268,7 +268,9 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
     as_levels, zeros = kind.endswith("ordinal"), params.zeros
     inner: Any = likelihood.inner if kind.startswith("squared") else likelihood
     if rule is rules.pushes and kind in ("ordinal", "poisson") and cells.weights is None:
-        return lambda cells, side, near, far, summed, _: _pushes(cells, side, far, inner, zeros) if summed else ((), None)
+        return lambda cells, side, near, far, summed, _: (
+            _pushes(cells, side, far, inner, zeros) if summed else ((), None)
+        )
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     sums, statistics = _FUSED_RULES[rule]

@@ -22,6 +22,8 @@ from halfseen.observed import Observed
 FACTORS_HELD = 12
 #: Bytes of a cell: its index and level in both orders, and the order between them while these are made.
 BYTES_PER_CELL = 16
+#: Rows of a factor that are cast to double precision at a time.
+ROWS_PER_SUM = 1 << 14
 #: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.
 LEVELS_BY_MASK = 32
 #: Entries of a factor, or of the results, that are on the device at a time while rows are ranked.
@@ -50,17 +52,18 @@ class CudaCells:
     def __init__(self, observed: Observed, sides: tuple[Side, ...], device: Any) -> None:
         self.observed = observed
         self._device = device
-        n, m = observed.shape
+        self._level_order: Order | None = None
+        m = observed.shape[1]
         indices = torch.from_numpy(np.ascontiguousarray(observed.indices, dtype=np.int32)).to(device)
         self.orders = {Side.ROWS: Order(observed.indptr, indices)}
         if Side.COLUMNS in sides:
             counts = torch.bincount(indices, minlength=m)
             pointers = np.append(0, np.cumsum(counts.cpu().numpy()))
-            per_row = torch.from_numpy(np.diff(observed.indptr).astype(np.int64)).to(device)
-            rows = torch.repeat_interleave(torch.arange(n, dtype=torch.int32, device=device), per_row)
-            self.orders[Side.COLUMNS] = Order(pointers, rows[self.order])
+            self.orders[Side.COLUMNS] = Order(pointers, self._rows()[self.order])
         self._ordered: dict[tuple[Side, bool], Any] = {}
         self._column_weights: Any = None
+        #: The last far factor of `columns_by_level`, and what it gave.
+        self.by_level: tuple[Any, Any] | None = None
 
     @cached_property
     def order(self) -> Any:
@@ -103,6 +106,27 @@ class CudaCells:
                 values = self.y
             self._ordered[side, as_levels] = values
         return self._ordered[side, as_levels]
+
+    def columns_by_level(self, far: Any, n_levels: int) -> Any:
+        """The sum of far_u over the cells of each level of each column, of shape (columns, levels, components).
+
+        With it both the pushes along columns and the sums of E[x] by level are sums over columns, not over cells.
+        """
+        if self._level_order is None:
+            key = self.orders[Side.ROWS].indices.to(torch.int64) * n_levels + self.values(Side.ROWS, True)
+            counts = torch.bincount(key, minlength=self.observed.shape[1] * n_levels)
+            order = torch.sort(key, stable=True).indices
+            self._level_order = Order(np.append(0, np.cumsum(counts.cpu().numpy())), self._rows()[order])
+        order = self._level_order
+        sums = triton_kernels.spmm(order.plan, order.indices, None, far).reshape(-1, n_levels, far.shape[1])
+        self.by_level = (far, sums)
+        return sums
+
+    def _rows(self) -> Any:
+        """The row of every cell."""
+        n = self.observed.shape[0]
+        per_row = torch.from_numpy(np.diff(self.observed.indptr).astype(np.int64)).to(self._device)
+        return torch.repeat_interleave(torch.arange(n, dtype=torch.int32, device=self._device), per_row)
 
     @cached_property
     def poisson_constant(self) -> Any:
@@ -173,6 +197,10 @@ class CudaEngine(Engine[CudaCells]):
         return triton_kernels.spmm(order.plan, order.indices, c, far, permutation)
 
     def sweep(self, cells: CudaCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
+        (known, by_level), cells.by_level = cells.by_level or (None, None), None
+        if rule is rules.means and known is not None and known is W:  # the last pushes have left what is needed
+            means = torch.bmm(by_level, H[:, :, None])[:, :, 0].sum(dim=0, dtype=torch.float64)
+            return Sums((), (), torch.cat([means.sum()[None], means]))
         fused = _fused_sweep(cells, rule, params)
         if fused is None:
             return super().sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
@@ -195,7 +223,18 @@ class CudaEngine(Engine[CudaCells]):
             F, P, Q = arrays
             Q = row if Q is None else Q
             return (triton_kernels.multiplied(F, P, Q, penalty.l1, penalty.l2, exponent),), None
+        if rule.__name__ == "extrapolated" and params.multiplies:
+            half = len(arrays) // 2
+            pairs = zip(arrays[:half], arrays[half:], strict=True)
+            found = [triton_kernels.extrapolated(*pair, params.beta, params.largest_ratio) for pair in pairs]
+            return tuple(found), None
         return super().map(rule, params, *arrays, n_levels=n_levels)
+
+    def column_sums(self, factor: Any) -> Any:
+        parts = [
+            part.sum(dim=0, dtype=torch.float64) for part in factor.split(ROWS_PER_SUM)
+        ]  # else all is cast at once
+        return torch.stack(parts).sum(dim=0).to(factor.dtype)
 
     def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:
         if n_levels <= LEVELS_BY_MASK:
@@ -297,6 +336,9 @@ def _pushes(cells: CudaCells, side: Side, far: Any, likelihood: Any, zeros: Any)
     order, scale = cells.orders[side], 0.0 if zeros is None else zeros.scale
     if likelihood.kernel == "ordinal":
         coefficients = _table(likelihood, far)[3] - scale
+        n_levels = len(coefficients)
+        if side is Side.COLUMNS and n_levels * cells.observed.shape[1] <= 2 * sum(cells.observed.shape):
+            return (torch.tensordot(cells.columns_by_level(far, n_levels), coefficients, dims=([1], [0])),), None
         levels = cells.values(side, True)
         return (triton_kernels.level_sums(order.plan, order.indices, levels, coefficients, far),), None
     return ((1.0 - scale) * triton_kernels.spmm(order.plan, order.indices, None, far),), None

@@ -885,3 +885,29 @@ def multiplied_kernel(
         ratio = tl.where(is_positive, power, ratio)  # 0 and NaN stay
     new = f * ratio
     tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)
+
+
+def extrapolated(now: Any, before: Any, beta: float, largest_ratio: float) -> Any:
+    """now (now / before)^beta of every entry, ratios clipped, as the rule of this name in `solvers.base`."""
+    out = torch.empty_like(now)
+    if out.numel():
+        finfo = torch.finfo(now.dtype)
+        extrapolated_kernel[(triton.cdiv(now.numel(), 1024),)](
+            now, before, _scalar(beta, now), out, now.numel(), LARGEST=largest_ratio,
+            TINY=float(finfo.smallest_normal), SMALLEST=float(finfo.smallest_normal) ** 0.5, BLOCK=1024,
+        )  # fmt: skip
+    return out
+
+
+@triton.jit
+def extrapolated_kernel(
+    now, before, beta, out, size,
+    LARGEST: tl.constexpr, TINY: tl.constexpr, SMALLEST: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    x = tl.load(now + at, mask=inside, other=1.0)
+    ratio = x / floored_at(tl.load(before + at, mask=inside, other=1.0), TINY)
+    ratio = tl.where(ratio < 1.0 / LARGEST, 1.0 / LARGEST, tl.where(ratio > LARGEST, LARGEST, ratio)).to(x.dtype)
+    new = x * tl.exp(tl.load(beta) * tl.log(ratio))
+    tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)

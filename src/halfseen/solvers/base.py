@@ -226,7 +226,7 @@ class Momentum(Generic[FactorT]):
             return None
         beta = (self._s - 1.0) / _next(self._s)
 
-        params = (beta, solver.is_multiplicative)
+        params = Extrapolation(beta, solver.is_multiplicative, _LARGEST_RATIO)
 
         def extrapolate(factor: Any, before: dict[str, Any]) -> Any:
             arrays, _ = problem.engine.map(extrapolated, params, *_arrays(factor).values(), *before.values())
@@ -247,14 +247,22 @@ class _Previous(NamedTuple):
     columns: dict[str, Any]
 
 
-def extrapolated(params: tuple[float, bool], *arrays: Any) -> Terms:
+class Extrapolation(NamedTuple):
+    """How far, whether of logarithms, and the largest ratio of two entries that is believed."""
+
+    beta: float
+    multiplies: bool
+    largest_ratio: float
+
+
+def extrapolated(params: Extrapolation, *arrays: Any) -> Terms:
     """Each of the first half of the arrays, extrapolated by beta from its predecessor in the second half."""
-    beta, multiplies = params
+    beta, multiplies, largest = params
     half = len(arrays) // 2
     results = []
     for now, before in zip(arrays[:half], arrays[half:], strict=True):
         if multiplies:
-            ratio = namespace(now).clip(now / floored(before, 1.0), 1.0 / _LARGEST_RATIO, _LARGEST_RATIO)
+            ratio = namespace(now).clip(now / floored(before, 1.0), 1.0 / largest, largest)
             results.append(flush_to_zero(now * ratio**beta))
         else:
             results.append(now + beta * (now - before))

@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test test-gpu check bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/halfseen demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2
+
+# For machines with an NVIDIA GPU.
+test-gpu: $(VENV)/.test-gpu
+	$(BIN)/python -m pytest tests/laws/test_engines.py tests/engines tests/laws/test_gpu.py
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check src tests benchmarks docs/building docs/pictures
@@ -31,6 +35,7 @@ $(BIN)/python:
 # A stamp for each set of extras, made anew when the requirements change.
 $(VENV)/.demo: EXTRAS = frames,report
 $(VENV)/.test: EXTRAS = test
+$(VENV)/.test-gpu: EXTRAS = test,cuda
 $(VENV)/.check: EXTRAS = test,check
 $(VENV)/.bench: EXTRAS = bench
 $(VENV)/.docs: EXTRAS = docs

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from halfseen.engines import open_engine
 from halfseen.engines.threads import Threads, thread_count, without_overflow_warnings
 from halfseen.errors import ParameterError
+from halfseen.likelihoods.rules import Terms
 
 
 def names():
@@ -103,10 +104,10 @@ def test_an_engine_has_the_threads_it_was_asked_for_and_an_error_in_one_comes_ou
     before = names()
     with open_engine("cpu", 2) as engine:
         assert engine.n_threads == 2
-        engine.map(np.sqrt, np.ones(1 << 18))
+        engine.map(lambda _, a: Terms((np.sqrt(a),)), None, np.ones(1 << 18))
         assert names() - before
         with pytest.raises(ZeroDivisionError):
-            engine.map(lambda a: 1 // 0, np.ones(10))
+            engine.map(lambda _, a: 1 // 0, None, np.ones(10))
     assert names() == before
 
 

@@ -1,24 +1,26 @@
-"""The Triton kernels against plain loops in double precision, on a GPU if there is one, else in the interpreter."""
+"""The Triton kernels against plain loops in double precision, on a GPU if there is one, else in the interpreter.
 
-import os
+Only what the laws of engines do not ask: other sizes, launches in parts, half precision, tighter bounds.
+"""
+
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.special import digamma, gammaln
+from scipy.special import digamma
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"
-pytest.importorskip("triton", reason="Triton is not installed")
+from tests.engines.devices import torch_device
+
+DEVICE = torch_device()
+
+import torch  # noqa: E402
 
 from halfseen.engines import triton_kernels as kernels  # noqa: E402
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DTYPES = ["float32", "float64"]
 #: Relative accuracy of a sum of some tens of terms.
 RTOL = {"float32": 2e-5, "float64": 1e-12}
-COMPONENTS = [1, 5, 33, 128]
+COMPONENTS = [1, 33, 128]
 
 
 class Case(NamedTuple):
@@ -59,11 +61,6 @@ def make_case(k, dtype, order="rows", scale=1.0):
     if order == "columns":  # where the cells of the columns are in row order
         position[np.lexsort((rows, indices))] = np.arange(rows.size)
     return Case(np.append(0, np.cumsum(is_seen.sum(1))), rows, indices, position, near, far)
-
-
-def no_cells(k):
-    nothing = np.zeros(0, int)
-    return Case(np.zeros(4, int), nothing, nothing, nothing, np.ones((3, k)), np.ones((2, k)))
 
 
 def to_device(array, dtype=None):
@@ -135,7 +132,7 @@ def test_products_and_sums(k, dtype, order):
     (x,) = twice(kernels.sddmm, plan, indices, near, far)
     np.testing.assert_allclose(x, case.x, rtol=RTOL[dtype])
     c, d = np.random.default_rng(0).normal(size=(2, case.rows.size)).astype(dtype)  # in row order
-    permutation = to_device(case.order, np.int64 if k == 5 else np.int32)
+    permutation = to_device(case.order, np.int64 if k == 33 else np.int32)
     expected = case.sums(c[case.order])
     (sums,) = twice(kernels.spmm, plan, indices, to_device(c), far, permutation)
     assert_close(sums, expected, dtype, 10 * RTOL[dtype])
@@ -229,7 +226,7 @@ def test_sweep(k, dtype, order, kind):
 
 @both_dtypes
 @pytest.mark.parametrize("kind", kernels.KINDS)
-@pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e-6, 1e-3, 0.3, 5.0])
+@pytest.mark.parametrize("scale", [1e-12, 0.3])
 def test_sweep_near_zero(scale, kind, dtype):
     """1 - exp(-z) keeps its relative accuracy for the smallest z, and floors are those of the likelihoods."""
     case = make_case(1, dtype, scale=scale)
@@ -286,22 +283,15 @@ def test_far_factor_in_half_precision():
     assert_close(of_pull[0].cpu().numpy(), pulls, "float32")
 
 
-@both_dtypes
-def test_no_cells(dtype):
-    case = no_cells(3)
-    near, far = factors(case, dtype)
-    plan, indices, y = case.plan(), indices_of(case), to_device(case.rows, np.int8)
-    c, table = to_device(case.rows, dtype), to_device(ordinal_table(4), dtype)
-    assert kernels.sddmm(plan, indices, near, far).shape == (0,)
-    (added,), statistics = kernels.sweep(plan, indices, y, "ordinal", table, near, far, statistics=("cost", "counts"))
-    g, A = kernels.normal_equations(plan, indices, c, c, far)
-    for zeros in (kernels.spmm(plan, indices, c, far), kernels.level_sums(plan, indices, y, table[3], far), added, g):
-        np.testing.assert_array_equal(zeros.cpu(), np.zeros((3, 3)))
-    np.testing.assert_array_equal(statistics.cpu(), np.zeros(5))
-    assert not A.any()
-    empty = kernels.plan_rows(np.zeros(1, int), DEVICE)
-    assert kernels.spmm(empty, indices, None, far).shape == (0, 3)
-    assert kernels.sweep(empty, indices, y, "ordinal", table, near[:0], far, statistics=("x",))[1].tolist() == [0.0]
+def test_no_rows():
+    plan, nothing, far = (
+        kernels.plan_rows(np.zeros(1, int), DEVICE),
+        to_device([], np.int32),
+        to_device(np.ones((2, 3))),
+    )
+    assert kernels.spmm(plan, nothing, None, far).shape == (0, 3)
+    table = to_device(ordinal_table(4))
+    assert kernels.sweep(plan, nothing, nothing, "ordinal", table, far[:0], far, statistics=("x",))[1].tolist() == [0.0]
 
 
 def solve(A, g, fixed):
@@ -409,34 +399,6 @@ def test_top_k(tile_rows, dtype):
 
 
 @both_dtypes
-@pytest.mark.parametrize("k", [1, 5, 33])
-@pytest.mark.parametrize("width", ["full", "row", "one row"])
-def test_gamma_posterior(width, k, dtype):
-    random = np.random.default_rng(5)
-    n, a = 11, 0.3
-    P, geometric = 10 ** random.uniform(-3, 3, size=(2, n, k)).astype(dtype)
-    geometric[::3, 0] = 0.0
-    Q = 10 ** random.uniform(-2, 2, size={"full": (n, k), "row": (k,), "one row": (1, k)}[width]).astype(dtype)
-    b = random.gamma(1.0, size=(n, 1)).astype(dtype) + np.asarray(0.1, dtype)
-    got = twice(kernels.gamma_posterior, *(to_device(array) for array in (P, Q, geometric, b)), a)
-    shape, rate, mean, new, gain, pushed = (array.astype(float) for array in got)
-    eps = np.finfo(dtype).eps
-    rates = b.astype(float) + Q.astype(float)
-    np.testing.assert_allclose(shape, a + geometric.astype(float) * P.astype(float), rtol=4 * eps)
-    np.testing.assert_allclose(rate, rates, rtol=4 * eps)
-    np.testing.assert_allclose(mean, shape / rate, rtol=4 * eps)
-    np.testing.assert_allclose(pushed, (mean * Q).sum(axis=1), rtol=8 * eps)
-    expected = np.exp(digamma(shape) - np.log(rate))
-    expected[expected < floor(dtype, 2)] = 0.0
-    np.testing.assert_allclose(new, expected, rtol=2e-6 if eps > 1e-10 else 1e-13)
-    terms = np.stack([(a - shape) * digamma(shape), gammaln(shape), shape, -a * np.log(rate)])
-    b = b[:, 0].astype(float)
-    expected = terms.sum(axis=(0, 2)) + k * (a * np.log(b) - gammaln(a)) - b * mean.sum(axis=1)
-    size = np.abs(terms).sum(axis=(0, 2)) + np.abs(expected)
-    assert np.all(np.abs(gain - expected) <= size * (1e-6 if eps > 1e-10 else 1e-14))
-
-
-@both_dtypes
 def test_gamma_posterior_of_extreme_shapes(dtype):
     """Geometric means keep their accuracy until they are flushed to 0, and large shapes do not overflow."""
     shapes = np.append(np.geomspace(0.004, 5.0, 300), np.geomspace(5.0, 1e15, 100)).astype(dtype)[None, :]
@@ -449,20 +411,3 @@ def test_gamma_posterior_of_extreme_shapes(dtype):
     assert not new[is_flushed].any()
     np.testing.assert_allclose(new[~is_flushed], expected[~is_flushed], rtol=2e-6 if dtype == "float32" else 3e-14)
     assert np.isfinite(gain).all()
-
-
-@both_dtypes
-@pytest.mark.parametrize("exponent", [1.0, 0.5, 0.7])
-@pytest.mark.parametrize("one_row", [False, True])
-def test_multiplied(dtype, exponent, one_row):
-    rng = np.random.default_rng(0)
-    F, P, Q = rng.gamma(1.0, 1.0, (3, 37, 33)).astype(dtype)
-    P[3], Q[5], F[:, 2] = 0.0, 0.0, 0.0
-    F[1, 1] = np.finfo(dtype).tiny
-    Q = Q[7] if one_row else Q
-    push = Q + np.where(Q > -1, 0.1 + 0.2 * F.astype(float), 0)
-    truth = F * (P / push) ** exponent
-    found = kernels.multiplied(*map(to_device, (F, P, Q)), 0.1, 0.2, exponent).cpu().numpy()
-    np.testing.assert_allclose(found, np.where(truth < np.finfo(dtype).tiny ** 0.5, 0.0, truth), rtol=RTOL[dtype])
-    nothing = kernels.multiplied(*map(to_device, (F, 0 * F, 0 * F)), 0.0, 0.0, exponent).cpu().numpy()
-    np.testing.assert_allclose(nothing, np.where(np.finfo(dtype).tiny ** 0.5 > F, 0.0, F), rtol=RTOL[dtype])

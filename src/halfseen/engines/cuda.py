@@ -22,8 +22,6 @@ from halfseen.observed import Observed
 FACTORS_HELD = 12
 #: Bytes of a cell: its index and level in both orders, and the order between them while these are made.
 BYTES_PER_CELL = 16
-#: Rows of a factor that are cast to double precision at a time.
-ROWS_PER_SUM = 1 << 14
 #: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.
 LEVELS_BY_MASK = 32
 #: Entries of a factor, or of the results, that are on the device at a time while rows are ranked.
@@ -62,6 +60,7 @@ class CudaCells:
             self.orders[Side.COLUMNS] = Order(pointers, self._rows()[self.order])
         self._ordered: dict[tuple[Side, bool], Any] = {}
         self._column_weights: Any = None
+        self._table: tuple[Any, Any] | None = None
         #: The last far factor of `columns_by_level`, and what it gave.
         self.by_level: tuple[Any, Any] | None = None
 
@@ -83,6 +82,14 @@ class CudaCells:
     def is_first_at_cell(self) -> Any | None:
         first = self.observed.is_first_at_cell if self.observed.unseen == "zero" else None
         return None if first is None else self._place(first.astype(self.observed.dtype))
+
+    def table(self, likelihood: Any) -> Any:
+        """The table of an ordinal likelihood on the device; that of the last one is kept."""
+        if self._table is None or self._table[0] is not likelihood:
+            host = torch.from_numpy(likelihood.table.astype(self.observed.dtype))
+            host = host.pin_memory() if self._device.type == "cuda" else host
+            self._table = (likelihood, host.to(self._device, non_blocking=True))
+        return self._table[1]
 
     def weights_along(self, side: Side) -> Any | None:
         """The weights in the order of a side; None if all are 1."""
@@ -231,10 +238,7 @@ class CudaEngine(Engine[CudaCells]):
         return super().map(rule, params, *arrays, n_levels=n_levels)
 
     def column_sums(self, factor: Any) -> Any:
-        parts = [
-            part.sum(dim=0, dtype=torch.float64) for part in factor.split(ROWS_PER_SUM)
-        ]  # else all is cast at once
-        return torch.stack(parts).sum(dim=0).to(factor.dtype)
+        return triton_kernels.column_sums(factor).to(factor.dtype)
 
     def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:
         if n_levels <= LEVELS_BY_MASK:
@@ -320,7 +324,7 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
         order = cells.orders[side]
         found, totals = triton_kernels.sweep(
             order.plan, order.indices, cells.values(side, as_levels), kind,
-            _table(inner, near) if as_levels else None, near, far,
+            cells.table(inner) if as_levels else None, near, far,
             sums=sums if summed else (), statistics=statistics if with_totals else (),
             unseen=None if zeros is None or rule is rules.pulls else (zeros.power, zeros.scale),
             weights=cells.weights_along(side),
@@ -335,18 +339,10 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
 def _pushes(cells: CudaCells, side: Side, far: Any, likelihood: Any, zeros: Any) -> tuple[tuple[Any, ...], None]:
     order, scale = cells.orders[side], 0.0 if zeros is None else zeros.scale
     if likelihood.kernel == "ordinal":
-        coefficients = _table(likelihood, far)[3] - scale
+        coefficients = cells.table(likelihood)[3] - scale
         n_levels = len(coefficients)
         if side is Side.COLUMNS and n_levels * cells.observed.shape[1] <= 2 * sum(cells.observed.shape):
-            return (torch.tensordot(cells.columns_by_level(far, n_levels), coefficients, dims=([1], [0])),), None
+            return (torch.matmul(coefficients, cells.columns_by_level(far, n_levels)),), None
         levels = cells.values(side, True)
         return (triton_kernels.level_sums(order.plan, order.indices, levels, coefficients, far),), None
     return ((1.0 - scale) * triton_kernels.spmm(order.plan, order.indices, None, far),), None
-
-
-def _table(likelihood: Any, like: Any) -> Any:
-    """The table of an ordinal likelihood on the device, copied without waiting."""
-    host = torch.from_numpy(likelihood.table.astype(np.float64))
-    if like.device.type == "cuda":
-        host = host.pin_memory()
-    return host.to(like.device, non_blocking=True).to(like.dtype)

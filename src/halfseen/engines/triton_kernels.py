@@ -12,6 +12,7 @@ on one device. Only the functions that plan wait for it.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import lgamma
 from typing import Any
 
@@ -762,7 +763,8 @@ def gamma_posterior(
         K = triton.next_power_of_2(k)
         rows = rows or max(1, 1024 // K)
         gamma_posterior_kernel[(triton.cdiv(n, rows),)](
-            P, Q, geometric, b.to(P.dtype), _scalar(shape, gain), _scalar(lgamma(shape), gain), *outs, gain, pushed, n,
+            P, Q, geometric, b.to(P.dtype), *_numbers(P.device, gain.dtype, shape, lgamma(shape)).split(1), *outs,
+            gain, pushed, n,
             k=k, K=K, ROWS=rows, FULL=Q.numel() == n * k, SAME_RATE=b.numel() == 1,
             SMALLEST=float(torch.finfo(P.dtype).smallest_normal) ** 0.5, num_warps=num_warps,
         )  # fmt: skip
@@ -844,7 +846,34 @@ def gamma_posterior_kernel(
     tl.store(pusheds + row, pushed, mask=row < n)
 
 
-# Multiplicative steps
+# Steps of factors
+
+
+def column_sums(factor: Any) -> Any:
+    """The sum over the rows of a factor, in double precision."""
+    n, k = factor.shape
+    rows, K = 1024, max(16, min(128, triton.next_power_of_2(max(k, 1))))
+    parts = torch.zeros((max(1, triton.cdiv(n, rows)), k), dtype=torch.float64, device=factor.device)
+    if factor.numel():
+        column_sums_kernel[(len(parts), triton.cdiv(k, K))](factor, parts, n, k, ROWS=rows, STEP=16, K=K)
+    return parts.sum(dim=0)
+
+
+@triton.jit
+def column_sums_kernel(factor, parts, n, k, ROWS: tl.constexpr, STEP: tl.constexpr, K: tl.constexpr):
+    column = tl.program_id(1) * K + tl.arange(0, K)
+    total = tl.zeros([STEP, K], tl.float64)
+    for start in range(0, ROWS, STEP):
+        row = tl.program_id(0).to(tl.int64) * ROWS + start + tl.arange(0, STEP)
+        inside = (row < n)[:, None] & (column < k)[None, :]
+        total += tl.load(factor + row[:, None] * k + column[None, :], mask=inside, other=0.0).to(tl.float64)
+    tl.store(parts + tl.program_id(0).to(tl.int64) * k + column, tl.sum(total, axis=0), mask=column < k)
+
+
+@lru_cache
+def _numbers(device: Any, dtype: Any, *values: float) -> Any:
+    """Numbers on the device, which are copied there once."""
+    return torch.tensor(values, dtype=dtype, device=device)
 
 
 def multiplied(F: Any, P: Any, Q: Any, l1: float, l2: float, exponent: float) -> Any:
@@ -852,8 +881,7 @@ def multiplied(F: Any, P: Any, Q: Any, l1: float, l2: float, exponent: float) ->
     n, k = F.shape
     out = torch.empty_like(F)
     if out.numel():
-        numbers = torch.tensor([l1, l2, exponent], dtype=F.dtype)
-        numbers = (numbers.pin_memory() if F.is_cuda else numbers).to(F.device, non_blocking=True)
+        numbers = _numbers(F.device, F.dtype, l1, l2, exponent)
         multiplied_kernel[(triton.cdiv(n * k, 1024),)](
             F, P, Q, numbers, out, n * k, k, FULL=Q.numel() == n * k,
             SMALLEST=float(torch.finfo(F.dtype).smallest_normal) ** 0.5,

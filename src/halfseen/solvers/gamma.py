@@ -147,7 +147,7 @@ class Gamma(Variational[GammaFactor]):
         columns, column_gains = self._update(problem, state.columns, rows, Side.COLUMNS, P_columns)
         means = problem.means(rows.mean, columns.mean) if for_next else None
         # Of the sums of push * E[x] only the last one, at the new means of both sides, is a term of the bound.
-        gains = beside(row_gains, [1.0, 0.0]) * row_gains + beside(row_gains, [1.0, -1.0]) * column_gains
+        gains = row_gains[:1] + column_gains[:1] - column_gains[1:]
         return self._state(problem, rows, columns, gains, means, for_next)
 
     def half_step(self, problem: Problem, near: GammaFactor, far: GammaFactor, side: Side) -> GammaFactor:

@@ -2,13 +2,16 @@
 
 python -m benchmarks                    all of them
 python -m benchmarks kernels memory     some of them
+python -m benchmarks gpu                on a machine with a GPU; its tables are copied into results.md, and kept there
 """
 
 import platform
 import sys
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
+RESULTS = Path(__file__).with_name("results.md")
 BENCHMARKS = (
     "reading", "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "scaling", "memory",
     "rank_one", "startup", "libraries",
@@ -27,11 +30,12 @@ def main(names: list[str]) -> None:
     ]
     for name in names or BENCHMARKS:
         module = import_module(f"benchmarks.{name}")
-        table = [f"## {module.__doc__.splitlines()[0]}", "", *module.run(), ""]
-        print("\n".join(table), flush=True)
-        lines += table
+        for line in chain((f"## {module.__doc__.splitlines()[0]}", ""), module.run(), ("",)):
+            print(line, flush=True)
+            lines.append(line)
     if not names:
-        Path(__file__).with_name("results.md").write_text("\n".join(lines), encoding="utf-8")
+        _, heading, of_gpu = RESULTS.read_text(encoding="utf-8").partition("\n## On a GPU")
+        RESULTS.write_text("\n".join(lines) + heading + of_gpu, encoding="utf-8")
 
 
 main(sys.argv[1:])

@@ -27,7 +27,7 @@ def beside(x: Any, array: Any) -> Any:
 
 
 def special(name: str, x: Any) -> Any:
-    """A function of `scipy.special` of one argument, of arrays of any library: its own, or SciPy's by way of the host."""
+    """A function of `scipy.special`, for arrays of any library: its own, or SciPy's by way of the host."""
     import scipy.special
 
     function = getattr(scipy.special, name)

@@ -54,7 +54,7 @@ cols : label or array-like of labels, default=None
     "unseen:zero": """unseen : {{"zero", "missing"}}, default={}
     Whether an unseen cell is an observed zero, or is missing and carries no information.""",
     "engine": """engine : {{"cpu", "cuda"}}, default={}
-    Where to compute: on the processors, or on a GPU.""",
+    Where to compute: on the processors, or on an NVIDIA GPU (`pip install 'halfseen[cuda]'`).""",
     "engine:cpu": """engine : {{"cpu"}}, default={}
     Where to compute.""",
     "n_jobs": """n_jobs : int or None, default={}

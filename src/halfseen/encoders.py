@@ -367,7 +367,15 @@ def _find_codes(observed: Observed, values: Array, labels: Array, *, is_fitted: 
     known, cells = values.astype(np.float32), observed.values.astype(np.float32)
     if not np.all(np.diff(known) > 0):
         known, cells = values, observed.values
-    codes = np.searchsorted(known, cells).clip(0, values.size - 1)
+    halves = 2.0 * known
+    if (
+        np.all(halves == np.floor(halves)) and halves[0] >= 0 and halves[-1] < 1000
+    ):  # stars: by a table, five times as fast
+        code_of = np.zeros(int(halves[-1]) + 1, np.intp)
+        code_of[halves.astype(np.intp)] = np.arange(known.size)
+        codes = code_of[np.clip(2.0 * cells, 0, halves[-1]).astype(np.intp)]
+    else:
+        codes = np.searchsorted(known, cells).clip(0, values.size - 1)
     unknown = np.flatnonzero(known[codes] != cells)
     if unknown.size:
         count = "1 such cell" if unknown.size == 1 else f"{unknown.size} such cells"

@@ -147,6 +147,9 @@ class Seen:
 
     def in_rows(self, rows: Array) -> tuple[Array, Array]:
         """Columns seen in the given rows, as (indptr, indices)."""
+        if not self.lists_holes and rows.size and np.all(np.diff(rows) == 1):  # consecutive rows, often all of them
+            indptr = self.indptr[rows[0] : rows[-1] + 2].astype(np.int64)
+            return indptr - indptr[0], self.indices[indptr[0] : indptr[-1]]
         counts = np.diff(self.indptr)[rows]
         ends = np.concatenate([[0], np.cumsum(counts)])
         cells = np.arange(ends[-1]) - np.repeat(ends[:-1] - self.indptr[rows], counts)
@@ -405,10 +408,11 @@ class FittedModel:
         return W
 
     def recommend(
-        self, W: Array, seen: tuple[Array, Array] | None, n: int, candidates: Array, n_jobs: int | None
+        self, W: Array, seen: tuple[Array, Array] | None, n: int, candidates: Array, engine: str, n_jobs: int | None
     ) -> Recommendations:
         """Best n of the candidate columns for rows with factor W, without what they have seen."""
-        best = best_columns(Products(W, self.H), n, hidden=seen, candidates=candidates, n_jobs=n_jobs)
+        products = Products(W, self.H)
+        best = best_columns(products, n, hidden=seen, candidates=candidates, n_jobs=n_jobs, engine=engine)
         is_filled = best.columns >= 0
         width = int(is_filled.sum(axis=1).max(initial=0))
         positions, scores, is_filled = best.columns[:, :width], best.scores[:, :width], is_filled[:, :width]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import halfseen
+from halfseen.cli import options
 from halfseen.cli.fit import METHODS
+from halfseen.engines import ENGINES
 from halfseen.estimators import base
 from tests.cli.program import done, misused, names_in, program, refused, refused_for_room, remarked
 from tests.cli.program import halfseen as run
@@ -40,6 +42,10 @@ def test_the_model_is_that_of_the_library_and_the_summary_has_its_numbers(rating
     assert lines[4:] == [f"Saved {path} ({path.stat().st_size / 1000:.3g} KB)."]
 
 
+def test_every_engine_can_be_chosen():
+    assert list(options.ENGINE(lambda: None).__click_params__[0].type.choices) == list(ENGINES)
+
+
 def test_every_model_can_be_fitted():
     kinds = {name for name in halfseen.__all__ if hasattr(getattr(halfseen, name), "fit")}
     kinds -= {"Quantizer", "UncoupledNMF", "RankSearch"}  # the last two are reached by uncouple and by -k auto
@@ -54,6 +60,7 @@ def test_every_model_can_be_fitted():
         ("poisson --unseen missing --tol 0.01 --n-jobs 1", {"unseen": "missing", "tol": 0.01, "n_jobs": 1}),
         ("round --loss linear --early-stopping", {"loss": "linear", "early_stopping": True}),
         ("ordinal --link cloglog --own-thresholds rows", {"link": "cloglog", "own_thresholds": "rows"}),
+        ("squared-ordnmf -k 2 --engine cpu", {"n_components": 2, "engine": "cpu"}),
         ("rank-one", {}),
     ],
 )

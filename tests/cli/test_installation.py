@@ -1,15 +1,21 @@
 """halfseen doctor and halfseen completion: a check of the installation, and tab completion for shells."""
 
+import json
 import os
 import platform
+import re
 import shutil
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, version
+from types import SimpleNamespace
 
 import pytest
 
 import halfseen
 from halfseen.cli import app, installation
+from halfseen.engines import ENGINES
+from halfseen.engines.cpu import CpuEngine
 from tests.cli.program import PROGRAM, done, misused, names_in, program
 from tests.cli.program import halfseen as run
 
@@ -25,11 +31,45 @@ def test_all_is_well_here():
     assert {line.split()[0] for line in lines} <= {"ok", "-"}
     for package in ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "click", "rich"):
         assert ["ok", package, version(package)] in [line.split() for line in lines]
-    threads, cache, numbers = (line.split() for line in lines[-3:])
+    threads, cache, numbers, gpu = (line.split() for line in lines[-4:])
     assert threads[-3:] == ["on", str(os.cpu_count()), "processors"]
     compiled = [name for name in os.listdir(cache[3]) if name.endswith(".nbc")]
     assert 1 <= int(cache[4].removeprefix("(")) <= len(compiled)  # other tests may have compiled some more since
     assert float(numbers[-1]) <= 1e-12
+    assert gpu[1] == "GPU"
+
+
+def gpu_line():
+    (line,) = (line for line in done("doctor") if line.split()[1] == "GPU")
+    return line
+
+
+def test_a_missing_gpu_is_no_failure_and_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    line = gpu_line()
+    assert line.startswith("- ")
+    assert "pip install 'halfseen[cuda]'" in line
+    (check,) = (check for check in json.loads("\n".join(done("doctor", "--json")))["checks"] if check["what"] == "GPU")
+    assert check["ok"] is None
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(__version__="9.9", cuda=SimpleNamespace(is_available=bool))
+    )
+    line = gpu_line()
+    assert line.startswith("- ")
+    assert "none with PyTorch 9.9" in line
+
+
+def test_a_gpu_is_named_and_tried(monkeypatch):
+    class Gpu(CpuEngine):
+        def describe(self):
+            return "Some GPU, 70.0 of 80.0 GB free"
+
+    monkeypatch.setitem(ENGINES, "cuda", Gpu)
+    assert re.fullmatch(r"ok +GPU +Some GPU, 70.0 of 80.0 GB free; a fit equals plain NumPy to .*", gpu_line())
+    monkeypatch.setattr(Gpu, "place", lambda *_: 1 / 0)
+    names, text = failures()
+    assert names == ["GPU"]
+    assert "ZeroDivisionError" in text
 
 
 def test_an_optional_package_that_is_not_there_is_named_with_its_extra(monkeypatch):

@@ -144,7 +144,7 @@ def test_doctor():
     found = value_of("doctor")
     assert found["healthy"] is True
     assert found["packages"]["numpy"] == np.__version__
-    assert [one["what"] for one in found["checks"]] == ["Threads", "Kernel cache", "Numbers"]
+    assert [one["what"] for one in found["checks"]] == ["Threads", "Kernel cache", "Numbers", "GPU"]
 
 
 def test_reproduce(small, tmp_path):

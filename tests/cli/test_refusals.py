@@ -138,8 +138,25 @@ def test_an_engine_that_cannot_run_here_is_refused(here, monkeypatch):
     """A model that was fitted on a GPU, on a machine without PyTorch."""
     halfseen.load("model.hs").set_params(engine="cuda").save("of_gpu.hs")
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert "halfseen[cuda]" in refused("recommend", "of_gpu.hs", "--history", "held.csv", "-q")
-    assert done("recommend", "of_gpu.hs", "--user", "ann")  # what was fitted needs no engine
+    for words in (
+        "recommend of_gpu.hs --history held.csv -q",
+        "recommend of_gpu.hs --user ann",
+        "evaluate of_gpu.hs --test held.csv",
+        "report of_gpu.hs -o page.html",
+        "fit ratings.csv --engine cuda -o new.hs",
+        "impute table.csv --engine cuda -o new.csv",
+        "recommend model.hs --user ann --engine cuda",
+    ):
+        sentence = refused(*words.split())
+        assert sentence.startswith("halfseen: --engine cuda needs PyTorch. Found none. Install it:")
+        assert "halfseen[cuda]" in sentence
+        assert sentence.endswith("Or use --engine cpu.")
+    known = done("recommend", "model.hs", "--user", "ann")
+    assert done("recommend", "of_gpu.hs", "--user", "ann", "--engine", "cpu") == known
+    assert done("predict", "of_gpu.hs", "--row", "ann", "--col", "ale")  # products need no engine
+    assert "RankOneNMF runs on the cpu only" in refused(
+        "fit", "ratings.csv", "--method", "rank-one", "--engine", "cuda"
+    )
 
 
 def test_every_command_is_among_them():

@@ -29,9 +29,10 @@ from halfseen.validation import did_you_mean
               "or the next where unseen cells are missing; may be given several times.")  # fmt: skip
 @options.READING
 @options.N_JOBS
+@options.ENGINE
 @JSON
 def evaluate(model: str, test: str, train: str | None, length: int, relevant: tuple[str, ...], n_jobs: int | None,
-             as_json: bool, **reading: Any) -> None:  # fmt: skip
+             engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and score the ranks of the relevant ones.
 
     Means over all rows that have a relevant column among the held-out cells. Models for which unseen cells are missing
@@ -47,7 +48,7 @@ def evaluate(model: str, test: str, train: str | None, length: int, relevant: tu
     import halfseen
     from halfseen.metrics.scorers import held_out
 
-    fitted = load_recommender(model)
+    fitted = load_recommender(model, engine)
     record = fitted.model_
     if train is not None:
         check_pair(train, test)
@@ -111,10 +112,11 @@ def evaluate(model: str, test: str, train: str | None, length: int, relevant: tu
 @click.option("--relevant", metavar="VALUE",
               help="Cells from this value or level on are relevant; by default 1, or the lowest level.")  # fmt: skip
 @options.READING
+@options.ENGINE
 @JSON
 @options.quiet("Print nothing.")
 def report(model: str, train: str | None, test: str | None, output: str, title: str | None, top: int, length: int,
-           relevant: str | None, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+           relevant: str | None, engine: str | None, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Write a report of MODEL: a page in one file, to view in any browser.
 
     Its content depends on the data: with --train also the observed values and a posterior predictive check; with
@@ -131,7 +133,7 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
     streams.check_output(output)
     streams.check_apart([output], [model, train, test])
     streams.check_json(as_json)
-    fitted = halfseen.load(model)
+    fitted = halfseen.load(model).set_params(**options.given(engine=engine))
     is_uncoupled = hasattr(fitted, "questions_are_")
     if train is not None and is_uncoupled:
         must = f"must be left out for {type(fitted).__name__}, whose model file holds who was asked what."

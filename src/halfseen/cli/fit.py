@@ -58,11 +58,12 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
               help="For round and ordinal: stop when the loss of a held-out tenth no longer falls.")  # fmt: skip
 @options.READING
 @options.FITTING
+@options.ENGINE
 @JSON
 def fit(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
         link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
         l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
-        n_jobs: int | None, quiet: bool, as_json: bool, **reading: Any) -> None:  # fmt: skip
+        n_jobs: int | None, quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a text, Parquet, Feather, JSON lines or Excel file, also compressed, or a pattern for several: lines of row,
@@ -75,9 +76,11 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     halfseen fit answers.csv --method ordinal --levels bad,fair,good -o model.hs
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
     halfseen fit "logs/part-*.parquet" -o model.hs
+    halfseen fit ratings.parquet --method ordnmf -k 128 --engine cuda -o model.hs
     halfseen fit ratings.csv -k auto --json -o model.hs | jq .n_components
     """
     import halfseen
+    from halfseen.engines import check_is_cpu
 
     streams.check_output(output)
     streams.check_apart([output], [data])
@@ -86,7 +89,7 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     known = {name: getattr(halfseen, estimator)().get_params() for name, estimator in METHODS.items()} if params else {}
     owners = {param: [name for name in known if param in known[name]] for param in params}
     options.check_owners(params, method, owners)
-    params |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    params |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs)
     is_auto = isinstance(n_components, list)
     if method != "rank-one":
         params |= {**options.given(n_components=None if is_auto else n_components), "random_state": seed}
@@ -97,6 +100,9 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
         click.echo("note: --seed changes nothing: --method rank-one has no random start.", err=True)
     model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **params)
     validation.check_parameters(model.get_params(deep=False), model.parameter_rules)
+    if method == "rank-one":
+        check_is_cpu(model.engine, METHODS[method])
+    options.check_engine(engine)
     try:
         is_slow = os.path.isfile(data) and os.path.getsize(data) > 20_000_000  # bytes: about a second
         with streams.byte_bar("Reading", is_slow and not quiet, transient=True) as progress:

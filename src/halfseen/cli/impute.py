@@ -36,10 +36,11 @@ METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
 @click.option("--clip/--no-clip", default=True, help="Keep filled values within the range observed in their column.")
 @options.TEXT
 @options.FITTING
+@options.ENGINE
 @JSON
 def impute(table: str, n_components: int | list[int], output: str, method: str, loss: str | float | None, scale: bool,
            skip: tuple[str, ...], clip: bool, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None,
-           quiet: bool, as_json: bool, **reading: Any) -> None:  # fmt: skip
+           quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fill the holes of a TABLE of non-negative numbers, or of levels on one scale.
 
     Columns of text, a first column of ids, codes padded with zeros and skipped columns are left unchanged; observed
@@ -62,9 +63,10 @@ def impute(table: str, n_components: int | list[int], output: str, method: str, 
     streams.check_apart([output], [table])
     streams.check_json(as_json)
     options.check_owners(options.given(loss=loss), method, {"loss": ("nmf", "round")})
+    options.check_engine(engine)
     wide = read_wide_table(table, skip, **options.reader(reading))
     observed = wide.observed
-    params = options.given(max_iter=max_iter, tol=tol, n_jobs=n_jobs) | {"verbose": 0 if quiet else 1}
+    params = options.given(max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs) | {"verbose": 0 if quiet else 1}
     model = getattr(halfseen, METHODS[method])().set_params(**params, **options.given(loss=loss), random_state=seed)
     units = np.ones(observed.shape[1])
     if method == "nmf":

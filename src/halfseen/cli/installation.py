@@ -5,13 +5,16 @@ import platform
 import sys
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
 from halfseen import __version__
 from halfseen.cli.app import Command, main
+from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, print_json, print_lines, table_lines
+from halfseen.errors import EngineError
 
 NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "pyarrow", "click", "rich")
 #: Optional packages, and the extra of halfseen that brings each.
@@ -24,7 +27,7 @@ OPTIONAL = {
 @click.command(cls=Command)
 @JSON
 def doctor(as_json: bool) -> None:
-    """Check this installation: versions, threads, the kernels' cache, and a small fit against plain NumPy.
+    """Check this installation: versions, threads, the kernels' cache, the GPU, and a small fit against plain NumPy.
 
     \b
     halfseen doctor
@@ -35,19 +38,22 @@ def doctor(as_json: bool) -> None:
     for name in OPTIONAL:
         with suppress(PackageNotFoundError):
             packages[name] = version(name)
-    checks = []
+    checks: list[dict[str, Any]] = []
     for what, check in CHECKS.items():
         try:
             checks.append({"what": what, "ok": True, "told": check()})
+        except EngineError as error:  # an engine need not be there
+            checks.append({"what": what, "ok": None, "told": render(error)})
         except Exception as error:  # whatever is wrong with an installation
             checks.append({"what": what, "ok": False, "told": f"{type(error).__name__}: {error}"})
-    healthy = all(one["ok"] for one in checks)
+    healthy = all(one["ok"] is not False for one in checks)
     if as_json:
         print_json({"healthy": healthy, "program": program, "packages": packages, "checks": checks})
     else:
         absent = {name: f"not installed; it comes with halfseen[{extra}]" for name, extra in OPTIONAL.items()}
         rows = [("ok" if found else "-", name, found or absent[name]) for name, found in packages.items()]
-        rows += [("ok" if one["ok"] else "FAIL", str(one["what"]), str(one["told"])) for one in checks]
+        marks = {True: "ok", None: "-", False: "FAIL"}
+        rows += [(marks[one["ok"]], one["what"], one["told"]) for one in checks]
         print_lines(program, *table_lines(rows, left=3))
         click.echo("All is well." if healthy else "Something is wrong: see the lines marked FAIL.")
     sys.exit(0 if healthy else 1)
@@ -71,7 +77,7 @@ def _cache() -> str:
     return f"{path} ({kernels} compiled kernels)"
 
 
-def _numbers() -> str:
+def _numbers(engine: str = "cpu") -> str:
     """One iteration of Kullback-Leibler NMF with holes, here and in plain NumPy."""
     import numpy as np
 
@@ -80,7 +86,7 @@ def _numbers() -> str:
     random = np.random.default_rng(0)
     X, W, H = random.poisson(3.0, (40, 30)).astype(float), random.random((40, 4)), random.random((30, 4))
     seen = random.random(X.shape) < 0.7
-    model = WeightedNMF(4, init=(W, H), max_iter=1, tol=0.0).fit(observe(np.where(seen, X, np.nan)))
+    model = WeightedNMF(4, init=(W, H), max_iter=1, tol=0.0, engine=engine).fit(observe(np.where(seen, X, np.nan)))
     W = W * ((seen * X / (W @ H.T)) @ H) / (seen @ H)
     H = H * ((seen * X / (W @ H.T)).T @ W) / (seen.T @ W)
     error = np.max([np.abs(model.W_ - W).max(), np.abs(model.H_ - H).max()])  # NaN if one of them is
@@ -89,8 +95,15 @@ def _numbers() -> str:
     return f"a fit equals plain NumPy to {error:.1g}"
 
 
-#: Checks of the doctor; what they raise is a failure.
-CHECKS = {"Threads": _threads, "Kernel cache": _cache, "Numbers": _numbers}
+def _gpu() -> str:
+    from halfseen.engines import open_engine
+
+    engine: Any = open_engine("cuda")
+    return f"{engine.describe()}; {_numbers('cuda')}"
+
+
+#: Checks of the doctor; what they raise is a failure, but for an `EngineError`.
+CHECKS = {"Threads": _threads, "Kernel cache": _cache, "Numbers": _numbers, "GPU": _gpu}
 
 
 @click.command(cls=Command)

@@ -65,6 +65,9 @@ MODEL = click.argument("model", type=click.Path())
 SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Random seed.")
 QUIET = quiet("Do not print what was saved.")
 N_JOBS = click.option("--n-jobs", type=int, help="Number of threads; all processors by default.")
+ENGINE = click.option("--engine", type=click.Choice(["cpu", "cuda"]),
+                      help="Where to compute: on the processors, or on an NVIDIA GPU. By default cpu; for a model from "
+                      "a file, where it was fitted.")  # fmt: skip
 OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file for the result; - shows it.")
 LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "
@@ -106,6 +109,14 @@ FITTING = together(
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given; the others are left to the estimator's defaults."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def check_engine(engine: str | None) -> None:
+    """Refuse an engine that can't run here, before data are read."""
+    from halfseen.engines import open_engine
+
+    if engine is not None:
+        open_engine(engine)
 
 
 def reader(options: dict[str, Any]) -> dict[str, Any]:

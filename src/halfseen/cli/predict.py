@@ -89,11 +89,13 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
 @click.option("-n", type=int, default=10, help="Number of items per row.")
 @click.option("--include-seen", is_flag=True, help="Include items that the row has seen already.")
 @click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")
+@options.ENGINE
 @options.OUTPUT
 @JSON
 @options.QUIET
 def recommend(model: str, users: tuple[str, ...], history: str | None, n: int, include_seen: bool,
-              exclude: tuple[str, ...], output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
+              exclude: tuple[str, ...], engine: str | None, output: str | None, as_json: bool,
+              quiet: bool) -> None:  # fmt: skip
     """Recommend the best items of MODEL to users.
 
     \b
@@ -107,7 +109,7 @@ def recommend(model: str, users: tuple[str, ...], history: str | None, n: int, i
     if output is not None:
         streams.check_table(output)
         streams.check_apart([output], [model, history])
-    fitted = load_recommender(model)
+    fitted = load_recommender(model, engine)
     rows: Any = parse_labels(users, fitted.row_labels_)
     names = rows
     if history is not None:
@@ -139,15 +141,15 @@ def recommend(model: str, users: tuple[str, ...], history: str | None, n: int, i
             click.echo("Nothing is left to recommend: everything was seen or excluded.")
 
 
-def load_recommender(path: str) -> Any:
-    """Load a model; refuse one that predicts values but can't recommend."""
+def load_recommender(path: str, engine: str | None) -> Any:
+    """Load a model, to compute on another engine if one is given; refuse one that predicts but can't recommend."""
     import halfseen
 
     model = halfseen.load(path)
     if not hasattr(model, "recommend"):
         found, remedy = f"a {type(model).__name__}", "Use halfseen predict for its values."
         raise ParameterError("MODEL must be one that recommends.", found=found, where=f"in {path!r}", remedy=remedy)
-    return model
+    return model.set_params(**options.given(engine=engine))
 
 
 def _read_pairs(

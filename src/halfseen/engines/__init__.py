@@ -16,20 +16,26 @@ def _open_cpu(n_jobs: int | None) -> Engine[Any]:
 
 
 def _open_cuda(n_jobs: int | None) -> Engine[Any]:
+    on_cpu = 'Or use `engine="cpu"`; a fitted model takes it by `set_params`.'
+    on_cpu_cli = 'Or use `engine="cpu"`.'
     try:
         import torch
     except ImportError:
+        install = "Install it: pip install 'halfseen[cuda]'."
         raise EngineError(
-            'engine="cuda" needs PyTorch.',
+            '`engine="cuda"` needs PyTorch.',
             found="none",
-            remedy="Install it: pip install 'halfseen[cuda]'.",
+            remedy=f"{install} {on_cpu}",
+            remedy_cli=f"{install} {on_cpu_cli}",
             parameter="engine",
         ) from None
     if not torch.cuda.is_available():
+        install = "Install a driver and a build of PyTorch that suit the GPU."
         raise EngineError(
-            'engine="cuda" needs a GPU that PyTorch can use.',
+            '`engine="cuda"` needs an NVIDIA GPU that PyTorch can use.',
             found=f"none with PyTorch {torch.__version__}",
-            remedy='Use engine="cpu", or install a driver and a build of PyTorch that suit the GPU.',
+            remedy=f"{install} {on_cpu}",
+            remedy_cli=f"{install} {on_cpu_cli}",
             parameter="engine",
         )
     from halfseen.engines.cuda import CudaEngine
@@ -78,7 +84,7 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any) -> En
             raise EngineError(
                 f"The {user.name} {kind} runs on the cpu only.",
                 found=repr(name),
-                remedy='Use engine="cpu".',
+                remedy='Use `engine="cpu"`.',
                 parameter="engine",
             )
     return engine
@@ -88,7 +94,7 @@ def check_is_cpu(name: str, whose: str) -> None:
     """Refuse another engine for an estimator that has loops of its own."""
     if name != "cpu":
         raise EngineError(
-            f"{whose} runs on the cpu only.", found=repr(name), remedy='Use engine="cpu".', parameter="engine"
+            f"{whose} runs on the cpu only.", found=repr(name), remedy='Use `engine="cpu"`.', parameter="engine"
         )
 
 

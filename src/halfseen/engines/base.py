@@ -49,6 +49,16 @@ class DeviceCells(Protocol):
 
 CellsT = TypeVar("CellsT", bound=DeviceCells)
 
+#: Columns listed for each row, as in a CSR matrix: pointers, and columns.
+ColumnLists = tuple[Array, Array]
+
+
+class Best(NamedTuple):
+    """For each row its best columns and their scores, best first; -1 and NaN where fewer columns remained."""
+
+    columns: Array
+    scores: Array
+
 
 class Sums(NamedTuple):
     """Results of a pass over the cells."""
@@ -86,7 +96,8 @@ class Engine(ABC, Generic[CellsT]):
     """
 
     name: str
-    #: What solvers and likelihoods may need beyond them: "newton", "sgd", or "numpy" (the arrays are NumPy's).
+    #: What there is beyond them: "newton", "sgd" and "numpy" (its arrays are NumPy's), which solvers and likelihoods
+    #: may need, and "top_k".
     offers: ClassVar[frozenset[str]] = frozenset()
 
     def __enter__(self) -> Self:
@@ -94,6 +105,10 @@ class Engine(ABC, Generic[CellsT]):
 
     def __exit__(self, *_: object) -> None:
         return None
+
+    def check_memory(self, observed: Observed, n_components: int) -> None:
+        """Refuse a fit that the device has no room for, before anything is placed there; the host is not checked."""
+        return
 
     @abstractmethod
     def place(self, observed: Observed, *sides: Side) -> CellsT:
@@ -215,5 +230,12 @@ class Engine(ABC, Generic[CellsT]):
 
         `counts` are the numbers of cells per row and per column, among which the penalties are divided. Of engines that
         offer "sgd".
+        """
+        raise NotImplementedError
+
+    def top_k(self, W: Array, H: Array, n: int, hidden: ColumnLists | None) -> Best:
+        """The n best columns of each row of W @ H.T, but for hidden ones; of equal scores the first column.
+
+        Arrays are the host's. Scores of NaN and -inf are never among them. Of engines that offer "top_k".
         """
         raise NotImplementedError

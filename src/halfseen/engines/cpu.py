@@ -3,8 +3,8 @@
 The blocks depend on the data alone, every block writes rows of its own, and sums over blocks are added in their order:
 so the numbers are the same, to the last bit, whatever the number of threads.
 
-Where there is a compiled loop for a rule and a likelihood (`kernels.sweeps`), a pass over the cells is one loop for
-each side. Elsewhere it has three stages: the dot products, the rule, and the sums.
+Where there is a compiled loop for a rule and a likelihood (`kernels.cells`), a pass over the cells is one loop for each
+side. Elsewhere it has three stages: the dot products, the rule, and the sums.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from halfseen.arrays import Array, smallest
 from halfseen.engines.base import AdagradState, Engine, RidgePenalty, Rule, Side, Sums
 from halfseen.engines.threads import Block, Threads, hold_blas, release_blas, row_blocks
 from halfseen.kernels import cells as cell_kernels
-from halfseen.kernels import special, steps, sweeps
+from halfseen.kernels import special, steps
 from halfseen.likelihoods import rules
 from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
@@ -68,11 +68,20 @@ class CpuCells:
             columns = observed.columns
             self.orders[Side.COLUMNS] = Order(columns.indptr, columns.rows, columns.order)
         self._ordered: dict[tuple[Side, bool], Array] = {}
+        self._ordered_weights: dict[Side, Array] = {}
 
     @cached_property
     def rows(self) -> Array:
         """The row of every cell."""
         return self.observed.row_of_cell()
+
+    def weights_along(self, side: Side) -> Array:
+        """The weights in the order of a side; empty if all are 1."""
+        if self.weights is None:
+            return np.empty(0)
+        if side not in self._ordered_weights:
+            self._ordered_weights[side] = self.orders[side].take(self.weights, slice(0, self.weights.size))
+        return self._ordered_weights[side]
 
     def values(self, side: Side, as_levels: bool) -> Array:
         """The values in the order of a side; as small integers if they are levels."""
@@ -176,7 +185,7 @@ class CpuEngine(Engine[CpuCells]):
             return Sums((), (), None)
         side = Side.COLUMNS if sides == (Side.COLUMNS,) else Side.ROWS
         near, far = (W, H) if side is Side.ROWS else (H, W)
-        order, y = cells.orders[side], cells.values(side, fused.as_levels)
+        order, y, weights = cells.orders[side], cells.values(side, fused.as_levels), cells.weights_along(side)
         shape = (order.indptr.size - 1, far.shape[1])
         sums = tuple(np.empty(shape, far.dtype) for _ in range(fused.n_arrays if sides else 0))
         pull = np.empty(y.size if len(sides) == 2 else 0, far.dtype)
@@ -188,7 +197,7 @@ class CpuEngine(Engine[CpuCells]):
             F = nothing if near is None else near[rows]
             totals = np.zeros(fused.n_totals)
             indptr, indices = order.indptr[pointers], order.indices[seen]
-            fused.kernel(indptr, indices, y[seen], *fused.arguments, F, far, *out, totals, pull[seen])
+            fused.kernel(indptr, indices, y[seen], weights[seen], *fused.arguments, F, far, *out, totals, pull[seen])
             return totals
 
         added = _add(self._threads.all(block, order.blocks))
@@ -240,7 +249,7 @@ class CpuEngine(Engine[CpuCells]):
         allocating = Lock()
 
         def chunk(part: slice) -> Any:
-            parts = [_part(array, part) for array in arrays]
+            parts: list[Any] = [_part(array, part) for array in arrays]
             terms = rule(params, *parts)
             with allocating:
                 if not outs:  # the first thread to finish allocates the results of all
@@ -273,38 +282,37 @@ class FusedSweep:
 
 
 def _fused_sweep(cells: CpuCells, rule: Rule, params: Any) -> FusedSweep | None:
-    """The compiled loop for a rule, if there is one for the likelihood, and every cell counts once."""
-    likelihood = getattr(params, "likelihood", None)
+    """The compiled loop for a rule, if there is one for the likelihood, and no cell has several values."""
+    likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
-    if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
+    if kind is None or cells.is_first_at_cell is not None:
         return None
     squared, inner = (True, likelihood.inner) if kind.startswith("squared") else (False, likelihood)
     scale = 0.0 if params.zeros is None else params.zeros.scale
     as_levels = kind.endswith("ordinal")
     if rule is rules.pushes and as_levels and not squared:
-        coefficients = (inner.table[3] - scale).astype(cells.y.dtype)
-        return FusedSweep(sweeps.sum_levels, (coefficients,), True, 1)
+        return FusedSweep(cell_kernels.sum_levels, (inner.table[3], scale), True, 1)
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     what, n_arrays = _FUSED_RULES[rule]
     arguments = (what, squared, smallest(cells.y) ** (1.0 / likelihood.root), scale)
     if not as_levels:
-        return FusedSweep(sweeps.sweep_values, arguments, False, n_arrays, np.arange(1), 1)
+        return FusedSweep(cell_kernels.sweep_values, arguments, False, n_arrays, np.arange(1), 1)
     n = inner.table.shape[1]
     taken = {
         rules.pulls: np.arange(1 + n * likelihood.learns),
         rules.means: np.append(0, np.arange(1 + n, 1 + 2 * n)),
         rules.counts_and_means: np.arange(1 + 2 * n),
     }.get(rule, np.arange(1))
-    return FusedSweep(sweeps.sweep_levels, (inner.table, *arguments), True, n_arrays, taken, 1 + 2 * n)
+    return FusedSweep(cell_kernels.sweep_levels, (inner.table, *arguments), True, n_arrays, taken, 1 + 2 * n)
 
 
 _FUSED_RULES = {
-    rules.pulls: (sweeps.PULLS, 1),
-    rules.pulls_and_pushes: (sweeps.PULLS_AND_PUSHES, 2),
-    rules.costs: (sweeps.COSTS, 0),
-    rules.means: (sweeps.MEANS, 0),
-    rules.counts_and_means: (sweeps.COUNTS_AND_MEANS, 0),
+    rules.pulls: (cell_kernels.PULLS, 1),
+    rules.pulls_and_pushes: (cell_kernels.PULLS_AND_PUSHES, 2),
+    rules.costs: (cell_kernels.COSTS, 0),
+    rules.means: (cell_kernels.MEANS, 0),
+    rules.counts_and_means: (cell_kernels.COUNTS_AND_MEANS, 0),
 }
 
 
@@ -338,7 +346,7 @@ def _sum_terms(levels: Array, terms: Terms, n_levels: int) -> Array | None:
     """The vector of a block's sums, in double precision."""
     if not terms.totals and not terms.by_level:
         return None
-    sums = [np.sum(total, dtype=np.float64)[None] for total in terms.totals]
+    sums: list[Array] = [np.sum(total, dtype=np.float64, keepdims=True).reshape(1) for total in terms.totals]
     if terms.by_level:
         levels = levels.astype(np.intp)
         sums += [np.bincount(levels, values, minlength=n_levels) for values in terms.by_level]

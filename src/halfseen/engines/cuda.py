@@ -13,7 +13,7 @@ import torch
 
 from halfseen.arrays import Array
 from halfseen.engines import triton_kernels
-from halfseen.engines.base import Engine, RidgePenalty, Rule, Side, Sums
+from halfseen.engines.base import Best, ColumnLists, Engine, RidgePenalty, Rule, Side, Sums
 from halfseen.errors import EngineError
 from halfseen.likelihoods import rules
 from halfseen.observed import Observed
@@ -22,8 +22,12 @@ from halfseen.observed import Observed
 FACTORS_HELD = 12
 #: Bytes of a cell: its index and level in both orders, and the order between them while these are made.
 BYTES_PER_CELL = 16
+#: Rows of a factor that are cast to double precision at a time.
+ROWS_PER_SUM = 1 << 14
 #: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.
 LEVELS_BY_MASK = 32
+#: Entries of a factor, or of the results, that are on the device at a time while rows are ranked.
+ENTRIES_PER_RANKING = 1 << 26
 
 
 class Order:
@@ -48,16 +52,18 @@ class CudaCells:
     def __init__(self, observed: Observed, sides: tuple[Side, ...], device: Any) -> None:
         self.observed = observed
         self._device = device
-        n, m = observed.shape
+        self._level_order: Order | None = None
+        m = observed.shape[1]
         indices = torch.from_numpy(np.ascontiguousarray(observed.indices, dtype=np.int32)).to(device)
         self.orders = {Side.ROWS: Order(observed.indptr, indices)}
         if Side.COLUMNS in sides:
             counts = torch.bincount(indices, minlength=m)
             pointers = np.append(0, np.cumsum(counts.cpu().numpy()))
-            per_row = torch.from_numpy(np.diff(observed.indptr).astype(np.int64)).to(device)
-            rows = torch.repeat_interleave(torch.arange(n, dtype=torch.int32, device=device), per_row)
-            self.orders[Side.COLUMNS] = Order(pointers, rows[self.order])
+            self.orders[Side.COLUMNS] = Order(pointers, self._rows()[self.order])
         self._ordered: dict[tuple[Side, bool], Any] = {}
+        self._column_weights: Any = None
+        #: The last far factor of `columns_by_level`, and what it gave.
+        self.by_level: tuple[Any, Any] | None = None
 
     @cached_property
     def order(self) -> Any:
@@ -78,11 +84,21 @@ class CudaCells:
         first = self.observed.is_first_at_cell if self.observed.unseen == "zero" else None
         return None if first is None else self._place(first.astype(self.observed.dtype))
 
+    def weights_along(self, side: Side) -> Any | None:
+        """The weights in the order of a side; None if all are 1."""
+        if self.weights is None or side is Side.ROWS:
+            return self.weights
+        if self._column_weights is None:
+            self._column_weights = self.weights[self.order]
+        return self._column_weights
+
     def values(self, side: Side, as_levels: bool) -> Any:
         """The values in the order of a side; as small integers if they are levels."""
         if (side, as_levels) not in self._ordered:
             if side is Side.COLUMNS:
                 values = self.values(Side.ROWS, as_levels)[self.order]
+                if self.weights is None:
+                    del self.order  # fused passes need it no more; made again if others do
             elif as_levels:
                 values = self.observed.values
                 values = self._place(values.astype(np.int8 if values.max(initial=0) < 128 else np.int32))
@@ -91,11 +107,33 @@ class CudaCells:
             self._ordered[side, as_levels] = values
         return self._ordered[side, as_levels]
 
+    def columns_by_level(self, far: Any, n_levels: int) -> Any:
+        """The sum of far_u over the cells of each level of each column, of shape (columns, levels, components).
+
+        With it both the pushes along columns and the sums of E[x] by level are sums over columns, not over cells.
+        """
+        if self._level_order is None:
+            key = self.orders[Side.ROWS].indices.to(torch.int64) * n_levels + self.values(Side.ROWS, True)
+            counts = torch.bincount(key, minlength=self.observed.shape[1] * n_levels)
+            order = torch.sort(key, stable=True).indices
+            self._level_order = Order(np.append(0, np.cumsum(counts.cpu().numpy())), self._rows()[order])
+        order = self._level_order
+        sums = triton_kernels.spmm(order.plan, order.indices, None, far).reshape(-1, n_levels, far.shape[1])
+        self.by_level = (far, sums)
+        return sums
+
+    def _rows(self) -> Any:
+        """The row of every cell."""
+        n = self.observed.shape[0]
+        per_row = torch.from_numpy(np.diff(self.observed.indptr).astype(np.int64)).to(self._device)
+        return torch.repeat_interleave(torch.arange(n, dtype=torch.int32, device=self._device), per_row)
+
     @cached_property
     def poisson_constant(self) -> Any:
         """The sum of y - y log(y), by which the local term of the bound differs from the kernel's y log(x)."""
         y = self.y.to(torch.float64)
-        return torch.sum(y - torch.xlogy(y, y))
+        constant = y - torch.xlogy(y, y)
+        return torch.sum(constant if self.weights is None else constant * self.weights)
 
     def _place(self, array: Array) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
@@ -122,7 +160,8 @@ class CudaEngine(Engine[CudaCells]):
             return
         n, m = observed.shape
         itemsize = observed.dtype.itemsize
-        per_cell = BYTES_PER_CELL + itemsize * (2 + (observed.weights is not None))
+        per_cell = BYTES_PER_CELL
+        per_cell += itemsize * (2 if observed.weights is None else 3)
         needed = per_cell * observed.nnz + FACTORS_HELD * (n + m) * n_components * itemsize
         free = torch.cuda.mem_get_info(self.device)[0] + _cached(self.device)
         if needed > free:
@@ -158,6 +197,10 @@ class CudaEngine(Engine[CudaCells]):
         return triton_kernels.spmm(order.plan, order.indices, c, far, permutation)
 
     def sweep(self, cells: CudaCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
+        (known, by_level), cells.by_level = cells.by_level or (None, None), None
+        if rule is rules.means and known is not None and known is W:  # the last pushes have left what is needed
+            means = torch.bmm(by_level, H[:, :, None])[:, :, 0].sum(dim=0, dtype=torch.float64)
+            return Sums((), (), torch.cat([means.sum()[None], means]))
         fused = _fused_sweep(cells, rule, params)
         if fused is None:
             return super().sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
@@ -180,7 +223,18 @@ class CudaEngine(Engine[CudaCells]):
             F, P, Q = arrays
             Q = row if Q is None else Q
             return (triton_kernels.multiplied(F, P, Q, penalty.l1, penalty.l2, exponent),), None
+        if rule.__name__ == "extrapolated" and params.multiplies:
+            half = len(arrays) // 2
+            pairs = zip(arrays[:half], arrays[half:], strict=True)
+            found = [triton_kernels.extrapolated(*pair, params.beta, params.largest_ratio) for pair in pairs]
+            return tuple(found), None
         return super().map(rule, params, *arrays, n_levels=n_levels)
+
+    def column_sums(self, factor: Any) -> Any:
+        parts = [
+            part.sum(dim=0, dtype=torch.float64) for part in factor.split(ROWS_PER_SUM)
+        ]  # else all is cast at once
+        return torch.stack(parts).sum(dim=0).to(factor.dtype)
 
     def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:
         if n_levels <= LEVELS_BY_MASK:
@@ -192,6 +246,14 @@ class CudaEngine(Engine[CudaCells]):
     def newton_step(
         self, cells: CudaCells, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
     ) -> Any:
+        if near.shape[1] > triton_kernels.MAX_NEWTON_COMPONENTS:
+            raise EngineError(
+                f"Newton's method on the GPU needs at most {triton_kernels.MAX_NEWTON_COMPONENTS} components, of which "
+                "biases take 2.",
+                found=str(near.shape[1]),
+                remedy='Use fewer components, or `engine="cpu"`.',
+                parameter="n_components",
+            )
         order = cells.orders[side]
         batches = order.batches(near.shape[1], near.dtype)
         l2, centre, fixed = (self.asarray(array.astype(np.float64)).to(near.dtype) for array in penalty)
@@ -200,11 +262,24 @@ class CudaEngine(Engine[CudaCells]):
             batches, order.indices, slope, curvature, near, far, l2, centre, fixed, permutation
         )
 
-    def top_k(self, W: Array, H: Array, n: int, hidden: tuple[Array, Array] | None) -> tuple[Array, Array]:
-        """The n best columns of each row of W @ H.T and their scores, as `engines.topk.best_columns` gives them."""
-        pointers, columns = (None, None) if hidden is None else (self.asarray(array) for array in hidden)
-        best = triton_kernels.top_k(self.asarray(W), self.asarray(H), n, pointers, columns)
-        return self.to_numpy(best[0]), self.to_numpy(best[1])
+    def top_k(self, W: Array, H: Array, n: int, hidden: ColumnLists | None) -> Best:
+        rows, n = len(W), min(n, len(H))
+        best = Best(np.empty((rows, n), np.int64), np.empty((rows, n), W.dtype))
+        far = self.asarray(H)
+        height = max(1, ENTRIES_PER_RANKING // max(1, n, W.shape[1]))
+        for top in range(0, rows, height):
+            part, lists = slice(top, min(top + height, rows)), (None, None)
+            if hidden is not None:
+                indptr = hidden[0][part.start : part.stop + 1].astype(np.int64)
+                lists = self.asarray(indptr - indptr[0]), self.asarray(hidden[1][indptr[0] : indptr[-1]])
+            found = triton_kernels.top_k(self.asarray(W[part]), far, n, *lists)
+            best.columns[part], best.scores[part] = (self.to_numpy(array) for array in found)
+        return best
+
+    def describe(self) -> str:
+        """The name of the GPU and its memory."""
+        free, total = (size / 1e9 for size in torch.cuda.mem_get_info(self.device))
+        return f"{torch.cuda.get_device_name(self.device)}, {free:.1f} of {total:.1f} GB free"
 
 
 def _cached(device: Any) -> int:
@@ -224,15 +299,17 @@ _FUSED_RULES: dict[Any, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tuple[tuple[Any, ...], Any]] | None:
     """A pass along one side in one kernel, if there is one for the rule and the likelihood, and cells count once."""
-    likelihood = getattr(params, "likelihood", None)
+    likelihood: Any = getattr(params, "likelihood", None)
     kind = getattr(likelihood, "kernel", None)
-    if kind is None or cells.weights is not None or cells.is_first_at_cell is not None:
+    if kind is None or cells.is_first_at_cell is not None:
         return None
     kind = kind.replace("kullback-leibler", "poisson")
     as_levels, zeros = kind.endswith("ordinal"), params.zeros
     inner: Any = likelihood.inner if kind.startswith("squared") else likelihood
-    if rule is rules.pushes and kind in ("ordinal", "poisson"):
-        return lambda cells, side, near, far, summed, _: _pushes(cells, side, far, inner, zeros) if summed else ((), None)
+    if rule is rules.pushes and kind in ("ordinal", "poisson") and cells.weights is None:
+        return lambda cells, side, near, far, summed, _: (
+            _pushes(cells, side, far, inner, zeros) if summed else ((), None)
+        )
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     sums, statistics = _FUSED_RULES[rule]
@@ -246,6 +323,7 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
             _table(inner, near) if as_levels else None, near, far,
             sums=sums if summed else (), statistics=statistics if with_totals else (),
             unseen=None if zeros is None or rule is rules.pulls else (zeros.power, zeros.scale),
+            weights=cells.weights_along(side),
         )  # fmt: skip
         if with_totals and kind == "poisson" and rule is rules.pulls:
             totals = totals + cells.poisson_constant
@@ -258,6 +336,9 @@ def _pushes(cells: CudaCells, side: Side, far: Any, likelihood: Any, zeros: Any)
     order, scale = cells.orders[side], 0.0 if zeros is None else zeros.scale
     if likelihood.kernel == "ordinal":
         coefficients = _table(likelihood, far)[3] - scale
+        n_levels = len(coefficients)
+        if side is Side.COLUMNS and n_levels * cells.observed.shape[1] <= 2 * sum(cells.observed.shape):
+            return (torch.tensordot(cells.columns_by_level(far, n_levels), coefficients, dims=([1], [0])),), None
         levels = cells.values(side, True)
         return (triton_kernels.level_sums(order.plan, order.indices, levels, coefficients, far),), None
     return ((1.0 - scale) * triton_kernels.spmm(order.plan, order.indices, None, far),), None

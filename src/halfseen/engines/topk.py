@@ -2,11 +2,13 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.engines import open_engine
+from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import Threads, one_blas_thread
 
 #: Scores that a thread holds at a time: 4 MB in double precision.
@@ -15,16 +17,6 @@ SCORES_PER_TILE = 1 << 19
 COLUMNS_PER_TILE = 1 << 13
 #: Up to this many scores (of one row as a rule) are computed faster than BLAS could be limited to one thread.
 SCORES_OF_A_REQUEST = 1 << 14
-
-#: Columns listed for each row, as in a CSR matrix: pointers, and columns.
-ColumnLists = tuple[Array, Array]
-
-
-class Best(NamedTuple):
-    """For each row its best columns and their scores, best first; -1 and NaN where fewer columns remained."""
-
-    columns: Array
-    scores: Array
 
 
 class Scores(Protocol):
@@ -97,6 +89,7 @@ def best_columns(
     candidates: Array | None = None,
     n_jobs: int | None = None,
     scores_per_tile: int | None = None,
+    engine: str = "cpu",
 ) -> Best:
     """The n best columns of each row; of equal ones the first. Scores of NaN and -inf are never among them.
 
@@ -114,11 +107,19 @@ def best_columns(
         Number of threads. The result is the same, to the last bit, for any number.
     scores_per_tile : int, default=None
         Scores that a thread holds at a time. None: `SCORES_PER_TILE`.
+    engine : {"cpu", "cuda"}, default="cpu"
+        Where to compute `Products`; one that does not offer "top_k" leaves it to the processors. Other scores are
+        ranked where they are.
 
     Returns
     -------
     Best
         Columns and scores of shape (rows, n).
+
+    Raises
+    ------
+    EngineError
+        If the engine cannot run here.
     """
     position_of = np.arange(scores.shape[1])
     if candidates is not None and candidates.size != scores.shape[1]:
@@ -127,13 +128,32 @@ def best_columns(
         scores = scores.among(candidates)
     else:
         candidates = None
+    if isinstance(scores, Products) and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
+        if hidden is not None and candidates is not None:
+            positions = position_of[hidden[1]]
+            is_candidate = positions >= 0
+            hidden = np.append(0, np.cumsum(is_candidate))[hidden[0]], positions[is_candidate]
+        W, H = (factor.astype(scores.dtype, copy=False) for factor in (scores.W, scores.H))
+        with opened:
+            best = opened.top_k(W, H, n, hidden)
+    else:
+        best = rank_tiles(scores, n, hidden, position_of, n_jobs, scores_per_tile or SCORES_PER_TILE)
+    if candidates is None:
+        return best
+    return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)
+
+
+def rank_tiles(
+    scores: Scores, n: int, hidden: ColumnLists | None, position_of: Array, n_jobs: int | None, scores_per_tile: int
+) -> Best:
+    """`best_columns` on the processors, tile by tile; `position_of` are the positions of hidden columns in `scores`."""
     rows, columns = scores.shape
     size = (rows, min(n, columns))
     best = Best(np.full(size, -1, np.int64), np.full(size, -np.inf, scores.dtype))
     if best.scores.size == 0:
         return best
     width = min(columns, COLUMNS_PER_TILE)
-    height = max(1, (scores_per_tile or SCORES_PER_TILE) // width)
+    height = max(1, scores_per_tile // width)
 
     def rank_rows(part: slice) -> None:
         """Process the tiles of some rows, and write their best columns."""
@@ -150,6 +170,4 @@ def best_columns(
     blocks = [slice(top, min(top + height, rows)) for top in range(0, rows, height)]
     with one_blas_thread() if rows * columns > SCORES_OF_A_REQUEST else nullcontext(), Threads(n_jobs) as threads:
         threads.all(rank_rows, blocks)
-    if candidates is None:
-        return best
-    return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)
+    return best

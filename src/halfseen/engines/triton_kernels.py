@@ -92,7 +92,7 @@ class Plan:
             block = min(128, max(16, triton.next_power_of_2(width)))
             grid = (len(self.cut_row), triton.cdiv(width, block))
             slots = self.cut_row, self.cut_slot, self.cut_count
-            _add_parts[grid](sums, *slots, self.n_rows, width, SLOTS=8, BLOCK=block, num_warps=1)
+            add_parts_kernel[grid](sums, *slots, self.n_rows, width, SLOTS=8, BLOCK=block, num_warps=1)
         return sums[: self.n_rows]
 
 
@@ -122,12 +122,12 @@ def plan_rows(indptr: Array, device: Any, cells_per_chunk: int = CELLS_PER_CHUNK
         place(array[order], dtype)
         for array, dtype in ((indptr[row] + start, "i8"), (count, "i4"), (row, "i4"), (target, "i8"))
     ]
-    cut_arrays = place(cut, "i8"), place(slot, "i8"), place(chunks[cut], "i4")
-    return Plan(lengths.size, int(is_part.sum()), *chunk_arrays, *cut_arrays)
+    chunk_arrays += [place(cut, "i8"), place(slot, "i8"), place(chunks[cut], "i4")]
+    return Plan(lengths.size, int(is_part.sum()), *chunk_arrays)
 
 
 @triton.jit
-def _add_parts(sums, cut_row, cut_slot, cut_count, n_rows, width, SLOTS: tl.constexpr, BLOCK: tl.constexpr):
+def add_parts_kernel(sums, cut_row, cut_slot, cut_count, n_rows, width, SLOTS: tl.constexpr, BLOCK: tl.constexpr):
     cut = tl.program_id(0)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     first = tl.load(cut_slot + cut) + n_rows
@@ -161,26 +161,26 @@ def _tile(k: int, dtype: Any, cells: int | None, num_warps: int | None) -> dict[
 
 
 @triton.jit
-def _components(S: tl.constexpr, C: tl.constexpr):
+def component_offsets(S: tl.constexpr, C: tl.constexpr):
     return tl.arange(0, S)[:, None] * C + tl.arange(0, C)[None, :]
 
 
 @triton.jit
-def _gather(indices, far, p, valid, k: tl.constexpr, S: tl.constexpr, C: tl.constexpr):
+def gather_rows(indices, far, p, valid, k: tl.constexpr, S: tl.constexpr, C: tl.constexpr):
     """The rows of the far factor at the cells p, of shape (cells, S, C): 0 where not valid and beyond k."""
     i = tl.load(indices + p, mask=valid, other=0).to(tl.int64)
-    a = _components(S, C)[None, :, :]
+    a = component_offsets(S, C)[None, :, :]
     return tl.load(far + i[:, None, None] * k + a, mask=valid[:, None, None] & (a < k), other=0.0)
 
 
 @triton.jit
-def _dots(tile, f):
+def products(tile, f):
     """The product of each gathered row with f."""
     return tl.sum(tl.sum(tile * f[None, :, :], axis=1), axis=1)
 
 
 @triton.jit
-def _weighted(c, tile):
+def weighted_rows(c, tile):
     """The sum of the gathered rows times c."""
     return tl.sum(c[:, None, None] * tile, axis=0)
 
@@ -195,24 +195,24 @@ def sddmm(
     x = torch.empty(indices.shape, dtype=near.dtype, device=near.device)
     if plan.n_chunks and len(x):
         sizes = _tile(near.shape[1], near.dtype, cells, num_warps)
-        _sddmm[(plan.n_chunks,)](plan.first, plan.count, plan.row, indices, near, far, x, **sizes)
+        sddmm_kernel[(plan.n_chunks,)](plan.first, plan.count, plan.row, indices, near, far, x, **sizes)
     return x
 
 
 @triton.jit
-def _sddmm(
+def sddmm_kernel(
     first, count, row, indices, near, far, x,
     k: tl.constexpr, S: tl.constexpr, C: tl.constexpr, CELLS: tl.constexpr,
 ):  # fmt: skip
     chunk = tl.program_id(0)
     begin, n = tl.load(first + chunk), tl.load(count + chunk)
-    a = _components(S, C)
+    a = component_offsets(S, C)
     f = tl.load(near + tl.load(row + chunk).to(tl.int64) * k + a, mask=a < k, other=0.0)
     for start in range(0, n, CELLS):
         cell = start + tl.arange(0, CELLS)
         valid = cell < n
-        tile = _gather(indices, far, begin + cell, valid, k, S, C).to(f.dtype)
-        tl.store(x + begin + cell, _dots(tile, f), mask=valid)
+        tile = gather_rows(indices, far, begin + cell, valid, k, S, C).to(f.dtype)
+        tl.store(x + begin + cell, products(tile, f), mask=valid)
 
 
 def spmm(
@@ -236,7 +236,7 @@ def spmm(
     sums = [plan.empty_sums(far, far.shape[1]) for _ in both]
     if plan.n_chunks and far.shape[1]:
         first, last = (far if both[at] is None else both[at] for at in (0, -1))
-        _spmm[(plan.n_chunks,)](
+        spmm_kernel[(plan.n_chunks,)](
             plan.first, plan.count, plan.target, indices, first, last, indices if order is None else order, far, far,
             sums[0], sums[-1], ONES=c is None, TWO=len(both) == 2, ORDERED=order is not None, BY_LEVEL=False,
             **_tile(far.shape[1], sums[0].dtype, cells, num_warps),
@@ -252,7 +252,7 @@ def level_sums(
     """For each row the sum of table_row[y[p]] * far[i] over its cells p; `y` are levels in the order of the plan."""
     sums = plan.empty_sums(far, far.shape[1])
     if plan.n_chunks and far.shape[1]:
-        _spmm[(plan.n_chunks,)](
+        spmm_kernel[(plan.n_chunks,)](
             plan.first, plan.count, plan.target, indices, y, y, indices, table_row, far, sums, sums,
             ONES=False, TWO=False, ORDERED=False, BY_LEVEL=True, **_tile(far.shape[1], sums.dtype, cells, num_warps),
         )  # fmt: skip
@@ -260,7 +260,7 @@ def level_sums(
 
 
 @triton.jit
-def _spmm(
+def spmm_kernel(
     first, count, target, indices, c, d, order, table, far, of_c, of_d,
     k: tl.constexpr, S: tl.constexpr, C: tl.constexpr, CELLS: tl.constexpr,
     ONES: tl.constexpr, TWO: tl.constexpr, ORDERED: tl.constexpr, BY_LEVEL: tl.constexpr,
@@ -274,7 +274,7 @@ def _spmm(
         cell = start + tl.arange(0, CELLS)
         valid = cell < n
         p = begin + cell
-        tile = _gather(indices, far, p, valid, k, S, C).to(DTYPE)
+        tile = gather_rows(indices, far, p, valid, k, S, C).to(DTYPE)
         if ONES:
             total += tl.sum(tile, axis=0)
         else:
@@ -283,10 +283,10 @@ def _spmm(
             of_cell = tl.load(c + p, mask=valid, other=0)
             if BY_LEVEL:
                 of_cell = tl.load(table + of_cell.to(tl.int32), mask=valid, other=0.0)
-            total += _weighted(of_cell.to(DTYPE), tile)
+            total += weighted_rows(of_cell.to(DTYPE), tile)
             if TWO:
-                other += _weighted(tl.load(d + p, mask=valid, other=0).to(DTYPE), tile)
-    a = _components(S, C)
+                other += weighted_rows(tl.load(d + p, mask=valid, other=0).to(DTYPE), tile)
+    a = component_offsets(S, C)
     at = tl.load(target + chunk) * k + a
     tl.store(of_c + at, total, mask=a < k)
     if TWO:
@@ -299,7 +299,7 @@ def _spmm(
 def sweep(
     plan: Plan, indices: Any, y: Any, kind: str, table: Any, near: Any, far: Any,
     *, sums: tuple[str, ...] = ("pull",), statistics: tuple[str, ...] = (),
-    unseen: tuple[int, Any] | None = None, cells: int | None = None, num_warps: int | None = None,
+    unseen: tuple[int, Any] | None = None, weights: Any = None, cells: int | None = None, num_warps: int | None = None,
 ) -> tuple[tuple[Any, ...], Any]:  # fmt: skip
     """Products, rule, sums along the rows and statistics of the cells, in one pass with one gather of `far`.
 
@@ -322,6 +322,8 @@ def sweep(
         pull * x (half of it for the squared kinds) and of the rate.
     unseen : pair of int and float or Tensor, default=None
         Power and scale of the push of an unseen cell that counts as a zero, which is subtracted from push and cost.
+    weights : Tensor of shape (nnz,), default=None
+        Weights of the cells, in the order of the plan; of all but "x", and not of what is subtracted.
 
     Returns
     -------
@@ -335,12 +337,13 @@ def sweep(
     levels = table.shape[1] if set(statistics) & set(BY_LEVEL) else 0
     power = unseen[0] if unseen is not None else -1
     scale = near if unseen is None else _scalar(unseen[1], near)
-    arrays = table if table is not None else near, near, far, scale
-    outs = {name: plan.empty_sums(near, k) for name in ("pull", "push") if name in sums}
+    arrays = table if table is not None else near, near, far, scale, near if weights is None else weights
+    outs: dict[str, Any] = {name: plan.empty_sums(near, k) for name in ("pull", "push") if name in sums}
     out_arrays = [outs.get(name, near) for name in ("pull", "push")]
     tiny = float(torch.finfo(near.dtype).smallest_normal)
     rule = {
         "ORDINAL": kind.endswith("ordinal"), "SQUARED": kind.startswith("squared"), "UNSEEN": power,
+        "WEIGHTED": weights is not None,
         "TERMS": 10 if near.dtype == torch.float32 else 16, "FLOOR": tiny**0.5, "ROOT_FLOOR": tiny**0.25,
     }  # fmt: skip
     sizes = _tile(k, near.dtype, cells, num_warps)
@@ -353,7 +356,7 @@ def sweep(
         added = torch.zeros(size, dtype=torch.float64, device=device)
         for n, part in plan.launches(CHUNKS_PER_LAUNCH):
             partial = torch.empty((n, size), dtype=torch.float64, device=device)
-            _sweep[(n,)](
+            sweep_kernel[(n,)](
                 *part, indices, y, *arrays, *out_arrays, partial,
                 table.shape[1] if table is not None else 1, lowest, width, size,
                 **rule, **{name.upper(): asked[name] for name in TOTALS + BY_LEVEL},
@@ -381,13 +384,13 @@ def _scalar(value: Any, like: Any) -> Any:
 
 
 @triton.jit
-def _floored(x, FLOOR: tl.constexpr):
+def floored_at(x, FLOOR: tl.constexpr):
     floor = tl.full(x.shape, FLOOR, x.dtype)
     return tl.where(x < floor, floor, x)
 
 
 @triton.jit
-def _one_minus_exp(z, TERMS: tl.constexpr):
+def one_minus_exp(z, TERMS: tl.constexpr):
     """1 - exp(-z) for z >= 0, below 1/2 by its series z (1 - z/2 (1 - z/3 (1 - ...)))."""
     half = tl.full(z.shape, 0.5, z.dtype)
     near = tl.where(z < half, z, half)
@@ -398,18 +401,18 @@ def _one_minus_exp(z, TERMS: tl.constexpr):
 
 
 @triton.jit
-def _sweep(
-    first, count, row, target, indices, y, table, near, far, scale, pulls, pushes, partial,
+def sweep_kernel(
+    first, count, row, target, indices, y, table, near, far, scale, weights, pulls, pushes, partial,
     n_levels, lowest, width, size,
     k: tl.constexpr, S: tl.constexpr, C: tl.constexpr, CELLS: tl.constexpr, LEVELS: tl.constexpr,
-    ORDINAL: tl.constexpr, SQUARED: tl.constexpr, UNSEEN: tl.constexpr,
+    ORDINAL: tl.constexpr, SQUARED: tl.constexpr, UNSEEN: tl.constexpr, WEIGHTED: tl.constexpr,
     TERMS: tl.constexpr, FLOOR: tl.constexpr, ROOT_FLOOR: tl.constexpr, PULL: tl.constexpr, PUSH: tl.constexpr,
     GAIN: tl.constexpr, COST: tl.constexpr, X: tl.constexpr, COUNTS: tl.constexpr, MEANS: tl.constexpr,
 ):  # fmt: skip
     chunk = tl.program_id(0)
     begin, n = tl.load(first + chunk), tl.load(count + chunk)
     DTYPE: tl.constexpr = near.dtype.element_ty
-    a = _components(S, C)
+    a = component_offsets(S, C)
     f = tl.load(near + tl.load(row + chunk).to(tl.int64) * k + a, mask=a < k, other=0.0)
     if UNSEEN >= 0:
         unseen = tl.load(scale)
@@ -424,21 +427,21 @@ def _sweep(
         cell = start + tl.arange(0, CELLS)
         valid = cell < n
         p = begin + cell
-        tile = _gather(indices, far, p, valid, k, S, C).to(DTYPE)
-        x = _dots(tile, f)
+        tile = gather_rows(indices, far, p, valid, k, S, C).to(DTYPE)
+        x = products(tile, f)
         value = tl.load(y + p, mask=valid, other=0)
 
         # the rule at the rate
         rate = x
         if SQUARED:
             rate = x * x
-        above = _floored(rate, FLOOR)
+        above = floored_at(rate, FLOOR)
         if ORDINAL:
             level = value.to(tl.int32)
             decrement = tl.load(table + level, mask=valid, other=0.0).to(DTYPE)
             steep = tl.load(table + n_levels + level, mask=valid, other=1.0).to(DTYPE)
             push = tl.load(table + 3 * n_levels + level, mask=valid, other=0.0).to(DTYPE)
-            risen = _one_minus_exp(steep * above, TERMS)
+            risen = one_minus_exp(steep * above, TERMS)
             pull = decrement / risen
             if GAIN or COST:
                 theta = tl.load(table + 2 * n_levels + level, mask=valid, other=0.0).to(DTYPE)
@@ -450,11 +453,21 @@ def _sweep(
             push = tl.full([CELLS], 1.0, DTYPE)
             gain = of_cell * tl.log(above)
             if COST:
-                logarithm = tl.log(_floored(of_cell, FLOOR) / above)
+                logarithm = tl.log(floored_at(of_cell, FLOOR) / above)
                 cost = tl.where(of_cell > 0.0, of_cell * logarithm, 0.0) - of_cell + rate
         if SQUARED:
-            pull = 2.0 * _floored(x, ROOT_FLOOR) * pull
+            pull = 2.0 * floored_at(x, ROOT_FLOOR) * pull
             push = 2.0 * x * push
+
+        weight = 1.0
+        if WEIGHTED:
+            weight = tl.load(weights + p, mask=valid, other=0.0).to(DTYPE)
+            pull = pull * weight
+            push = push * weight
+            if GAIN:
+                gain = gain * weight
+            if COST:
+                cost = cost * weight
 
         # what the cell would push and cost if it were not observed
         if UNSEEN == 0:
@@ -468,9 +481,9 @@ def _sweep(
 
         # sums and statistics
         if PULL:
-            of_pull += _weighted(pull, tile)
+            of_pull += weighted_rows(pull, tile)
         if PUSH:
-            of_push += _weighted(push, tile)
+            of_push += weighted_rows(push, tile)
         if GAIN:
             gains += tl.where(valid, gain, 0.0).to(tl.float64)
         if COST:
@@ -489,7 +502,7 @@ def _sweep(
                     n_cell = n_cell * 0.5
                 counts += tl.where(is_level, n_cell[None, :], 0.0).to(tl.float64)
             if MEANS:
-                means += tl.where(is_level, rate[None, :], 0.0).to(tl.float64)
+                means += tl.where(is_level, (rate * weight)[None, :], 0.0).to(tl.float64)
 
     at = tl.load(target + chunk) * k + a
     if PULL:
@@ -549,7 +562,7 @@ def normal_equations(
     g, A = plan.empty_sums(far, k), plan.empty_sums(far, k, k)
     if plan.n_chunks:
         K = max(16, triton.next_power_of_2(k))
-        _normal_equations[(plan.n_chunks,)](
+        normal_equations_kernel[(plan.n_chunks,)](
             plan.first, plan.count, plan.target, indices, slope, curvature, order if order is not None else indices,
             far, g, A, k=k, K=K, CELLS=cells, ORDERED=order is not None,
             num_warps=num_warps or min(8, max(1, K * K * far.itemsize // 8192)),
@@ -558,7 +571,7 @@ def normal_equations(
 
 
 @triton.jit
-def _normal_equations(
+def normal_equations_kernel(
     first, count, target, indices, slope, curvature, order, far, g, A,
     k: tl.constexpr, K: tl.constexpr, CELLS: tl.constexpr, ORDERED: tl.constexpr,
 ):  # fmt: skip
@@ -601,7 +614,7 @@ def newton_step(
     num_warps = min(8, max(1, K * K * near.itemsize // 8192))
     for rows, plan in batches:
         g, A = normal_equations(plan, indices, slope, curvature, far, order)
-        _solve[(plan.n_rows,)](
+        solve_kernel[(plan.n_rows,)](
             A, g, near[rows], *penalty, out[rows],
             EPS=float(torch.finfo(near.dtype).eps), k=k, K=K, num_warps=num_warps,
         )  # fmt: skip
@@ -609,7 +622,7 @@ def newton_step(
 
 
 @triton.jit
-def _solve(A, g, near, l2, centre, fixed, out, EPS: tl.constexpr, k: tl.constexpr, K: tl.constexpr):
+def solve_kernel(A, g, near, l2, centre, fixed, out, EPS: tl.constexpr, k: tl.constexpr, K: tl.constexpr):
     """Cholesky's method as in `kernels.steps._solve`; the columns of the factor replace those of the matrix."""
     u = tl.program_id(0).to(tl.int64)
     a = tl.arange(0, K)
@@ -674,10 +687,12 @@ def top_k(
         part = slice(top, min(top + tile_rows, rows))
         x = W[part] @ H.T
         if hidden_indptr is not None:
-            _hide[(len(x),)](x, hidden_indptr[part.start : part.stop + 1], hidden_indices, m, BLOCK=128, num_warps=1)
+            hide_kernel[(len(x),)](
+                x, hidden_indptr[part.start : part.stop + 1], hidden_indices, m, BLOCK=128, num_warps=1
+            )
         if x.dtype == torch.float32:
             keys = torch.empty(x.shape, dtype=torch.int64, device=x.device)
-            _keys[(len(x), triton.cdiv(m, 1024))](x, keys, m, BLOCK=1024)
+            keys_kernel[(len(x), triton.cdiv(m, 1024))](x, keys, m, BLOCK=1024)
             best = m - 1 - (torch.topk(keys, n, dim=1).values & 0xFFFFFFFF)
         else:
             x = torch.where(torch.isnan(x), -torch.inf, x)
@@ -690,7 +705,7 @@ def top_k(
 
 
 @triton.jit
-def _hide(x, indptr, indices, m, BLOCK: tl.constexpr):
+def hide_kernel(x, indptr, indices, m, BLOCK: tl.constexpr):
     """Set the scores of the listed columns to -inf."""
     row = tl.program_id(0)
     begin, end = tl.load(indptr + row), tl.load(indptr + row + 1)
@@ -702,7 +717,7 @@ def _hide(x, indptr, indices, m, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _keys(x, keys, m, BLOCK: tl.constexpr):
+def keys_kernel(x, keys, m, BLOCK: tl.constexpr):
     """Integers in the order of (score, -column): NaN as -inf, -0 as 0."""
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     at = tl.program_id(0).to(tl.int64) * m + column
@@ -746,7 +761,7 @@ def gamma_posterior(
     if n and k:
         K = triton.next_power_of_2(k)
         rows = rows or max(1, 1024 // K)
-        _gamma_posterior[(triton.cdiv(n, rows),)](
+        gamma_posterior_kernel[(triton.cdiv(n, rows),)](
             P, Q, geometric, b.to(P.dtype), _scalar(shape, gain), _scalar(lgamma(shape), gain), *outs, gain, pushed, n,
             k=k, K=K, ROWS=rows, FULL=Q.numel() == n * k, SAME_RATE=b.numel() == 1,
             SMALLEST=float(torch.finfo(P.dtype).smallest_normal) ** 0.5, num_warps=num_warps,
@@ -755,7 +770,7 @@ def gamma_posterior(
 
 
 @triton.jit
-def _gamma_posterior(
+def gamma_posterior_kernel(
     P, Q, geometric, b, prior_shape, log_gamma_of_prior, shapes, rates, means, geometrics, gains, pusheds, n,
     k: tl.constexpr, K: tl.constexpr, ROWS: tl.constexpr,
     FULL: tl.constexpr, SAME_RATE: tl.constexpr, SMALLEST: tl.constexpr,
@@ -780,7 +795,7 @@ def _gamma_posterior(
         pushes = tl.load(Q + at, mask=inside, other=0.0)
     else:
         pushes = tl.load(Q + column, mask=column < k, other=0.0)[None, :] + tl.zeros([ROWS, K], DTYPE)
-    if SAME_RATE:
+    if SAME_RATE:  # noqa: SIM108
         prior_rate = tl.load(b) + tl.zeros([ROWS], DTYPE)
     else:
         prior_rate = tl.load(b + row, mask=row < n, other=1.0)
@@ -804,7 +819,7 @@ def _gamma_posterior(
     near = 0.5 * r + tail + shift
     d = near + inverse
     ratio = t / rate
-    if DTYPE == tl.float32:
+    if tl.float32 == DTYPE:
         rest = 1.0 - shape.to(tl.float64) * inverse.to(tl.float64)
         whole = inverse.to(tl.float64) * (1.0 + rest) + near.to(tl.float64)
         bits = whole * 1.4426950408889634
@@ -839,7 +854,7 @@ def multiplied(F: Any, P: Any, Q: Any, l1: float, l2: float, exponent: float) ->
     if out.numel():
         numbers = torch.tensor([l1, l2, exponent], dtype=F.dtype)
         numbers = (numbers.pin_memory() if F.is_cuda else numbers).to(F.device, non_blocking=True)
-        _multiplied[(triton.cdiv(n * k, 1024),)](
+        multiplied_kernel[(triton.cdiv(n * k, 1024),)](
             F, P, Q, numbers, out, n * k, k, FULL=Q.numel() == n * k,
             SMALLEST=float(torch.finfo(F.dtype).smallest_normal) ** 0.5,
             POWER=1 if exponent == 1.0 else 2 if exponent == 0.5 else 0, BLOCK=1024,
@@ -848,14 +863,14 @@ def multiplied(F: Any, P: Any, Q: Any, l1: float, l2: float, exponent: float) ->
 
 
 @triton.jit
-def _multiplied(
+def multiplied_kernel(
     F, P, Q, numbers, out, size, k,
     FULL: tl.constexpr, SMALLEST: tl.constexpr, POWER: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     f = tl.load(F + at, mask=inside, other=0.0)
-    if FULL:
+    if FULL:  # noqa: SIM108
         push = tl.load(Q + at, mask=inside, other=0.0)
     else:
         push = tl.load(Q + at % k, mask=inside, other=0.0)
@@ -869,4 +884,30 @@ def _multiplied(
         power = tl.exp(tl.load(numbers + 2) * tl.log(tl.where(is_positive, ratio, 1.0)))
         ratio = tl.where(is_positive, power, ratio)  # 0 and NaN stay
     new = f * ratio
+    tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)
+
+
+def extrapolated(now: Any, before: Any, beta: float, largest_ratio: float) -> Any:
+    """now (now / before)^beta of every entry, ratios clipped, as the rule of this name in `solvers.base`."""
+    out = torch.empty_like(now)
+    if out.numel():
+        finfo = torch.finfo(now.dtype)
+        extrapolated_kernel[(triton.cdiv(now.numel(), 1024),)](
+            now, before, _scalar(beta, now), out, now.numel(), LARGEST=largest_ratio,
+            TINY=float(finfo.smallest_normal), SMALLEST=float(finfo.smallest_normal) ** 0.5, BLOCK=1024,
+        )  # fmt: skip
+    return out
+
+
+@triton.jit
+def extrapolated_kernel(
+    now, before, beta, out, size,
+    LARGEST: tl.constexpr, TINY: tl.constexpr, SMALLEST: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    x = tl.load(now + at, mask=inside, other=1.0)
+    ratio = x / floored_at(tl.load(before + at, mask=inside, other=1.0), TINY)
+    ratio = tl.where(ratio < 1.0 / LARGEST, 1.0 / LARGEST, tl.where(ratio > LARGEST, LARGEST, ratio)).to(x.dtype)
+    new = x * tl.exp(tl.load(beta) * tl.log(ratio))
     tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)

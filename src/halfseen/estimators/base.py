@@ -396,7 +396,8 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             is_candidate[model.positions(items, "column")] = True
         if exclude is not None:
             is_candidate[model.positions(exclude, "column")] = False
-        return model.recommend(W, seen if exclude_seen else None, n, np.flatnonzero(is_candidate), self.n_jobs)
+        candidates = np.flatnonzero(is_candidate)
+        return model.recommend(W, seen if exclude_seen else None, n, candidates, self.engine, self.n_jobs)
 
     @available_if(needs("likelihood"))
     def log_likelihood(self, X: Data, *, each: bool = False) -> float | Array:
@@ -656,6 +657,7 @@ class Factorization(BaseFactorization):
             return of_run | columns
 
         with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
+            engine.check_memory(cells, self.n_components)
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 
             def at_iteration(outcome: Outcome) -> dict[str, Any]:

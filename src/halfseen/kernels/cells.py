@@ -1,11 +1,21 @@
-"""Sampled dense-dense products (sddmm) and sparse-dense products (spmm) over the observed cells.
+"""Loops over the observed cells: dot products (sddmm), sums along rows (spmm), and fused passes that do both at once.
 
 All work on one block of consecutive rows of a CSR matrix: `indptr` is the block's slice of the row pointers (one longer
-than the block has rows, not starting at 0), `indices`, `x`, `c` and `d` are the block's slices of the cell arrays. The
-same loops serve the columns: hand them the column order and swap the factors.
+than the block has rows, not starting at 0), `indices`, `x`, `y`, `c` and `d` are the block's slices of the cell arrays.
+The same loops serve the columns: hand them the column order and swap the factors.
 
 Rows of the far factor `G` are gathered from all over memory. Processing several cells per iteration lets the processor
-wait for several of them at once, and saves loads and stores of the near row: 4 were best for `sddmm`, 8 for `spmm`.
+wait for several of them at once, and saves loads and stores of the near row: 4 were best for products, 8 for sums.
+
+A fused pass processes a row's cells in groups whose rows of `G` stay in the cache: they are read for the dot products,
+and again, while still there, for the sums. Rules are computed in double precision, one simple loop after another,
+because such loops are vectorised and longer ones are not. `y` are values, or levels as small integers; `weight` is
+empty if all are 1. `what` is the rule of `likelihoods.rules`. `squared` is for the likelihood of x^2; `floor` is the
+least x, as in `arrays.floored`; an unseen zero pushes by `scale`, or by `scale * x` if squared. `table` has for each
+level its decrement, the same but infinite for level 0, its theta and its push (see `Ordinal`). Sums along rows are
+written to `P` and `Q`, which have no rows if they are not wanted. `totals`, empty if not wanted, gets the sum of the
+rule's totals, then those by level: of E[n], and of x (or x^2). `kept`, empty if not wanted, gets the first coefficient
+of each cell.
 """
 
 from typing import Any
@@ -13,38 +23,42 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels import kernel
+from halfseen.kernels import inlined, kernel
+from halfseen.kernels.special import log, one_minus_exp
 
 Array = npt.NDArray[Any]
+
+#: The rules.
+PULLS, PULLS_AND_PUSHES, COSTS, MEANS, COUNTS_AND_MEANS = range(5)
+#: Bytes of the rows of G that a group reads: they should stay near.
+_GROUP_BYTES = 65_536
 
 
 @kernel
 def sddmm(indptr: Array, indices: Array, F: Array, G: Array, x: Array) -> None:
     """x[p] = <F[u], G[i]> for every observed cell p = (u, i) of the block."""
-    k = F.shape[1]
-    first = indptr[0]
-    zero = F.dtype.type(0)
     for u in range(F.shape[0]):
-        f = F[u]
-        p = np.int64(indptr[u] - first)
-        stop = np.int64(indptr[u + 1] - first)
-        while p + 4 <= stop:
-            g0, g1, g2, g3 = G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]]
-            s0, s1, s2, s3 = zero, zero, zero, zero
-            for j in range(k):
-                s0 += f[j] * g0[j]
-                s1 += f[j] * g1[j]
-                s2 += f[j] * g2[j]
-                s3 += f[j] * g3[j]
-            x[p], x[p + 1], x[p + 2], x[p + 3] = s0, s1, s2, s3
-            p += 4
-        while p < stop:
-            g0 = G[indices[p]]
-            s0 = zero
-            for j in range(k):
-                s0 += f[j] * g0[j]
-            x[p] = s0
-            p += 1
+        start, stop = np.int64(indptr[u] - indptr[0]), np.int64(indptr[u + 1] - indptr[0])
+        dots(F[u], G, indices[start:stop], x[start:stop])
+
+
+@kernel
+def spmm(indptr: Array, indices: Array, c: Array, G: Array, out: Array) -> None:
+    """out[u] = sum of c[p] * G[i] over the observed cells p = (u, i) of row u."""
+    for u in range(out.shape[0]):
+        out[u, :] = 0
+        start, stop = np.int64(indptr[u] - indptr[0]), np.int64(indptr[u + 1] - indptr[0])
+        add_rows(c[start:stop], G, indices[start:stop], out[u])
+
+
+@kernel
+def spmm_both(indptr: Array, indices: Array, c: Array, d: Array, G: Array, of_c: Array, of_d: Array) -> None:
+    """As `spmm`, for two coefficients at once."""
+    for u in range(of_c.shape[0]):
+        of_c[u, :] = 0
+        of_d[u, :] = 0
+        start, stop = np.int64(indptr[u] - indptr[0]), np.int64(indptr[u + 1] - indptr[0])
+        add_rows_of_two(c[start:stop], d[start:stop], G, indices[start:stop], of_c[u], of_d[u])
 
 
 @kernel
@@ -65,61 +79,260 @@ def gather(c: Array, positions: Array, out: Array) -> None:
         out[p] = c[positions[p]]
 
 
-@kernel
-def spmm(indptr: Array, indices: Array, c: Array, G: Array, out: Array) -> None:
-    """out[u] = sum of c[p] * G[i] over the observed cells p = (u, i) of row u."""
-    k = G.shape[1]
-    first = indptr[0]
-    for u in range(out.shape[0]):
-        row = out[u]
-        for j in range(k):
-            row[j] = 0
-        p = np.int64(indptr[u] - first)
-        stop = np.int64(indptr[u + 1] - first)
-        while p + 8 <= stop:
-            g0, g1, g2, g3 = G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]]
-            g4, g5, g6, g7 = G[indices[p + 4]], G[indices[p + 5]], G[indices[p + 6]], G[indices[p + 7]]
-            c0, c1, c2, c3 = c[p], c[p + 1], c[p + 2], c[p + 3]
-            c4, c5, c6, c7 = c[p + 4], c[p + 5], c[p + 6], c[p + 7]
-            for j in range(k):
-                near = (c0 * g0[j] + c1 * g1[j]) + (c2 * g2[j] + c3 * g3[j])
-                row[j] += near + ((c4 * g4[j] + c5 * g5[j]) + (c6 * g6[j] + c7 * g7[j]))
-            p += 8
-        while p < stop:
-            g0, c0 = G[indices[p]], c[p]
-            for j in range(k):
-                row[j] += c0 * g0[j]
-            p += 1
+@inlined
+def _cells_per_group(G: Array) -> int:
+    return max(8, _GROUP_BYTES // (G.shape[1] * G.itemsize) // 8 * 8)
 
 
 @kernel
-def spmm_both(indptr: Array, indices: Array, c: Array, d: Array, G: Array, of_c: Array, of_d: Array) -> None:
-    """As `spmm`, for two coefficients at once: the rows of `G` are loaded only once."""
-    k = G.shape[1]
-    first = indptr[0]
-    for u in range(of_c.shape[0]):
-        row, other = of_c[u], of_d[u]
-        for j in range(k):
-            row[j] = 0
-            other[j] = 0
-        p = np.int64(indptr[u] - first)
-        stop = np.int64(indptr[u + 1] - first)
-        while p + 8 <= stop:
-            g0, g1, g2, g3 = G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]]
-            g4, g5, g6, g7 = G[indices[p + 4]], G[indices[p + 5]], G[indices[p + 6]], G[indices[p + 7]]
-            c0, c1, c2, c3 = c[p], c[p + 1], c[p + 2], c[p + 3]
-            c4, c5, c6, c7 = c[p + 4], c[p + 5], c[p + 6], c[p + 7]
-            d0, d1, d2, d3 = d[p], d[p + 1], d[p + 2], d[p + 3]
-            d4, d5, d6, d7 = d[p + 4], d[p + 5], d[p + 6], d[p + 7]
-            for j in range(k):
-                near = (c0 * g0[j] + c1 * g1[j]) + (c2 * g2[j] + c3 * g3[j])
-                row[j] += near + ((c4 * g4[j] + c5 * g5[j]) + (c6 * g6[j] + c7 * g7[j]))
-                near = (d0 * g0[j] + d1 * g1[j]) + (d2 * g2[j] + d3 * g3[j])
-                other[j] += near + ((d4 * g4[j] + d5 * g5[j]) + (d6 * g6[j] + d7 * g7[j]))
-            p += 8
-        while p < stop:
-            g0, c0, d0 = G[indices[p]], c[p], d[p]
-            for j in range(k):
-                row[j] += c0 * g0[j]
-                other[j] += d0 * g0[j]
-            p += 1
+def sweep_values(
+    indptr: Array, indices: Array, y: Array, weight: Array, what: int, squared: bool, floor: float, scale: float,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
+) -> None:  # fmt: skip
+    """A pass over counts, under `Poisson` or its square."""
+    size = _cells_per_group(G)
+    x, c, d = np.empty(size, G.dtype), np.empty(size, G.dtype), np.empty(size, G.dtype)
+    a, b, w = np.empty(size), np.empty(size), np.ones(size)
+    total = 0.0
+    for u in range(F.shape[0]):
+        if len(P) > 0:
+            P[u, :] = 0
+        if len(Q) > 0:
+            Q[u, :] = 0
+        stop = np.int64(indptr[u + 1] - indptr[0])
+        for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
+            near = indices[start : min(start + size, stop)]
+            dots(F[u], G, near, x)
+            if weight.size > 0:
+                w[: near.size] = weight[start : start + near.size]
+            total += _rule_of_values(y[start : start + near.size], x, w, what, squared, floor, scale, a, b, c, d)
+            if len(Q) > 0:
+                add_rows_of_two(c, d, G, near, P[u], Q[u])
+            elif len(P) > 0:
+                add_rows(c, G, near, P[u])
+            if kept.size > 0:
+                kept[start : start + near.size] = c[: near.size]
+    if totals.size > 0:
+        totals[0] = total
+
+
+@kernel
+def sweep_levels(
+    indptr: Array, indices: Array, y: Array, weight: Array, table: Array, what: int, squared: bool, floor: float,
+    scale: float, F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
+) -> None:  # fmt: skip
+    """A pass over levels, under `Ordinal` or its square."""
+    size = _cells_per_group(G)
+    x, c, d = np.empty(size, G.dtype), np.empty(size, G.dtype), np.empty(size, G.dtype)
+    a, b, w = np.empty(size), np.empty(size), np.ones(size)
+    total = 0.0
+    for u in range(F.shape[0]):
+        if len(P) > 0:
+            P[u, :] = 0
+        if len(Q) > 0:
+            Q[u, :] = 0
+        stop = np.int64(indptr[u + 1] - indptr[0])
+        for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
+            near = indices[start : min(start + size, stop)]
+            dots(F[u], G, near, x)
+            if weight.size > 0:
+                w[: near.size] = weight[start : start + near.size]
+            levels = y[start : start + near.size]
+            total += _rule_of_levels(levels, x, w, table, what, squared, floor, scale, a, b, c, d, totals)
+            if len(Q) > 0:
+                add_rows_of_two(c, d, G, near, P[u], Q[u])
+            elif len(P) > 0:
+                add_rows(c, G, near, P[u])
+            if kept.size > 0:
+                kept[start : start + near.size] = c[: near.size]
+    if totals.size > 0:
+        totals[0] = total
+
+
+@kernel
+def sum_levels(
+    indptr: Array, indices: Array, y: Array, weight: Array, coefficients: Array, scale: float,
+    F: Array, G: Array, P: Array, Q: Array, totals: Array, kept: Array,
+) -> None:  # fmt: skip
+    """P[u] = sum of (weight * coefficients[level] - scale) * G[i] over the cells of row u; the rest is not used."""
+    size = _cells_per_group(G)
+    c = np.empty(size, G.dtype)
+    for u in range(len(P)):
+        P[u, :] = 0
+        stop = np.int64(indptr[u + 1] - indptr[0])
+        for start in range(np.int64(indptr[u] - indptr[0]), stop, size):
+            near = indices[start : min(start + size, stop)]
+            if weight.size > 0:
+                for j in range(near.size):
+                    c[j] = weight[start + j] * coefficients[y[start + j]] - scale
+            else:
+                for j in range(near.size):
+                    c[j] = coefficients[y[start + j]] - scale
+            add_rows(c, G, near, P[u])
+
+
+@kernel
+def _rule_of_values(
+    y: Array, x: Array, w: Array, what: int, squared: bool, floor: float, scale: float,
+    a: Array, b: Array, c: Array, d: Array,
+) -> float:  # fmt: skip
+    """pull = y / x, push = 1; gain y log(x / y) + y, cost y log(y / x) - y + x. Of squares, see `Squared`."""
+    total, n = 0.0, y.size
+    for j in range(n):
+        a[j] = max(np.float64(x[j]), floor)  # of the rate x^2 the floor is floor^2
+    if what in (COSTS, PULLS, PULLS_AND_PUSHES):
+        power = 2.0 if squared else 1.0
+        least = floor * floor if squared else floor
+        for j in range(n):
+            b[j] = w[j] * y[j]
+        for j in range(n):
+            total += b[j] * (power * log(a[j]) - log(max(np.float64(y[j]), least)) + 1.0)
+        if what != PULLS:
+            total = -total
+            if squared:
+                for j in range(n):
+                    total += (w[j] - 0.5 * scale) * (np.float64(x[j]) * np.float64(x[j]))
+            else:
+                for j in range(n):
+                    total += (w[j] - scale) * x[j]
+    for j in range(n):
+        b[j] = (2.0 if squared else 1.0) * w[j] * y[j]
+    for j in range(n):
+        c[j] = b[j] / a[j]
+    if what == PULLS_AND_PUSHES:
+        for j in range(n):
+            d[j] = (2.0 * w[j] - scale) * x[j] if squared else w[j] - scale
+    return total
+
+
+@kernel
+def _rule_of_levels(
+    y: Array, x: Array, w: Array, table: Array, what: int, squared: bool, floor: float, scale: float,
+    a: Array, b: Array, c: Array, d: Array, totals: Array,
+) -> float:  # fmt: skip
+    """pull = D / (1 - exp(-D x)), push = theta of the level below; gain D x + log(1 - exp(-D x)), cost theta x - log
+    (1 - exp(-D x)). Of squares, see `Squared`."""
+    total, n, n_levels = 0.0, y.size, table.shape[1]
+    if what in (MEANS, COUNTS_AND_MEANS):
+        for j in range(n):
+            b[j] = np.float64(x[j]) * np.float64(x[j]) if squared else np.float64(x[j])
+        for j in range(n):
+            total += b[j]
+        of_level = totals[1 + n_levels :]
+        for j in range(n):
+            of_level[y[j]] += w[j] * b[j]
+        if what == MEANS:
+            return total
+    for j in range(n):
+        a[j], b[j] = table[0, y[j]], table[1, y[j]]
+    if squared:
+        for j in range(n):
+            at = max(np.float64(x[j]), floor)
+            b[j] = one_minus_exp(b[j] * (at * at))
+    else:
+        for j in range(n):
+            b[j] = one_minus_exp(b[j] * max(np.float64(x[j]), floor))
+    if totals.size > 0 and what != COUNTS_AND_MEANS:
+        for j in range(n):
+            total += w[j] * log(b[j])
+        if what == PULLS:
+            for j in range(n):
+                total += w[j] * a[j] * x[j]
+        else:
+            total = -total
+            if squared:
+                for j in range(n):
+                    total += (w[j] * table[2, y[j]] - 0.5 * scale) * (np.float64(x[j]) * np.float64(x[j]))
+            else:
+                for j in range(n):
+                    total += (w[j] * table[2, y[j]] - scale) * x[j]
+    if what == COSTS:
+        return total
+    for j in range(n):
+        a[j] = w[j] * a[j] / b[j]
+    if squared:
+        for j in range(n):
+            a[j] *= 2.0 * max(np.float64(x[j]), floor)
+    for j in range(n):
+        c[j] = a[j]
+    if what == PULLS_AND_PUSHES:
+        if squared:
+            for j in range(n):
+                d[j] = (2.0 * w[j] * table[3, y[j]] - scale) * x[j]
+        else:
+            for j in range(n):
+                d[j] = w[j] * table[3, y[j]] - scale
+    elif totals.size > n_levels:
+        half = 0.5 if squared else 1.0
+        for j in range(n):
+            a[j] *= half * x[j]
+        of_level = totals[1 : 1 + n_levels]
+        for j in range(n):
+            of_level[y[j]] += a[j]
+    return total
+
+
+@kernel
+def dots(f: Array, G: Array, indices: Array, x: Array) -> None:
+    """x[j] = <f, G[indices[j]]>."""
+    k, zero = f.size, f.dtype.type(0)
+    j = 0
+    while j + 4 <= indices.size:
+        g0, g1, g2, g3 = G[indices[j]], G[indices[j + 1]], G[indices[j + 2]], G[indices[j + 3]]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for a in range(k):
+            s0 += f[a] * g0[a]
+            s1 += f[a] * g1[a]
+            s2 += f[a] * g2[a]
+            s3 += f[a] * g3[a]
+        x[j], x[j + 1], x[j + 2], x[j + 3] = s0, s1, s2, s3
+        j += 4
+    while j < indices.size:
+        g0 = G[indices[j]]
+        s0 = zero
+        for a in range(k):
+            s0 += f[a] * g0[a]
+        x[j] = s0
+        j += 1
+
+
+@kernel
+def add_rows(c: Array, G: Array, indices: Array, row: Array) -> None:
+    """row += sum of c[j] * G[indices[j]]."""
+    k = row.size
+    j = 0
+    while j + 8 <= indices.size:
+        g0, g1, g2, g3 = G[indices[j]], G[indices[j + 1]], G[indices[j + 2]], G[indices[j + 3]]
+        g4, g5, g6, g7 = G[indices[j + 4]], G[indices[j + 5]], G[indices[j + 6]], G[indices[j + 7]]
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        c4, c5, c6, c7 = c[j + 4], c[j + 5], c[j + 6], c[j + 7]
+        for a in range(k):
+            near = (c0 * g0[a] + c1 * g1[a]) + (c2 * g2[a] + c3 * g3[a])
+            row[a] += near + ((c4 * g4[a] + c5 * g5[a]) + (c6 * g6[a] + c7 * g7[a]))
+        j += 8
+    while j < indices.size:
+        g0, c0 = G[indices[j]], c[j]
+        for a in range(k):
+            row[a] += c0 * g0[a]
+        j += 1
+
+
+@kernel
+def add_rows_of_two(c: Array, d: Array, G: Array, indices: Array, row: Array, other: Array) -> None:
+    """As `_add_rows`, for two coefficients at once: the rows of `G` are loaded only once."""
+    k = row.size
+    j = 0
+    while j + 4 <= indices.size:
+        g0, g1, g2, g3 = G[indices[j]], G[indices[j + 1]], G[indices[j + 2]], G[indices[j + 3]]
+        c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
+        d0, d1, d2, d3 = d[j], d[j + 1], d[j + 2], d[j + 3]
+        for a in range(k):
+            row[a] += (c0 * g0[a] + c1 * g1[a]) + (c2 * g2[a] + c3 * g3[a])
+            other[a] += (d0 * g0[a] + d1 * g1[a]) + (d2 * g2[a] + d3 * g3[a])
+        j += 4
+    while j < indices.size:
+        g0, c0, d0 = G[indices[j]], c[j], d[j]
+        for a in range(k):
+            row[a] += c0 * g0[a]
+            other[a] += d0 * g0[a]
+        j += 1

@@ -35,16 +35,17 @@ _ONE, _MANTISSA = np.int64(0x3FF0000000000000), np.int64(0x000FFFFFFFFFFFFF)
 _ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)
 
 
-@intrinsic
-def _bits(context: Any, x: Any) -> Any:
-    """The bits of a number, as an integer."""
+def _number_to_bits(context: Any, x: Any) -> Any:
     return types.int64(types.float64), lambda _, builder, __, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@intrinsic
-def _from_bits(context: Any, bits: Any) -> Any:
-    """The number with these bits."""
+def _bits_to_number(context: Any, bits: Any) -> Any:
     return types.float64(types.int64), lambda _, builder, __, args: builder.bitcast(args[0], ir.DoubleType())
+
+
+#: The bits of a number as an integer, and back.
+_bits: Any = intrinsic(_number_to_bits)
+_from_bits: Any = intrinsic(_bits_to_number)
 
 
 @inlined

@@ -115,7 +115,7 @@ class SmoothOrdinal(Likelihood):
         terms, by_level = self.parameter_terms(y, x)
         weight = np.ones(y.shape) if weight is None else np.asarray(weight, dtype=np.float64)
         levels = np.asarray(y).astype(np.intp)
-        sums = [np.sum(term * weight, dtype=np.float64)[None] for term in terms]
+        sums = [np.sum(term * weight, dtype=np.float64, keepdims=True).reshape(1) for term in terms]
         return np.concatenate(sums + [np.bincount(levels, term * weight, self.n_codes) for term in by_level])
 
     @abstractmethod

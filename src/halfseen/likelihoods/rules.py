@@ -1,7 +1,7 @@
 """Rules of a pass over the observed cells: pure functions of y and x at each cell.
 
-A rule is called with parameters, the cells' values, x, weights (None if all are 1) and `first` (1 for the first value of
-a cell and 0 for others; None if no cell has several). It returns `Terms`. Rules are module-level functions of small
+A rule is called with parameters, the cells' values, x, weights (None if all are 1) and `first` (1 for the first value
+of a cell and 0 for others; None if no cell has several). It returns `Terms`. Rules are module-level functions of small
 parameters, so that they can be sent to another process, and replaced by a compiled loop of the same name.
 """
 

@@ -178,7 +178,7 @@ def _ranking_scores(model: Any, train: Any, test: Any, k: int, relevant: Any, n_
     for top in range(0, with_relevant.size, scorer.rows_at_a_time):
         rows = with_relevant[top : top + scorer.rows_at_a_time]
         n_threads = scorer.n_jobs if n_jobs is None else n_jobs
-        best = best_columns(scorer.scores_of(rows), k, seen.in_rows(rows), n_jobs=n_threads)
+        best = best_columns(scorer.scores_of(rows), k, seen.in_rows(rows), n_jobs=n_threads, engine=scorer.engine)
         scores[:, :, rows] = _row_scores(asked.select_rows(rows), best.columns, k, thresholds)
     is_empty = np.isnan(scores[0]).all(axis=1)
     if is_empty.any():

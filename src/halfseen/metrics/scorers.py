@@ -34,6 +34,7 @@ class Scorer:
     unseen: str = "missing"
     """How data that are not yet observed are to be read: what unseen means, and the texts that stand for 1, 2, ..."""
     level_names: Any = None
+    engine: str = "cpu"
     n_jobs: int | None = None
 
     def read(self, X: Any, name: str) -> Observed:
@@ -51,6 +52,7 @@ def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
             model.model_.labels,
             unseen=model.model_.unseen,
             level_names=model.model_.encoder.levels_to_read,
+            engine=model.engine,
             n_jobs=model.n_jobs,
         )
         return scorer, model.seen_ if train is None else scorer.read(train, "train")

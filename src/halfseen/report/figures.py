@@ -151,7 +151,8 @@ def _interval_texts(axis: Any, ends: Array, limits: tuple[float, float] = (-np.i
     intervals = []
     texts = np.array(_number_texts(ends.reshape(-1).tolist(), 4)).reshape(-1, 2)
     for (left, right), (low, high) in zip(ends.tolist(), texts.tolist(), strict=True):
-        text = f"{low} and above" if right >= limits[1] else f"{low} to {high}"
+        is_last = right >= limits[1] or np.isclose(right, limits[1], rtol=1e-9, atol=0.0)  # the end of a bar is rounded
+        text = f"{low} and above" if is_last else f"{low} to {high}"
         intervals.append(f"{axis.get_label_text()} {f'below {high}' if left <= limits[0] else text}")
     return intervals
 

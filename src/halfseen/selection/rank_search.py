@@ -212,7 +212,7 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         Seed of the folds and of the fits in them; the last fit has the estimator's own.
     n_jobs : int or None, default=None
         Number of folds at a time, each fit then on one thread; None uses all processors. With 1, fits have the
-        estimator's own n_jobs. The numbers are the same.
+        estimator's own n_jobs. On a GPU, one fit follows the other. The numbers are the same.
     verbose : int, default=0
         1 shows a progress bar on a terminal.
 

@@ -149,7 +149,9 @@ def score_paths(
     search: Any, models: Sequence[Any], ranks: Sequence[int], folds: Sequence[Fold], scorer: Scorer
 ) -> tuple[Array, Array, Array]:
     """Scores, seconds, and whether fits did not converge, by model, fold and rank, whatever the number of threads."""
-    jobs = min(thread_count(search.n_jobs), len(models) * len(folds))
+    # on a GPU one fit at a time: it takes all of it
+    is_cpu = all(model.engine == "cpu" for model in models)
+    jobs = min(thread_count(search.n_jobs), len(models) * len(folds)) if is_cpu else 1
     if jobs > 1:
         models = [clone(model).set_params(n_jobs=1) for model in models]
     steps, done, stopped = len(models) * len(folds) * len(ranks), count(1), Event()

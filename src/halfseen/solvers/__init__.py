@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from halfseen.solvers.base import Factor, GammaPrior, Penalty, Solver, State
+from halfseen.solvers.base import Factor, GammaPrior, Momentum, Penalty, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
-from halfseen.solvers.momentum import Momentum
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
 from halfseen.solvers.newton import BIAS_L2, Newton, Ridge
 from halfseen.solvers.problem import Problem

@@ -139,14 +139,13 @@ class Gamma(Variational[GammaFactor]):
     ) -> State[GammaFactor]:  # fmt: skip
         problem, kept = problem.with_likelihood(state.likelihood), state.kept
         if not kept.rows:
-            local = problem.sweep(rules.pulls, state.rows.geometric, state.columns.geometric, Side.ROWS, Side.COLUMNS)
-            kept = kept._replace(rows=local.rows, columns=local.columns)
+            kept = self.state_at(problem, state.rows, state.columns).kept
         (P_rows,), (P_columns,) = kept.rows, kept.columns
         if problem.likelihood.learns:  # pulls stay those at x~, pushes become new (Algorithm 1, line 11)
             problem = problem.refit(kept.of_counts, kept.of_means)
         rows, row_gains = self._update(problem, state.rows, state.columns, Side.ROWS, P_rows)
         columns, column_gains = self._update(problem, state.columns, rows, Side.COLUMNS, P_columns)
-        means = problem.means(rows.mean, columns.mean)
+        means = problem.means(rows.mean, columns.mean) if for_next else None
         # Of the sums of push * E[x] only the last one, at the new means of both sides, is a term of the bound.
         gains = beside(row_gains, [1.0, 0.0]) * row_gains + beside(row_gains, [1.0, -1.0]) * column_gains
         return self._state(problem, rows, columns, gains, means, for_next)

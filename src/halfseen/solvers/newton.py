@@ -132,7 +132,9 @@ class Newton(Solver[PointFactor]):
         return self._state(problem, rows, columns, x, cells)
 
     def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side) -> PointFactor:
-        x = problem.engine.sddmm(problem.cells, *((near.mean, far.mean) if side is Side.ROWS else (far.mean, near.mean)))
+        x = problem.engine.sddmm(
+            problem.cells, *((near.mean, far.mean) if side is Side.ROWS else (far.mean, near.mean))
+        )
         return self._update(problem, near, far, side, problem.quadratic(x), problem.costs)[0]
 
     def _update(

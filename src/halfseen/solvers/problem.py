@@ -175,7 +175,9 @@ class Problem:
 
     def divergence(self, W: Any, H: Any) -> float:
         """The summed divergence between values and x, over the observed cells or, where zeros count, over all."""
-        return float(sum(one[0] for one in self.engine.fetch(self.sweep(rules.costs, W, H).totals, *self.cost_of_zeros(W, H))))
+        return float(
+            sum(one[0] for one in self.engine.fetch(self.sweep(rules.costs, W, H).totals, *self.cost_of_zeros(W, H)))
+        )
 
     @cached_property
     def saturated(self) -> float:
@@ -183,9 +185,14 @@ class Problem:
         observed, total = self.cells.observed, 0.0
         if self.likelihood.saturated_is_zero:
             return total
+        of_small = self.likelihood.saturated(np.arange(1000.0))  # most values are small counts: looked up, not computed
         for start in range(0, observed.nnz, _CELLS_PER_CHUNK):
             part = slice(start, start + _CELLS_PER_CHUNK)
-            saturated = self.likelihood.saturated(observed.values[part].astype(np.float64))
+            values = np.clip(observed.values[part], 0, of_small.size - 1).astype(np.intp)
+            if np.array_equal(values, observed.values[part]):
+                saturated = of_small[values]
+            else:
+                saturated = self.likelihood.saturated(observed.values[part].astype(np.float64))
             total += float(np.sum(saturated if observed.weights is None else saturated * observed.weights[part]))
         return total
 
@@ -197,7 +204,7 @@ class Problem:
         return seen + (0 if self.zeros is None else observed.n_unobserved)
 
     def cost_of_zeros(self, W: Any, H: Any) -> list[Any]:
-        """The cost of the whole grid if every cell were an unseen zero, as a vector of one number; empty if none counts."""
+        """The cost of the whole grid if every cell were an unseen zero, as a vector; empty if none counts."""
         if self.zeros is None:
             return []
         return [self.zeros.scale * (1.0 if self.zeros.power == 0 else 0.5) * self._grid_sum(W, H)]

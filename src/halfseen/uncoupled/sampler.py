@@ -250,7 +250,7 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
         rows, columns = PointFactor(means), PointFactor(np.ones((seen.n_respondents, model.n_components)))
         fit = Fit(rows, columns, None, {"objective": np.empty(0), "seconds": np.empty(0)}, Status.DIRECT)
         n_clipped = int((anybody.row_means < 0).sum()) * seen.n_respondents
-        with sklearn_callbacks(model, seen, None, None, dict, 0):
+        with sklearn_callbacks(model, seen, None, None, lambda _: {}, 0):
             keep(model, attributes_of(fit, n_clipped, anybody, diagnostics_={}))
         return
 

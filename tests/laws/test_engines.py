@@ -18,6 +18,7 @@ from halfseen.likelihoods import CompoundPoisson, Ordinal, Poisson, Squared, rul
 from halfseen.likelihoods.rules import CellParams, Terms
 from halfseen.observed import Observed
 from halfseen.solvers import Penalty
+from halfseen.solvers.base import Extrapolation, extrapolated
 from halfseen.solvers.gamma import gamma_posterior
 from halfseen.solvers.multiplicative import multiplied
 from tests.engines.devices import torch_device
@@ -297,6 +298,21 @@ def test_multiplied(engine, one_row, exponent, penalty, dtype):
     (expected,) = multiplied((penalty, exponent, next(in_double)), *in_double).arrays
     assert engine.to_numpy(found).dtype == dtype
     assert_allclose(engine.to_numpy(found), flushed(expected, dtype), rtol=RULE_RTOL[dtype])
+
+
+@each_float
+@pytest.mark.parametrize("multiplies", [False, True])
+def test_extrapolated(engine, multiplies, dtype):
+    """The same, of two arrays: entries that were 0, or are, and those on their way there."""
+    now, before = np.random.default_rng(0).gamma(1.0, 1.0, (2, 2, 17, 5)).astype(dtype)
+    now[0, 3], before[0, 5], now[1, :, 2], before[1, :, 2] = 0.0, 0.0, 0.0, 0.0
+    now[1, 7], before[1, 8] = np.finfo(dtype).tiny, np.finfo(dtype).tiny
+    params = Extrapolation(0.7, multiplies, 10.0)
+    found, _ = engine.map(extrapolated, params, *on(engine, *now, *before))
+    expected = extrapolated(params, *now.astype(float), *before.astype(float)).arrays
+    for one, truth in zip(map(engine.to_numpy, found), expected, strict=True):
+        assert one.dtype == dtype
+        assert_close(one, flushed(truth, dtype) if multiplies else truth, np.abs(truth) + 1, RULE_RTOL[dtype])
 
 
 def flushed(factor, dtype):

@@ -936,6 +936,8 @@ def extrapolated_kernel(
     inside = at < size
     x = tl.load(now + at, mask=inside, other=1.0)
     ratio = x / floored_at(tl.load(before + at, mask=inside, other=1.0), TINY)
-    ratio = tl.where(ratio < 1.0 / LARGEST, 1.0 / LARGEST, tl.where(ratio > LARGEST, LARGEST, ratio)).to(x.dtype)
+    # numbers in tl.where would be rounded to float32
+    low, high = tl.full(x.shape, 1.0 / LARGEST, x.dtype), tl.full(x.shape, LARGEST, x.dtype)
+    ratio = tl.where(ratio < low, low, tl.where(ratio > high, high, ratio))
     new = x * tl.exp(tl.load(beta) * tl.log(ratio))
     tl.store(out + at, tl.where(new < tl.full(new.shape, SMALLEST, new.dtype), 0.0, new), mask=inside)

@@ -18,8 +18,8 @@ from halfseen.errors import EngineError
 from halfseen.likelihoods import rules
 from halfseen.observed import Observed
 
-#: Factors of both sides that a fit may hold at a time: distributions before and after an epoch, and its sums.
-FACTORS_HELD = 12
+#: Factors of both sides that a fit may hold at a time: distributions of the last states and the next, and its sums.
+FACTORS_HELD = 20
 #: Bytes of a cell: its index and level in both orders, and the order between them while these are made.
 BYTES_PER_CELL = 16
 #: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.

@@ -91,7 +91,7 @@ def _iterations(train: Observed, single: Observed) -> list[str]:
 
 
 def _numpy_ordnmf(train: Observed, W0: np.ndarray, H0: np.ndarray, iterations: int) -> Iterator[Any]:
-    """The paper's Algorithm 1 in NumPy: arrays of cells x components for the dot products, sparse products for the sums.
+    """The paper's Algorithm 1 in NumPy: arrays of cells x components for dot products, sparse products for sums.
 
     Unseen cells enter through theta_0 times the sum over all cells, less what the seen ones put in too much.
     """

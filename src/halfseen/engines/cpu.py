@@ -244,7 +244,14 @@ class CpuEngine(Engine[CpuCells]):
         steps.adagrad_step(rows, columns, slope, state.learning_rate, *arguments[0], *arguments[1])
 
     def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Array, ...], Any]:
-        rule = _COMPILED_RULES.get(rule.__name__, rule)
+        if rule.__name__ in _COMPILED_RULES:
+            compiled, n_arrays = _COMPILED_RULES[rule.__name__]
+            results = tuple(np.empty_like(arrays[0]) for _ in range(n_arrays))
+
+            def compiled_chunk(part: slice) -> Any:
+                return compiled(params, [result[part] for result in results], *(_part(array, part) for array in arrays))
+
+            return results, _add(self._threads.all(compiled_chunk, _chunks(arrays[0])))
         outs: list[Array] = []
         allocating = Lock()
 
@@ -316,26 +323,22 @@ _FUSED_RULES = {
 }
 
 
-def _gamma_posterior(params: Any, P: Array, Q: Array, geometric: Array, b: Array) -> Terms:
-    """The rule of this name in `solvers.gamma`, compiled."""
-    arrays = [np.empty_like(P) for _ in range(4)]
+def _gamma_posterior(params: Any, outs: list[Array], P: Array, Q: Array, geometric: Array, b: Array) -> Array:
+    """The rule of this name in `solvers.gamma`, compiled: writes its arrays, and returns its totals."""
     a, constant, row = params
     Q = row[None] if Q is None else Q
-    sums = special.gamma_posterior(P, Q, geometric, b[:, 0], a, constant, smallest(P) ** 0.5, *arrays)
-    return Terms(tuple(arrays), tuple(np.array([one]) for one in sums))
+    return np.array(special.gamma_posterior(P, Q, geometric, b[:, 0], a, constant, smallest(P) ** 0.5, *outs))
 
 
-def _multiplied(params: Any, F: Array, P: Array, Q: Array) -> Terms:
+def _multiplied(params: Any, outs: list[Array], F: Array, P: Array, Q: Array) -> None:
     """The rule of this name in `solvers.multiplicative`, compiled."""
     penalty, exponent, row = params
-    out = np.empty_like(F)
     Q = row[None] if Q is None else Q
-    special.multiplied(F, P, Q, penalty.l1, penalty.l2, exponent, smallest(F) ** 0.5, out)
-    return Terms((out,))
+    special.multiplied(F, P, Q, penalty.l1, penalty.l2, exponent, smallest(F) ** 0.5, *outs)
 
 
-#: Compiled forms of rules, by name.
-_COMPILED_RULES: dict[str, Rule] = {"gamma_posterior": _gamma_posterior, "multiplied": _multiplied}
+#: Compiled forms of rules, by name, and how many arrays they make.
+_COMPILED_RULES: dict[str, tuple[Any, int]] = {"gamma_posterior": (_gamma_posterior, 4), "multiplied": (_multiplied, 1)}
 
 
 def _part(array: Array | None, part: slice) -> Array | None:

@@ -168,7 +168,7 @@ CASES = [
 def test_a_fit_on_other_arrays_equals_the_cpu(solver, likelihood, unseen, kind, accelerate):
     observed = matrix(likelihood, unseen, kind)
     factors = start(*observed.shape, 3)
-    assert_agree(fits(solver, likelihood, observed, factors, max_iter=12, accelerate=accelerate), 1e-8)
+    assert_agree(fits(solver, likelihood, observed, factors, max_iter=6, accelerate=accelerate), 1e-8)
 
 
 SMOOTH_CASES = {**SMOOTHS, "own thresholds": OWNED}

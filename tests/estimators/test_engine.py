@@ -27,7 +27,7 @@ class Device(CpuEngine):
     ranked = 0
     room = np.inf
 
-    def check_memory(self, observed, n_components):
+    def check_memory(self, observed, n_components, likelihood):
         if observed.nnz * n_components > self.room:
             raise EngineError("There must be room.", parameter="engine")
 

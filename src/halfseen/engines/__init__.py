@@ -1,6 +1,7 @@
 """Where computations run. Nothing outside this package refers to a device, a thread or a compiled loop."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from halfseen import validation
@@ -20,7 +21,7 @@ def _open_cuda(n_jobs: int | None) -> Engine[Any]:
     on_cpu_cli = 'Or use `engine="cpu"`.'
     try:
         import torch
-    except ImportError:
+    except (ImportError, OSError):
         install = "Install it: pip install 'halfseen[cuda]'."
         raise EngineError(
             '`engine="cuda"` needs PyTorch.',
@@ -34,6 +35,15 @@ def _open_cuda(n_jobs: int | None) -> Engine[Any]:
         raise EngineError(
             '`engine="cuda"` needs an NVIDIA GPU that PyTorch can use.',
             found=f"none with PyTorch {torch.__version__}",
+            remedy=f"{install} {on_cpu}",
+            remedy_cli=f"{install} {on_cpu_cli}",
+            parameter="engine",
+        )
+    if find_spec("triton") is None:
+        install = "Install it: pip install triton (it comes with PyTorch on Linux)."
+        raise EngineError(
+            '`engine="cuda"` needs Triton, in which its kernels are written.',
+            found="none",
             remedy=f"{install} {on_cpu}",
             remedy_cli=f"{install} {on_cpu_cli}",
             parameter="engine",

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from halfseen.arrays import Array, namespace
+from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
 
@@ -106,7 +107,7 @@ class Engine(ABC, Generic[CellsT]):
     def __exit__(self, *_: object) -> None:
         return None
 
-    def check_memory(self, observed: Observed, n_components: int) -> None:
+    def check_memory(self, observed: Observed, n_components: int, likelihood: Likelihood) -> None:
         """Refuse a fit that the device has no room for, before anything is placed there; the host is not checked."""
         return
 

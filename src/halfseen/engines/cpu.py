@@ -299,6 +299,8 @@ def _fused_sweep(cells: CpuCells, rule: Rule, params: Any) -> FusedSweep | None:
     as_levels = kind.endswith("ordinal")
     if rule is rules.pushes and as_levels and not squared:
         return FusedSweep(cell_kernels.sum_levels, (inner.table[3], scale), True, 1)
+    if rule is rules.pulls and squared:
+        return None
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     what, n_arrays = _FUSED_RULES[rule]

@@ -6,7 +6,7 @@ elsewhere it has three stages, with the rule in torch. No atomic operations are 
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,13 +15,17 @@ from halfseen.arrays import Array
 from halfseen.engines import triton_kernels
 from halfseen.engines.base import Best, ColumnLists, Engine, RidgePenalty, Rule, Side, Sums
 from halfseen.errors import EngineError
-from halfseen.likelihoods import rules
+from halfseen.likelihoods import Likelihood, rules
 from halfseen.observed import Observed
 
 #: Factors of both sides that a fit may hold at a time: distributions of the last states and the next, and its sums.
 FACTORS_HELD = 20
-#: Bytes of a cell: its index and level in both orders, and the order between them while these are made.
-BYTES_PER_CELL = 16
+#: Bytes of a cell: its index and level in three orders, and what sorting them takes.
+BYTES_PER_CELL = 48
+#: Cell arrays that rules without a kernel of their own hold at a time.
+ARRAYS_OF_STAGED_RULES = 12
+#: PyTorch sorts no more entries at once.
+MOST_CELLS = 2**31 - 1
 #: Up to this many levels, sums by level are taken level by level; beyond, in the order of levels.
 LEVELS_BY_MASK = 32
 #: Entries of a factor, or of the results, that are on the device at a time while rows are ranked.
@@ -52,7 +56,7 @@ class CudaCells:
         self._device = device
         self._level_order: Order | None = None
         m = observed.shape[1]
-        indices = torch.from_numpy(np.ascontiguousarray(observed.indices, dtype=np.int32)).to(device)
+        indices = _tensor(observed.indices.astype(np.int32, copy=False)).to(device)
         self.orders = {Side.ROWS: Order(observed.indptr, indices)}
         if Side.COLUMNS in sides:
             counts = torch.bincount(indices, minlength=m)
@@ -119,7 +123,7 @@ class CudaCells:
 
         With it both the pushes along columns and the sums of E[x] by level are sums over columns, not over cells.
         """
-        if self._level_order is None:
+        if self._level_order is None or len(self._level_order.indptr) != self.observed.shape[1] * n_levels + 1:
             key = self.orders[Side.ROWS].indices.to(torch.int64) * n_levels + self.values(Side.ROWS, True)
             counts = torch.bincount(key, minlength=self.observed.shape[1] * n_levels)
             order = torch.sort(key, stable=True).indices
@@ -143,7 +147,7 @@ class CudaCells:
         return torch.sum(constant if self.weights is None else constant * self.weights)
 
     def _place(self, array: Array) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
+        return _tensor(array).to(self._device)
 
 
 class CudaEngine(Engine[CudaCells]):
@@ -161,22 +165,46 @@ class CudaEngine(Engine[CudaCells]):
     def __init__(self, device: str = "cuda") -> None:
         self.device = torch.device(device)
 
-    def check_memory(self, observed: Observed, n_components: int) -> None:
-        """Refuse a fit that the free memory of the GPU can't hold."""
+    def __enter__(self) -> Self:
+        self._precision = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")  # a program may have asked for less for its own networks
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        torch.set_float32_matmul_precision(self._precision)
+        error = raised[1] if len(raised) > 1 else None
+        if isinstance(error, torch.OutOfMemoryError):
+            raise EngineError(
+                "The GPU must have room for all of a fit.",
+                found="too little memory",
+                remedy='Use fewer components, or `engine="cpu"`.',
+                parameter="engine",
+            ) from error
+
+    def check_memory(self, observed: Observed, n_components: int, likelihood: Likelihood) -> None:
+        """Refuse a fit that the GPU can't hold."""
+        if observed.nnz > MOST_CELLS:
+            raise EngineError(
+                f"A fit on the GPU must have at most {MOST_CELLS:,} cells.",
+                found=f"{observed.nnz:,}",
+                remedy='Use `engine="cpu"`.',
+                parameter="engine",
+            )
         if self.device.type != "cuda":
             return
         n, m = observed.shape
         itemsize = observed.dtype.itemsize
-        per_cell = BYTES_PER_CELL
-        per_cell += itemsize * (2 if observed.weights is None else 3)
+        arrays = ARRAYS_OF_STAGED_RULES if likelihood.kernel is None else 2
+        per_cell = BYTES_PER_CELL + itemsize * (arrays + (observed.weights is not None))
         needed = per_cell * observed.nnz + FACTORS_HELD * (n + m) * n_components * itemsize
-        free = torch.cuda.mem_get_info(self.device)[0] + _cached(self.device)
+        unused = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        free = torch.cuda.mem_get_info(self.device)[0] + unused  # and what torch holds, but does not use
         if needed > free:
             raise EngineError(
                 f"The GPU must have room for {observed.nnz:,} cells of {per_cell} bytes and {FACTORS_HELD} factors of "
                 f"{n + m:,} x {n_components} numbers of {itemsize} bytes, {needed / 1e9:.1f} GB in all.",
                 found=f"{free / 1e9:.1f} GB free",
-                remedy='Use fewer components, float32 values, or `engine="cpu"`.',
+                remedy=f'Use fewer components{", float32 values" if itemsize > 4 else ""}, or `engine="cpu"`.',
                 parameter="engine",
             )
 
@@ -184,7 +212,7 @@ class CudaEngine(Engine[CudaCells]):
         return CudaCells(observed, sides, self.device)
 
     def asarray(self, array: Array) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        return _tensor(array).to(self.device)
 
     def to_numpy(self, array: Any) -> Array:
         numpy: Array = array.contiguous().cpu().numpy()
@@ -286,9 +314,10 @@ class CudaEngine(Engine[CudaCells]):
         return f"{torch.cuda.get_device_name(self.device)}, {free:.1f} of {total:.1f} GB free"
 
 
-def _cached(device: Any) -> int:
-    """Bytes that torch holds but does not use."""
-    return int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+def _tensor(array: Array) -> Any:
+    """An array as a tensor on the host; PyTorch warns of arrays that it might write to, but must not."""
+    array = np.ascontiguousarray(array)
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 #: For each rule its sums along a side and its statistics, as `triton_kernels.sweep` knows them.
@@ -314,6 +343,8 @@ def _fused_sweep(cells: CudaCells, rule: Rule, params: Any) -> Callable[..., tup
         return lambda cells, side, near, far, summed, _: (
             _pushes(cells, side, far, inner, zeros) if summed else ((), None)
         )
+    if rule is rules.pulls and kind.startswith("squared"):
+        return None
     if rule not in _FUSED_RULES or (rule in (rules.means, rules.counts_and_means) and not as_levels):
         return None
     sums, statistics = _FUSED_RULES[rule]

@@ -657,7 +657,7 @@ class Factorization(BaseFactorization):
             return of_run | columns
 
         with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
-            engine.check_memory(cells, self.n_components)
+            engine.check_memory(cells, self.n_components, likelihood)
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 
             def at_iteration(outcome: Outcome) -> dict[str, Any]:

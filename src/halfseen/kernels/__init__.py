@@ -1,4 +1,4 @@
-"""Compiled loops (numba). They contain no likelihood, no options and no Python objects, and validate nothing.
+"""Compiled loops (numba). They contain no Python objects, and validate nothing.
 
 Importing this package imports numba: only the packages that compute do so, and only when a fit begins.
 """

@@ -186,7 +186,8 @@ def _rule_of_values(
         for j in range(n):
             b[j] = w[j] * y[j]
         for j in range(n):
-            total += b[j] * (power * log(a[j]) - log(max(np.float64(y[j]), least)) + 1.0)
+            # 0 x makes a total NaN where x is not finite: the logarithm above does not tell
+            total += b[j] * (power * log(a[j]) - log(max(np.float64(y[j]), least)) + 1.0) + 0.0 * x[j]
         if what != PULLS:
             total = -total
             if squared:
@@ -234,7 +235,7 @@ def _rule_of_levels(
             b[j] = one_minus_exp(b[j] * max(np.float64(x[j]), floor))
     if totals.size > 0 and what != COUNTS_AND_MEANS:
         for j in range(n):
-            total += w[j] * log(b[j])
+            total += w[j] * (log(b[j]) if b[j] > 0.0 else -np.inf) + 0.0 * x[j]
         if what == PULLS:
             for j in range(n):
                 total += w[j] * a[j] * x[j]
@@ -319,7 +320,7 @@ def add_rows(c: Array, G: Array, indices: Array, row: Array) -> None:
 
 @kernel
 def add_rows_of_two(c: Array, d: Array, G: Array, indices: Array, row: Array, other: Array) -> None:
-    """As `_add_rows`, for two coefficients at once: the rows of `G` are loaded only once."""
+    """As `add_rows`, for two coefficients at once: the rows of `G` are loaded only once."""
     k = row.size
     j = 0
     while j + 4 <= indices.size:

@@ -284,8 +284,7 @@ def test_score_is_the_mean_log_likelihood_after_folding_in(noise):
     assert model.score(test) == pytest.approx(np.take_along_axis(logs, Y[..., None], -1)[..., 0][seen].mean(), rel=1e-8)
 
 
-@both
-@pytest.mark.parametrize("unseen", ["missing", "zero"])
+@pytest.mark.parametrize(("noise", "unseen"), [(GAMMA, "missing"), (EXPONENTIAL, "zero")], ids=["gamma", "exponential"])
 def test_new_rows_reach_the_fixed_point_of_a_full_fit_with_h_fixed(noise, unseen):
     """The oracle's half-steps, taken often, from elsewhere."""
     Y, _ = planted(noise)

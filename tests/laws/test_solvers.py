@@ -318,7 +318,7 @@ def test_the_same_bits_on_one_thread_and_on_two(solver, likelihood, unseen, dtyp
     observed = observe(X, unseen=unseen, cell_weight=weights_for(X))
     lasts = []
     for n_jobs in (1, 2):
-        *_, last = states(solver, likelihood, observed, *start(40, 30, K, dtype=dtype), steps=8, n_jobs=n_jobs)
+        *_, last = states(solver, likelihood, observed, *start(40, 30, K, dtype=dtype), steps=3, n_jobs=n_jobs)
         lasts.append(last)
     assert lasts[0].objective == lasts[1].objective
     for one, other in zip((*lasts[0].rows, *lasts[0].columns), (*lasts[1].rows, *lasts[1].columns), strict=True):

@@ -78,7 +78,7 @@ class CpuCells:
     def weights_along(self, side: Side) -> Array:
         """The weights in the order of a side; empty if all are 1."""
         if self.weights is None:
-            return np.empty(0)
+            return np.empty(0, self.y.dtype)  # of one type, so that no loop is compiled twice
         if side not in self._ordered_weights:
             self._ordered_weights[side] = self.orders[side].take(self.weights, slice(0, self.weights.size))
         return self._ordered_weights[side]

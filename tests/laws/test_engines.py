@@ -553,3 +553,17 @@ def test_the_same_bits_again_and_on_any_number_of_threads(engine, case, dtype):
         with open_engine("cpu", n_jobs) if engine.name == "cpu" else engine as again:
             for one, other in zip(everything(again, observed, W, H), first, strict=True):
                 assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("likelihood", [Poisson(), Ordinal(DECREMENTS)], ids=["poisson", "ordinal"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_totals_of_a_pass_hide_no_x_that_is_not_finite(likelihood, bad):
+    observed = observe(np.array([[1.0, 2.0], [3.0, 1.0]]))
+    W, H = np.ones((2, 2)), np.ones((2, 2))
+    W[0, 0] = bad
+    with open_engine("cpu", 1) as engine:
+        for rule in (rules.pulls, rules.costs, rules.pulls_and_pushes):
+            sums = engine.sweep(
+                engine.place(observed, *Side), rule, rules.CellParams(likelihood, None), W, H, n_levels=6
+            )
+            assert not np.isfinite(sums.totals[0]), rule

@@ -14,9 +14,9 @@ class Small(Study):
     def __init__(self, name, failure=None):
         self.name, self.failure, self.runs = name, failure, []
 
-    def run(self, *, quick=False, seed=0, progress=None):
+    def compute(self, settings, progress):
         progress("at work")
-        self.runs.append((quick, seed))
+        self.runs.append((settings.quick, settings.seed))
         if self.failure is not None:
             raise self.failure
         columns = [Column("data"), Column("paper", "error"), Column("ours", "error", ".2f")]
@@ -34,6 +34,6 @@ class Judged(Small):
         super().__init__(name)
         self.reached = reached
 
-    def run(self, **options):
-        goals = [Goal(f"goal {number}", is_reached) for number, is_reached in enumerate(self.reached)]
-        return replace(super().run(**options), goals=goals)
+    def compute(self, settings, progress):
+        goals = [Goal.claim(f"goal {number}", is_reached) for number, is_reached in enumerate(self.reached)]
+        return replace(super().compute(settings, progress), goals=goals)

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -241,6 +242,8 @@ def runs_of(small, *names):
 def test_all_that_is_known_is_in_the_json(folder):
     found = json.loads((folder / "a1gm-table1.json").read_text(encoding="utf-8"))
     assert found.pop("seconds") >= 0
+    assert found.pop("date") == date.today().isoformat()
+    assert f"{os.cpu_count()} processors" in found.pop("machine")
     columns = [
         {"name": "data", "group": "", "form": ""},
         {"name": "paper", "group": "error", "form": ""},
@@ -252,9 +255,10 @@ def test_all_that_is_known_is_in_the_json(folder):
         "title": "What it shows",
         "paper": "A paper",
         "terms": {"quick": False, "seed": 0, "halfseen": halfseen.__version__, "absent": []},
+        "substitute": "",
         "verdict": "short of 1 of 2",
         "summary": "All in all.",
-        "goals": [{"words": "goal 0", "reached": True}, {"words": "goal 1", "reached": False}],
+        "goals": [{"words": "goal 0", "state": "pass"}, {"words": "goal 1", "state": "short"}],
         "tables": [
             {"title": "First", "columns": columns, "rows": rows, "footnotes": footnotes, "name": "a"},
             {"title": "Second", "columns": columns[:1], "rows": [["z"]], "footnotes": [], "name": "b"},
@@ -303,7 +307,7 @@ def test_the_page_of_all_studies(small, elsewhere):
     small["a1gm/table1"] = Judged("a1gm/table1", True, True)
     small["a1gm/figure5"] = Judged("a1gm/figure5", True, False, False)
     small["grr/table4.1"] = Small("grr/table4.1", ABSENT)
-    assert run("reproduce", "all", "--quick", "-q").exit_code == 0
+    assert run("reproduce", "all", "-q").exit_code == 0
     folder = elsewhere / "halfseen-studies"
     html, markdown = ((folder / f"studies.{ending}").read_text("utf-8") for ending in ("html", "md"))
     for name in NAMES:

@@ -1,14 +1,17 @@
 """Studies by name, tables of values, and medians of run times."""
 
+import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from threadpoolctl import threadpool_info
 
 from halfseen.errors import DataError, ParameterError
 from halfseen.studies import NAMES, Column, Goal, Result, Study, Table, framework, select, study
-from halfseen.studies.framework import median_seconds
+from halfseen.studies.framework import median_seconds, parallel_map
+from tests.cli.small_studies import Judged
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,8 +104,43 @@ def test_blas_has_one_thread_while_timing():
 
 def test_verdicts_are_of_goals():
     assert Result("", []).verdict == ""
-    assert Result("", [], goals=[Goal("a", True)]).verdict == "pass"
-    assert Result("", [], goals=[Goal("a", True), Goal("b", False)]).verdict == "short of 1 of 2"
+    assert Result("", [], goals=[Goal.claim("a", True)]).verdict == "pass"
+    short = Result("", [], goals=[Goal.claim("a", True), Goal.claim("b", False)])
+    assert short.verdict == "short of 1 of 2"
+    assert replace(short, substitute="X").verdict == "data not to be had; on X: short of 1 of 2"
+
+
+@pytest.mark.parametrize(
+    ("printed", "better", "draws", "state"),
+    [
+        ("0.25", "lower", [0.2549], framework.PASS),  # the mean in the printed digits
+        ("0.25", "lower", [0.2551], framework.SHORT),
+        ("0.25", "higher", [0.2551], framework.PASS),
+        ("0.25", "", [0.10], framework.SHORT),
+        ("0.25", "lower", [0.10], framework.PASS),
+        ("0.25", "lower", [0.24, *[0.30] * 9], framework.WITHIN),
+        ("0.25", "lower", [0.24, *[0.30] * 8], framework.SHORT),  # too few draws
+        ("0.25", "lower", [0.2549, *[0.30] * 9], framework.WITHIN),  # in its digits
+        ("0.25", "lower", [0.2551, *[0.30] * 9], framework.SHORT),
+        ("0.25", "", [0.0, *[0.30] * 9], framework.WITHIN),
+        ("7", "", [6.0, *[9.0] * 9], framework.WITHIN),
+    ],
+)
+def test_a_printed_number_is_compared_with_draws(printed, better, draws, state):
+    goal = Goal.printed("what", printed, draws, better)
+    assert goal.state == state
+    assert f"printed {printed}" in goal.words
+    assert Result("", [], goals=[goal]).verdict == ("short of 1 of 1" if state == framework.SHORT else state)
+
+
+def test_quick_runs_are_never_judged_and_processes_change_nothing():
+    small = Judged("a1gm/table1", True, False)
+    assert small.run().verdict == "short of 1 of 2"
+    assert small.run(quick=True).verdict == ""
+    said = []
+    for n_jobs in (1, 2):
+        assert parallel_map(math.sqrt, [4.0, 9.0, 16.0], n_jobs, said.append) == [2.0, 3.0, 4.0]
+    assert said == ["4.0", "9.0", "16.0", "1 of 3 done", "2 of 3 done", "3 of 3 done"]
 
 
 @pytest.mark.parametrize("name", ["a1gm/table1", "grr/figure4.4", "ordnmf/table2", "ordnmf/table3", "ordnmf/figure4"])

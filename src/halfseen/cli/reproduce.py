@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 
@@ -11,11 +12,13 @@ import click
 from halfseen.cli import options, results
 from halfseen.cli.app import Command
 from halfseen.cli.messages import render
-from halfseen.cli.results import Outcome, Settings
+from halfseen.cli.results import Outcome
 from halfseen.cli.streams import JSON, check_output_folder, print_json, print_lines
 from halfseen.cli.summaries import describe_file
+from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError
 from halfseen.studies import Study
+from halfseen.studies.framework import RunSettings
 
 FOLDER = "halfseen-studies"
 
@@ -37,10 +40,12 @@ def _words(_: click.Context, __: click.Parameter, start: str) -> list[str]:
 @click.option( "--keep", "keeps", is_flag=True,
               help="Skip studies that the folder has from a run with the same settings." )  # fmt: skip
 @options.SEED
+@click.option("--n-jobs", type=int, help="Number of processes; as many as processors by default.")
+@options.ENGINE
 @JSON
 @options.quiet("Print no tables and show no progress.")
 def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick: bool, keeps: bool, seed: int,
-              as_json: bool, quiet: bool) -> None:  # fmt: skip
+              n_jobs: int | None, engine: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
     """Reproduce a STUDY: a table or figure of a paper (a1gm/table1), all of a paper (a1gm), or all there are.
 
     All of them make one page, studies.html, with every table and figure, the papers' numbers beside ours. That takes
@@ -68,7 +73,8 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
         raise click.UsageError("--keep needs the folder of the earlier run: -o FOLDER.")
     if output is not None:
         check_output_folder(output)
-    folder, settings = None if output is None else Path(output), Settings(quick, seed)
+    folder = None if output is None else Path(output)
+    settings = RunSettings(quick, seed, thread_count(n_jobs), engine or "cpu")
 
     def say(*lines: str) -> None:
         print_lines(*lines, quiet=quiet, err=as_json)
@@ -92,7 +98,7 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
         if not quiet and not as_json:
             results.show(study, result)
         if folder is None:
-            return Outcome(study, result, seconds)
+            return Outcome(study, result, seconds, date=date.today().isoformat(), machine=results.machine(settings))
         outcome, paths = results.write(folder, study, result, seconds, settings)
         say(*(describe_file(str(path)) for path in paths))
         return outcome

@@ -9,10 +9,11 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -22,6 +23,7 @@ from halfseen.cli.streams import as_json, write_text, written
 from halfseen.errors import DataError
 from halfseen.io import write_table
 from halfseen.studies import Column, Goal, Result, Study, Table
+from halfseen.studies.framework import RunSettings
 
 TITLE = "The papers, reproduced"
 SUBTITLE = "Every table and figure of the papers, reproduced: theirs beside ours. What is grey is printed in the paper."
@@ -108,10 +110,12 @@ class Outcome:
     seconds: float = 0.0
     pictures: Sequence[tuple[str, Path]] = ()
     reason: str = ""
+    date: str = ""
+    machine: str = ""
 
     @property
     def verdict(self) -> str:
-        """pass, short of some goals, not run; a dash without goals."""
+        """The result's verdict, or "not run"; a dash without goals."""
         return "not run" if self.result is None else self.result.verdict or "-"
 
     @property
@@ -125,32 +129,39 @@ class Outcome:
         return self.study.name.replace("/", "-").replace(".", "-")
 
 
-class Settings(NamedTuple):
-    """What a study is run with."""
-
-    quick: bool
-    seed: int
-
-    def of(self, study: Study) -> dict[str, Any]:
-        """These, with the version and the absent data."""
-        return {"quick": self.quick, "seed": self.seed, "halfseen": __version__, "absent": study.absent()}
+def terms(study: Study, settings: RunSettings) -> dict[str, Any]:
+    """What the numbers of a run depend on: how much is run, the seed, the version, and the absent data."""
+    return {"quick": settings.quick, "seed": settings.seed, "halfseen": __version__, "absent": study.absent()}
 
 
-def facts(outcome: Outcome, settings: Settings) -> dict[str, Any]:
+def machine(settings: RunSettings) -> str:
+    """The machine in words, and the processes used of it."""
+    text = f"{os.cpu_count()} processors ({platform.machine()}), {settings.n_jobs} processes"
+    if settings.engine == "cuda":
+        import torch
+
+        text += f", {torch.cuda.get_device_name()}"
+    return text
+
+
+def facts(outcome: Outcome, settings: RunSettings) -> dict[str, Any]:
     """An outcome for --json, and to be kept."""
     study, result = outcome.study, outcome.result
-    known = {"study": study.name, "title": study.title, "paper": study.paper, "terms": settings.of(study)}
+    known = {"study": study.name, "title": study.title, "paper": study.paper, "terms": terms(study, settings)}
     if result is None:
         return known | {"verdict": "not run", "reason": outcome.reason}
     return known | {
-        "seconds": outcome.seconds, "verdict": result.verdict, "summary": result.summary,
+        "seconds": outcome.seconds, "date": outcome.date, "machine": outcome.machine,
+        "substitute": result.substitute, "verdict": result.verdict, "summary": result.summary,
         "goals": [goal._asdict() for goal in result.goals],
         "tables": [asdict(table) for table in result.tables],
         "pictures": [{"title": title, "file": path.name} for title, path in outcome.pictures],
     }  # fmt: skip
 
 
-def write(folder: Path, study: Study, result: Result, seconds: float, settings: Settings) -> tuple[Outcome, list[Path]]:
+def write(
+    folder: Path, study: Study, result: Result, seconds: float, settings: RunSettings
+) -> tuple[Outcome, list[Path]]:
     """Write the tables as CSV, all of it as Markdown, the pictures if there is matplotlib, and last the JSON.
 
     Returns the outcome and the paths written.
@@ -164,7 +175,8 @@ def write(folder: Path, study: Study, result: Result, seconds: float, settings: 
     for table in result.tables:
         paths.append(_path(folder, study, "csv", table.name))
         write_table(paths[-1], [one.full_name for one in table.columns], list(zip(*table.rows, strict=True)))
-    outcome = Outcome(study, result, seconds, _draw(folder, study, result))
+    today = date.today().isoformat()
+    outcome = Outcome(study, result, seconds, _draw(folder, study, result), date=today, machine=machine(settings))
     lines = [f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}", *_tables_and_pictures(outcome)]
     paths += [_path(folder, study, "md"), *(path for _, path in outcome.pictures), _path(folder, study, "json")]
     write_text(_path(folder, study, "md"), "\n".join([*lines, ""]))
@@ -200,21 +212,24 @@ def _tables_and_pictures(outcome: Outcome) -> Iterator[str]:
         yield f"\n![{title}]({path.name})"
 
 
-def kept(folder: Path, study: Study, settings: Settings) -> Outcome | None:
+def kept(folder: Path, study: Study, settings: RunSettings) -> Outcome | None:
     """The outcome that an earlier run with the same settings has written, if it is complete."""
     try:
         known = json.loads(_path(folder, study, "json").read_text(encoding="utf-8"))
-        if known["terms"] != settings.of(study):
+        if known["terms"] != terms(study, settings):
             return None
         tables = [
             Table(**one | {"columns": [Column(**column) for column in one["columns"]]}) for one in known["tables"]
         ]
         pictures = [(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
-        result = Result(known["summary"], tables, goals=[Goal(**goal) for goal in known["goals"]])
-        seconds = float(known["seconds"])
+        goals = [Goal(**goal) for goal in known["goals"]]
+        result = Result(known["summary"], tables, goals=goals, substitute=known["substitute"])
+        seconds, when, where = float(known["seconds"]), known["date"], known["machine"]
     except (OSError, ValueError, KeyError, TypeError):  # absent, truncated, or something else
         return None
-    return Outcome(study, result, seconds, pictures) if all(path.is_file() for _, path in pictures) else None
+    if not all(path.is_file() for _, path in pictures):
+        return None
+    return Outcome(study, result, seconds, pictures, date=when, machine=where)
 
 
 def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
@@ -225,16 +240,16 @@ def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
 # the page of all studies: HTML in one file, and the same as Markdown
 
 
-def write_page(folder: Path, outcomes: Sequence[Outcome], settings: Settings) -> Iterator[str]:
+def write_page(folder: Path, outcomes: Sequence[Outcome], settings: RunSettings) -> Iterator[str]:
     """Write studies.md, and studies.html if there is jinja2; the paths written."""
     done = [one for one in outcomes if one.result is not None]
     verdicts = [one.verdict for one in done if one.verdict != "-"]
     overview = {
         "Studies": f"{len(outcomes)}, of which {len(done)} ran",
-        "Goals reached": f"{verdicts.count('pass')} of {len(verdicts)} studies that have goals here",
+        "Goals reached": f"by {sum('short' not in one for one in verdicts)} of the {len(verdicts)} studies judged here",
         "Run": f"{'a small part of each (--quick)' if settings.quick else 'whole'}, seed {settings.seed}",
         "Time": f"{sum(one.seconds for one in done):,.0f} s",
-        "Machine": f"{os.cpu_count()} processors, {platform.machine()}, Python {platform.python_version()}",
+        "Machine": f"{'; '.join(dict.fromkeys(one.machine for one in done))}, Python {platform.python_version()}",
         "Version": f"halfseen {__version__}",
     }
     papers = [(paper, list(group)) for paper, group in groupby(outcomes, key=lambda one: one.study.paper)]
@@ -284,6 +299,6 @@ def _page_lines(overview: dict[str, str], papers: Sequence[tuple[str, list[Outco
                 yield f"\nNot run. {one.reason}"
                 continue
             verdict = "" if one.verdict == "-" else f" Verdict: {one.verdict}."
-            yield f"\n{one.result.summary}{verdict} It took {one.time}."
-            yield from (f"\n- {'reached' if goal.reached else 'short'}: {goal.words}" for goal in one.result.goals)
+            yield f"\n{one.result.summary}{verdict} It took {one.time} ({one.machine}; {one.date})."
+            yield from (f"\n- {goal.state}: {goal.words}" for goal in one.result.goals)
             yield from _tables_and_pictures(one)

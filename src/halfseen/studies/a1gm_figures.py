@@ -13,7 +13,7 @@ import numpy as np
 import halfseen
 from halfseen.arrays import Array
 from halfseen.studies import framework
-from halfseen.studies.framework import Column, Figure, Goal, Picture, Progress, Result, Study, Table, no_progress
+from halfseen.studies.framework import Column, Figure, Goal, Picture, Progress, Result, RunSettings, Study, Table
 from halfseen.studies.kl_wnmf import kl_wnmf, with_weights
 
 #: Share of cells that are holes: 5 % in the paper's (b), not given for its (a).
@@ -92,7 +92,8 @@ class Figure5(Study):
     name = "a1gm/figure5"
     title = "Run time of A1GM, of the exact solution and of KL-WNMF against the size of a matrix with grid-like holes"
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         sizes, n_trials = (QUICK_SIZES, QUICK_TRIALS) if quick else (SIZES, TRIALS)
         series: dict[str, dict[int, Trials]] = {}
         for name, (words, pattern) in PATTERNS.items():
@@ -102,7 +103,7 @@ class Figure5(Study):
                 series[name][size] = run_trials(pattern, size, n_trials, seed)
         # the paper: A1GM is an order of magnitude faster than KL-WNMF; judged at the largest size
         goals = [
-            Goal(f"({name}) A1GM ten times as fast as KL-WNMF at N = {size}", trials.speedup("A1GM") >= 10)
+            Goal.claim(f"({name}) A1GM ten times as fast as KL-WNMF at N = {size}", trials.speedup("A1GM") >= 10)
             for name, by_size in series.items()
             for size, trials in [max(by_size.items())]
         ]
@@ -121,7 +122,7 @@ class Figure5(Study):
             f"Times as fast as KL-WNMF, in (a) and in (b): {'; '.join(ends)} (paper: A1GM an order of magnitude). "
             f"KL-WNMF took {iterations} iterations (paper: 2 to 4)."
         )
-        return Result(summary, tables, pictures, [] if quick else goals)
+        return Result(summary, tables, pictures, goals)
 
 
 def _title(name: str) -> str:

@@ -11,7 +11,7 @@ import halfseen
 from halfseen.arrays import Array
 from halfseen.datasets import load_tabular
 from halfseen.errors import DataError
-from halfseen.studies.framework import Column, Goal, Progress, Result, Study, Table, median_seconds, no_progress
+from halfseen.studies.framework import Column, Goal, Progress, Result, RunSettings, Study, Table, median_seconds
 from halfseen.studies.kl_wnmf import divergence, kl_wnmf, with_weights
 
 
@@ -97,7 +97,8 @@ class Table1(Study):
     )
     needs = tuple(name for name in TABLE1 if REASONS.get(name) != NO_LOADER)
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         names = QUICK_TABLES if quick else tuple(TABLE1)
         ours: dict[str, Comparison] = {}
         absent: dict[str, DataError] = {}
@@ -113,7 +114,7 @@ class Table1(Study):
             raise next(iter(absent.values()))
         reasons = REASONS | {name: error.render("`{}`".format) for name, error in absent.items()}
         goals = [
-            Goal(f"{_spaced(name)}: size, holes, rate and error as printed", not differences(TABLE1[name], row))
+            Goal.claim(f"{_spaced(name)}: size, holes, rate and error as printed", not differences(TABLE1[name], row))
             for name, row in ours.items()
         ]
         return Result(summarize(ours), [make_table(names, ours, reasons, quick)], goals=goals)

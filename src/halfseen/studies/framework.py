@@ -6,11 +6,12 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import joblib
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -94,29 +95,80 @@ class Picture:
     draw: Callable[[Figure], None]
 
 
+PASS, WITHIN, SHORT = "pass", "within the draws", "short"
+
+
 class Goal(NamedTuple):
-    """A goal in words, and whether it was reached."""
+    """What the paper prints or says, in words, and the state: `PASS`, `WITHIN` or `SHORT`.
+
+    Goals come from the paper alone, never from earlier results of ours.
+    """
 
     words: str
-    reached: bool
+    state: str
+
+    @classmethod
+    def claim(cls, words: str, holds: bool) -> Goal:
+        """A statement of the paper, which holds or not."""
+        return cls(words, PASS if holds else SHORT)
+
+    @classmethod
+    def printed(cls, words: str, printed: str, draws: Array, better: str = "") -> Goal:
+        """A number of the paper, compared with draws (seeds, starts or splits) of ours.
+
+        It passes if the mean of the draws, in the printed digits, is the printed number, or better than it where
+        `better` is "lower" or "higher". Otherwise the printed number is within the draws if it lies between the
+        smallest and the largest of at least `MIN_DRAWS`: it may be one such draw itself.
+        """
+        draws = np.asarray(draws, dtype=np.float64)
+        decimals, target, mean = len(printed.partition(".")[2]), float(printed), float(draws.mean())
+        rounded = float(f"{mean:.{decimals}f}")
+        is_better = {"lower": rounded < target, "higher": rounded > target}.get(better, False)
+        half = 0.5 * 10.0**-decimals  # half a unit of the last printed digit
+        is_within = draws.size >= MIN_DRAWS and draws.min() - half <= target <= draws.max() + half
+        state = PASS if rounded == target or is_better else WITHIN if is_within else SHORT
+        ours = f"{mean:.{decimals + 1}f}"
+        if draws.size > 1:
+            low, high, std = (f"{x:.{decimals + 1}f}" for x in (draws.min(), draws.max(), draws.std(ddof=1)))
+            ours += f" (mean of {draws.size}, S.D. {std}, {low} to {high})"
+        return cls(f"{words}: printed {printed}, ours {ours}", state)
+
+
+#: Draws needed before a printed number can be said to lie within them.
+MIN_DRAWS = 10
 
 
 @dataclass(frozen=True)
 class Result:
-    """Outcome of a run: a summary of a sentence or two, tables, pictures, and goals."""
+    """Outcome of a run: a summary of a sentence or two, tables, pictures, and goals.
+
+    `substitute` names the data that were used because the paper's can't be had.
+    """
 
     summary: str
     tables: Sequence[Table]
     pictures: Sequence[Picture] = ()
     goals: Sequence[Goal] = ()
+    substitute: str = ""
 
     @property
     def verdict(self) -> str:
-        """ "pass", or the number of missed goals; empty for a study without goals, or a run too small to judge."""
-        short = sum(not goal.reached for goal in self.goals)
-        if not self.goals:
+        """The state of the goals together; empty without goals, as for a quick run."""
+        states = [goal.state for goal in self.goals]
+        if not states:
             return ""
-        return f"short of {short} of {len(self.goals)}" if short else "pass"
+        short = states.count(SHORT)
+        verdict = f"{SHORT} of {short} of {len(states)}" if short else WITHIN if WITHIN in states else PASS
+        return f"data not to be had; on {self.substitute}: {verdict}" if self.substitute else verdict
+
+
+class RunSettings(NamedTuple):
+    """How a study is run: quickly or whole, the seed, the processes at once, and the engine of large fits."""
+
+    quick: bool = False
+    seed: int = 0
+    n_jobs: int = 1
+    engine: str = "cpu"
 
 
 class Study(ABC):
@@ -149,13 +201,45 @@ class Study(ABC):
 
         return [name for name in self.needs if not is_present(name)]
 
-    @abstractmethod
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
-        """Run the study, or with `quick` a small part of the work, to see that it runs.
+    def run(
+        self, *, quick: bool = False, seed: int = 0, n_jobs: int = 1, engine: str = "cpu",
+        progress: Progress = no_progress,
+    ) -> Result:  # fmt: skip
+        """Run the study, or with `quick` a small part of it, to see that it runs; that is never judged.
 
         Where some data are absent, the rest is done and the table says so; where all are, the loader's `DataError` is
-        raised. `progress` is called with a message before each piece of work.
+        raised. `progress` is called with a message before each piece of work; up to `n_jobs` pieces run at once, each
+        in a process of its own. Results do not depend on `n_jobs`. Fits to large data use `engine`.
         """
+        result = self.compute(RunSettings(quick, seed, n_jobs, engine), progress)
+        return replace(result, goals=()) if quick else result
+
+    @abstractmethod
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        """Do the work of `run`."""
+
+
+def parallel_map(
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+    n_jobs: int,
+    progress: Progress,
+    name: Callable[[Any], str] = str,
+) -> list[Any]:
+    """Results of a module-level function for all items, in their order, `n_jobs` at once in processes of one thread."""
+    items = list(items)
+    if n_jobs == 1 or len(items) < 2:
+        results = []
+        for item in items:
+            progress(name(item))
+            results.append(function(item))
+        return results
+    results = []
+    with joblib.parallel_config("loky", inner_max_num_threads=1):
+        for result in joblib.Parallel(n_jobs=n_jobs, return_as="generator")(map(joblib.delayed(function), items)):
+            results.append(result)
+            progress(f"{len(results)} of {len(items)} done")
+    return results
 
 
 def mean_and_std(values: Array) -> tuple[float, float | None]:

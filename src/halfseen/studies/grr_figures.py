@@ -27,10 +27,10 @@ from halfseen.studies.framework import (
     Picture,
     Progress,
     Result,
+    RunSettings,
     Study,
     Table,
     mean_and_std,
-    no_progress,
 )
 from halfseen.studies.grr_methods import LINEAR, ROUND, SIGMOID, MatrixFamily, RatingsDataset, rmse, squared_errors
 
@@ -52,7 +52,8 @@ class Figure2_2(Study):
     name = "grr/figure2.2"
     title = "Errors of the best approximations of rank k of matrices whose generalized round-rank is 2 or less"
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         size, seeds = (QUICK_SIZE, QUICK_SEEDS) if quick else (SIZE, SEEDS)
         errors: dict[str, Array] = {}
         for family in FAMILIES:
@@ -111,7 +112,8 @@ class RecoveryFigure(Study):
     title: str
     family: MatrixFamily
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         iterations, seeds = (QUICK_ITERATIONS, QUICK_RECOVERY_SEEDS) if quick else (ITERATIONS, RECOVERY_SEEDS)
         curves: dict[str, Array] = {}  # RMSE of each method: (seeds, iterations), each time from the same start
         for method in grr.recovery_methods(self.family):
@@ -139,12 +141,12 @@ class RecoveryFigure(Study):
         columns = [Column("iterations"), *framework.mean_and_std_columns(curves, ".4f")]
         table = Table(f"RMSE of the reconstruction: {title}", columns, rows, footnotes)
         goals = [  # what the thesis says of the figure
-            Goal(f"{ROUND} ends at 0 for every seed", bool((ends[ROUND] == 0).all())),
-            Goal(f"{SIGMOID} ends below {LINEAR}", bool(ends[SIGMOID].mean() < ends[LINEAR].mean())),
+            Goal.claim(f"{ROUND} ends at 0 for every seed", bool((ends[ROUND] == 0).all())),
+            Goal.claim(f"{SIGMOID} ends below {LINEAR}", bool(ends[SIGMOID].mean() < ends[LINEAR].mean())),
         ]
         last = "; ".join(f"{name} {errors.mean():.3f} (0 for {exact[name]} seeds)" for name, errors in ends.items())
         picture = Picture("", title, partial(draw_recovery, title, iterations, curves))
-        return Result(f"RMSE in the end: {last}.", [table], [picture], [] if quick else goals)
+        return Result(f"RMSE in the end: {last}.", [table], [picture], goals)
 
 
 def draw_recovery(title: str, iterations: Sequence[int], curves: Mapping[str, Array], figure: Figure) -> None:
@@ -194,7 +196,8 @@ class RatingCurves(Study):
     def needs(self) -> tuple[str, ...]:
         return tuple(dataset.name for dataset in self.datasets)
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         absent = self.absent()
         dataset = next((one for one in self.datasets if one.name not in absent), self.datasets[-1])
         data, split = dataset.title, dataset.split
@@ -209,12 +212,12 @@ class RatingCurves(Study):
         select_at = max(ks) if quick else SELECT_AT
         splits = [split_cells(train, HELD_OUT, random_state=seed)]
         scores: dict[str, Array] = {}  # of each method: (components, starts)
-        settings = []
+        chosen = []
         for name in (LINEAR, SIGMOID, ROUND):
             method = grr.ratings_method(name, select_at, False, l2)
             setting, _ = grr.select_setting(method, splits, seed, progress)
             words = framework.describe(setting, "-")
-            settings.append(f"{name}: {words} at k = {select_at}")
+            chosen.append(f"{name}: {words} at k = {select_at}")
             scores[name] = np.empty((len(ks), len(seeds)))
             for place, k in enumerate(ks):
                 progress(f"{name}, k = {k}, {words}")
@@ -227,7 +230,7 @@ class RatingCurves(Study):
         rows = framework.mean_and_std_rows(ks, scores.values())
         footnotes = [
             f"Data: {dataset.title}, {split}. Without biases, as in the thesis. l2 is chosen by RMSE at "
-            f"{HELD_OUT:.0%} of the training cells, once for all k ({'; '.join(settings)}). Mean and standard "
+            f"{HELD_OUT:.0%} of the training cells, once for all k ({'; '.join(chosen)}). Mean and standard "
             f"deviation of {len(seeds)} starts. The thesis prints no numbers for this figure.",
         ]
         first = self.datasets[0]

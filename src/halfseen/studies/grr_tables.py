@@ -20,7 +20,18 @@ from halfseen.metrics import ranked_probability_score
 from halfseen.observed import Observed
 from halfseen.studies import framework
 from halfseen.studies import grr_methods as grr
-from halfseen.studies.framework import Column, Goal, Progress, Result, Setting, Study, Table, describe, no_progress
+from halfseen.studies.framework import (
+    Column,
+    Goal,
+    Progress,
+    Result,
+    RunSettings,
+    Setting,
+    Study,
+    Table,
+    describe,
+    no_progress,
+)
 from halfseen.studies.grr_methods import LINEAR, ROUND, ROUND_FIXED, SIGMOID, SIGMOID_FIXED, MatrixFamily, Method
 
 #: Tables 4.1 to 4.3: share of all cells that is for training.
@@ -80,7 +91,8 @@ class CompletionTable(Study):
     family: MatrixFamily
     printed: Rows
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         config = QUICK if quick else FULL
         scores: dict[str, Array] = {}  # RMSE of each row: (proportions, seeds)
         for place, proportion in enumerate(config.proportions):
@@ -104,8 +116,8 @@ class CompletionTable(Study):
             sentences.append(f"{whose} is at or below the thesis's best in {reached} of {len(places)} columns.")
         for proportion, best, one in zip(config.proportions, theirs.tolist(), means[SELECTED].tolist(), strict=True):
             words = f"{SELECTED!r} with {proportion:.0%} seen: RMSE of at most {best}, the thesis's best"
-            goals.append(Goal(words, round(one, 2) <= best))
-        return Result(" ".join(sentences), [self._table(config, scores)], goals=[] if quick else goals)
+            goals.append(Goal.claim(words, round(one, 2) <= best))
+        return Result(" ".join(sentences), [self._table(config, scores)], goals=goals)
 
     def _test_rmse(self, train: Observed, test: Observed, config: CompletionConfig, seed: int) -> dict[str, float]:
         """RMSE at the test cells by row; the last is the one of ours with the lowest RMSE over the folds."""
@@ -202,7 +214,8 @@ class Table4_4(Study):
     )
     needs = ("movielens-100k",)
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         splits = (
             [grr.quick_split(load_ratings("movielens-100k"), seed)] if quick else [load_split(one) for one in SPLITS]
         )
@@ -214,12 +227,12 @@ class Table4_4(Study):
         methods.append(Method("OrdinalMF", halfseen.OrdinalMF, ordinal))
         ours = {method.name: score_ratings(method, splits, seeds, progress) for method in methods}
         goals = [  # the thesis's own rows, in the digits that it prints
-            Goal(f"{name}: RMSE on u1 of at most {rmse}", ours[name].scores[0, :, 0].mean() < float(rmse) + 5e-4)
+            Goal.claim(f"{name}: RMSE on u1 of at most {rmse}", ours[name].scores[0, :, 0].mean() < float(rmse) + 5e-4)
             for name, rmse in ((name, TABLE4_4[name][1]) for name in ours if name in TABLE4_4)
         ]
         first = {name: f"{name} {one.scores[0, :, 0].mean():.4f}" for name, one in ours.items()}
         summary = f"RMSE on a part of {MOVIELENS}: {'; '.join(first.values())}."
-        return Result(summary if quick else summarize(ours), [ratings_table(ours, quick)], goals=[] if quick else goals)
+        return Result(summary if quick else summarize(ours), [ratings_table(ours, quick)], goals=goals)
 
 
 def score_ratings(

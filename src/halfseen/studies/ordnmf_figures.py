@@ -17,7 +17,7 @@ from halfseen.io import split_cells
 from halfseen.observed import Observed
 from halfseen.studies import framework
 from halfseen.studies import ordnmf_methods as ordnmf
-from halfseen.studies.framework import Column, Figure, Picture, Progress, Result, Study, Table, no_progress
+from halfseen.studies.framework import Column, Figure, Picture, Progress, Result, RunSettings, Study, Table
 from halfseen.studies.ordnmf_methods import EDGES, FULL, QUICK, TEST_SHARE, Dataset, quantize
 
 #: Components of every model, and data sets drawn from each, neither given in the paper.
@@ -81,7 +81,8 @@ class Figure4(Study):
     title = "Levels of data drawn by OrdNMF and dcPF beside those of the data they were fitted to"
     needs = tuple(dataset.name for panel in PANELS for dataset in (panel.dataset, panel.substitute))
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         config, K, draws = (QUICK, QUICK_COMPONENTS, QUICK_DRAWS) if quick else (FULL, COMPONENTS, DRAWS)
         tables, pictures, sentences = [], [], []
         absent: dict[str, DataError] = {}

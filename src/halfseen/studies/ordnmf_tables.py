@@ -16,7 +16,7 @@ from halfseen.arrays import Array
 from halfseen.observed import Observed
 from halfseen.studies import framework
 from halfseen.studies import ordnmf_methods as ordnmf
-from halfseen.studies.framework import Column, Goal, Progress, Result, Study, Table, no_progress
+from halfseen.studies.framework import Column, Goal, Progress, Result, RunSettings, Study, Table
 from halfseen.studies.ordnmf_methods import LENGTH, TEST_SHARE, Dataset, Ranker, RankingConfig, score_ranker
 
 #: Model and data.
@@ -77,7 +77,8 @@ class RankingTable(Study):
             return [one for one in (self.dataset, *self.substitutes) if one.name in self.only]
         return ordnmf.available(self.dataset, self.substitutes, self.absent())
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         config = ordnmf.QUICK if quick else ordnmf.FULL
         tables, sentences, goals = [], [], []
         for dataset in [self.datasets()[-1].sample()] if quick else self.datasets():
@@ -95,9 +96,9 @@ class RankingTable(Study):
             tables.append(self._table(dataset, raw, config, scores, self.order_in_words(means)))
             sentences.append(f"{dataset.title}: ranked best by {self.best_in_words(means)}.")
             goals.append(
-                Goal(f"{dataset.title}: the paper's models in its order at every s", not self._reversed(means))
+                Goal.claim(f"{dataset.title}: the paper's models in its order at every s", not self._reversed(means))
             )
-        return Result(" ".join(sentences), tables, goals=[] if quick else goals)
+        return Result(" ".join(sentences), tables, goals=goals)
 
     def _table(
         self, dataset: Dataset, raw: Observed, config: RankingConfig, scores: Mapping[Key, Any], order: str

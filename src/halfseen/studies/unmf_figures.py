@@ -10,7 +10,7 @@ from halfseen.arrays import Array
 from halfseen.errors import DataError
 from halfseen.studies import framework
 from halfseen.studies import unmf_methods as unmf
-from halfseen.studies.framework import Column, Figure, Goal, Picture, Progress, Result, Study, Table, no_progress
+from halfseen.studies.framework import Column, Figure, Goal, Picture, Progress, Result, RunSettings, Study, Table
 from halfseen.studies.unmf_methods import FULL, GIBBS, HALF, ORACLE, QUICK, ROW_MEAN, ZERO, ErrorCurves
 
 #: A marker for each method, none for baselines.
@@ -45,7 +45,8 @@ class Figure1(Study):
     title = "Uncoupled data: test MAE against comparisons a row, the paper's methods, ours, and those that know more"
     needs = tuple(dataset.source for dataset in unmf.DATASETS if dataset.source is not None)
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         curves: list[ErrorCurves] = []
         absent: dict[str, str] = {}
         for dataset in unmf.DATASETS:
@@ -58,7 +59,7 @@ class Figure1(Study):
         if not quick:  # goals are of whole runs
             tables.append(goals_table(curves))
             for method, data, comparisons, wanted, _, reached in (row for one in curves for row in unmf.goal_rows(one)):
-                goals.append(Goal(f"{method}, {data}, {comparisons} comparisons: {wanted}", reached))
+                goals.append(Goal.claim(f"{method}, {data}, {comparisons} comparisons: {wanted}", reached))
         pictures = [
             Picture("", "Test MAE against comparisons a row", partial(draw_curves, curves, False)),
             Picture("near", "The same, near the row mean", partial(draw_curves, curves, True)),
@@ -195,7 +196,8 @@ class Figure2(Study):
     name = "unmf/figure2"
     title = f"Heat maps of the synthetic matrix, true and estimated from {N_PER} comparisons a row"
 
-    def run(self, *, quick: bool = False, seed: int = 0, progress: Progress = no_progress) -> Result:
+    def compute(self, settings: RunSettings, progress: Progress) -> Result:
+        quick, seed = settings.quick, settings.seed
         config = QUICK if quick else FULL
         X = unmf.SYNTHETIC.load(seed)
         fold = unmf.make_folds(X, seed)[0]

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 from time import perf_counter
 
@@ -98,7 +97,7 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
         if not quiet and not as_json:
             results.show(study, result)
         if folder is None:
-            return Outcome(study, result, seconds, date=date.today().isoformat(), machine=results.machine(settings))
+            return Outcome(study, result, seconds, record=results.record(study, settings))
         outcome, paths = results.write(folder, study, result, seconds, settings)
         say(*(describe_file(str(path)) for path in paths))
         return outcome

@@ -13,7 +13,7 @@ from datetime import date
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -101,6 +101,17 @@ def with_cli_advice(result: Result) -> Result:
 # outcomes and their files
 
 
+class Record(NamedTuple):
+    """When, on what, and by which command a study was run."""
+
+    date: str = ""
+    machine: str = ""
+    command: str = ""
+
+
+NOT_RUN = Record()
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A result, its run time and its pictures (title, file); or the reason why there is none."""
@@ -110,8 +121,7 @@ class Outcome:
     seconds: float = 0.0
     pictures: Sequence[tuple[str, Path]] = ()
     reason: str = ""
-    date: str = ""
-    machine: str = ""
+    record: Record = NOT_RUN
 
     @property
     def verdict(self) -> str:
@@ -134,14 +144,20 @@ def terms(study: Study, settings: RunSettings) -> dict[str, Any]:
     return {"quick": settings.quick, "seed": settings.seed, "halfseen": __version__, "absent": study.absent()}
 
 
-def machine(settings: RunSettings) -> str:
-    """The machine in words, and the processes used of it."""
-    text = f"{os.cpu_count()} processors ({platform.machine()}), {settings.n_jobs} processes"
+def record(study: Study, settings: RunSettings) -> Record:
+    """When, on what, and by which command the study was run."""
+    machine = f"{os.cpu_count()} processors, {settings.n_jobs} processes"
     if settings.engine == "cuda":
         import torch
 
-        text += f", {torch.cuda.get_device_name()}"
-    return text
+        machine += f", {torch.cuda.get_device_name()}"
+    chosen = {
+        "--quick": settings.quick,
+        f"--seed {settings.seed}": settings.seed,
+        "--engine cuda": settings.engine == "cuda",
+    }
+    words = [f"halfseen reproduce {study.name}", *(word for word, is_set in chosen.items() if is_set)]
+    return Record(date.today().isoformat(), machine, " ".join(words))
 
 
 def facts(outcome: Outcome, settings: RunSettings) -> dict[str, Any]:
@@ -151,8 +167,8 @@ def facts(outcome: Outcome, settings: RunSettings) -> dict[str, Any]:
     if result is None:
         return known | {"verdict": "not run", "reason": outcome.reason}
     return known | {
-        "seconds": outcome.seconds, "date": outcome.date, "machine": outcome.machine,
-        "substitute": result.substitute, "verdict": result.verdict, "summary": result.summary,
+        "seconds": outcome.seconds, "record": outcome.record._asdict(), "substitute": result.substitute,
+        "verdict": result.verdict, "summary": result.summary,
         "goals": [goal._asdict() for goal in result.goals],
         "tables": [asdict(table) for table in result.tables],
         "pictures": [{"title": title, "file": path.name} for title, path in outcome.pictures],
@@ -175,8 +191,7 @@ def write(
     for table in result.tables:
         paths.append(_path(folder, study, "csv", table.name))
         write_table(paths[-1], [one.full_name for one in table.columns], list(zip(*table.rows, strict=True)))
-    today = date.today().isoformat()
-    outcome = Outcome(study, result, seconds, _draw(folder, study, result), date=today, machine=machine(settings))
+    outcome = Outcome(study, result, seconds, _draw(folder, study, result), record=record(study, settings))
     lines = [f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}", *_tables_and_pictures(outcome)]
     paths += [_path(folder, study, "md"), *(path for _, path in outcome.pictures), _path(folder, study, "json")]
     write_text(_path(folder, study, "md"), "\n".join([*lines, ""]))
@@ -224,12 +239,12 @@ def kept(folder: Path, study: Study, settings: RunSettings) -> Outcome | None:
         pictures = [(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
         goals = [Goal(**goal) for goal in known["goals"]]
         result = Result(known["summary"], tables, goals=goals, substitute=known["substitute"])
-        seconds, when, where = float(known["seconds"]), known["date"], known["machine"]
+        seconds, run = float(known["seconds"]), Record(**known["record"])
     except (OSError, ValueError, KeyError, TypeError):  # absent, truncated, or something else
         return None
     if not all(path.is_file() for _, path in pictures):
         return None
-    return Outcome(study, result, seconds, pictures, date=when, machine=where)
+    return Outcome(study, result, seconds, pictures, record=run)
 
 
 def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
@@ -244,12 +259,13 @@ def write_page(folder: Path, outcomes: Sequence[Outcome], settings: RunSettings)
     """Write studies.md, and studies.html if there is jinja2; the paths written."""
     done = [one for one in outcomes if one.result is not None]
     verdicts = [one.verdict for one in done if one.verdict != "-"]
+    machines = dict.fromkeys(one.record.machine for one in done)
     overview = {
         "Studies": f"{len(outcomes)}, of which {len(done)} ran",
         "Goals reached": f"by {sum('short' not in one for one in verdicts)} of the {len(verdicts)} studies judged here",
         "Run": f"{'a small part of each (--quick)' if settings.quick else 'whole'}, seed {settings.seed}",
         "Time": f"{sum(one.seconds for one in done):,.0f} s",
-        "Machine": f"{'; '.join(dict.fromkeys(one.machine for one in done))}, Python {platform.python_version()}",
+        "Machine": f"{'; '.join(machines)}; Python {platform.python_version()}",
         "Version": f"halfseen {__version__}",
     }
     papers = [(paper, list(group)) for paper, group in groupby(outcomes, key=lambda one: one.study.paper)]
@@ -288,8 +304,12 @@ def _page_lines(overview: dict[str, str], papers: Sequence[tuple[str, list[Outco
     """The page in Markdown."""
     yield f"# {TITLE}\n"
     yield from (f"- {name}: {text}" for name, text in overview.items())
-    rows = [[one.study.name, one.study.title, one.verdict, one.time] for _, group in papers for one in group]
-    columns = [Column("study"), Column("what it shows"), Column("verdict"), Column("time")]
+    rows = [
+        [one.study.name, one.study.title, one.verdict, one.time, one.record.machine, one.record.date]
+        for _, group in papers
+        for one in group
+    ]
+    columns = [Column(name) for name in ("study", "what it shows", "verdict", "time", "machine", "date")]
     yield from ("", *markdown(Table("All studies", columns, rows)))
     for paper, group in papers:
         yield f"\n## {paper}"
@@ -299,6 +319,7 @@ def _page_lines(overview: dict[str, str], papers: Sequence[tuple[str, list[Outco
                 yield f"\nNot run. {one.reason}"
                 continue
             verdict = "" if one.verdict == "-" else f" Verdict: {one.verdict}."
-            yield f"\n{one.result.summary}{verdict} It took {one.time} ({one.machine}; {one.date})."
+            yield f"\n{one.result.summary}{verdict}"
+            yield f"\n`{one.record.command}`: {one.time}, {one.record.machine}, {one.record.date}."
             yield from (f"\n- {goal.state}: {goal.words}" for goal in one.result.goals)
             yield from _tables_and_pictures(one)

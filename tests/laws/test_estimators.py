@@ -261,14 +261,14 @@ def test_the_same_seed_gives_the_same_bits_on_one_thread_and_two(estimator, dtyp
     monkeypatch.setattr(incomplete_tables, "_CELLS_PER_BLOCK", 100)
     monkeypatch.setattr(marginals, "_CELLS_PER_BLOCK", 90)
     X = suited(estimator, counts(60, 50)).astype(dtype)
-    one, two, again = (fitted(estimator, X, n_jobs=n_jobs) for n_jobs in (1, 2, 2))
+    one, two, again = (fitted(estimator, X, n_jobs=n_jobs, max_iter=8) for n_jobs in (1, 2, 2))
     for other in (two, again):
         assert_array_equal(one.W_, other.W_)
         assert_array_equal(one.H_, other.H_)
         assert_array_equal(one.trace_["objective"], other.trace_["objective"])
-        assert_array_equal(one.transform(X), other.transform(X))
+    assert_array_equal(one.transform(X[:20]), two.transform(X[:20]))
     if hasattr(estimator, "random_state"):
-        assert np.abs(fitted(estimator, X, random_state=1).W_ - one.W_).max() > 1e-5
+        assert np.abs(fitted(estimator, X, random_state=1, max_iter=8).W_ - one.W_).max() > 1e-5
 
 
 @every_estimator

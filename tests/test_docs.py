@@ -176,7 +176,13 @@ def test_every_command_has_its_place_on_the_page_of_the_command_line():
 def test_rankings_beside_others_are_those_of_the_studies():
     shown = re.findall(r"\b0\.\d{3}\b", text_of("docs/compare.md").partition("## implicit")[2])
     assert len(shown) >= 16
-    assert set(shown) <= set(re.findall(r"\b0\.\d{3}\b", text_of("docs/studies.md")))
+    assert set(shown) <= set(re.findall(r"\b0\.\d{3}\b", text_of("docs/reproduced/studies.md")))
+
+
+def test_the_state_of_every_study_is_that_of_its_record():
+    lines = studies_table.table()
+    assert len(lines) == 2 + len(studies.NAMES)
+    assert "\n".join(lines) in text_of("docs/studies.md")
 
 
 def test_the_recipe_for_a_likelihood_keeps_the_laws():

@@ -314,7 +314,7 @@ def _page_lines(overview: dict[str, str], papers: Sequence[tuple[str, list[Outco
     for paper, group in papers:
         yield f"\n## {paper}"
         for one in group:
-            yield f"\n### {one.study.name}: {one.study.title}"
+            yield f'\n<a id="{one.anchor}"></a>\n\n### {one.study.name}: {one.study.title}'
             if one.result is None:
                 yield f"\nNot run. {one.reason}"
                 continue

@@ -49,6 +49,25 @@ def shattered(binary):
     return 0
 
 
+def rows_in_the_plane(n_columns):
+    """For every arrangement of vectors v_j in the plane, 0 among them: all rows [u' v_j > 0], and those without a 0.
+
+    There are twice as many lines as columns to choose from, and u is on the normals of these lines or between them:
+    angles are whole numbers, so that signs are exact.
+    """
+    quarter = 2 * n_columns  # angles of v are even, those of u any, 4 quarters being the circle
+    arrangements = set()
+    for vectors in itertools.product([None, *range(0, 4 * quarter, 2)], repeat=n_columns):
+        rows = set()
+        for u in [None, *range(4 * quarter)]:
+            turns = [None if None in (u, v) else (v - u) % (4 * quarter) for v in vectors]
+            on_normal = any(turn in (None, quarter, 3 * quarter) for turn in turns)
+            row = tuple(int(turn is not None and not quarter <= turn <= 3 * quarter) for turn in turns)
+            rows.add((row, not on_normal))
+        arrangements.add((frozenset(row for row, _ in rows), frozenset(row for row, strict in rows if strict)))
+    return [{rows for rows, _ in arrangements}, {strict for _, strict in arrangements}]
+
+
 def linear_rank(matrix):
     """By elimination in fractions."""
     rows = [[Fraction(int(entry)) for entry in row] for row in np.asarray(matrix).tolist()]

@@ -13,12 +13,14 @@ from halfseen.roundrank.certainty import Certainty, Verdict, certainty
 from halfseen.roundrank.exact_rounding import grf, rounds_to
 from halfseen.roundrank.examples import Construction, band, identity, triangular
 from halfseen.roundrank.lower_bounds import forster_bound
+from halfseen.roundrank.orders import OrderPosterior, complete_by_orders
 
 __all__ = [
     "ApproximateRank",
     "CellsNeeded",
     "Certainty",
     "Construction",
+    "OrderPosterior",
     "RoundRank",
     "Verdict",
     "approximate_rank",
@@ -27,6 +29,7 @@ __all__ = [
     "bound_for_any_thresholds",
     "cells_needed",
     "certainty",
+    "complete_by_orders",
     "epsilon_rank",
     "forster_bound",
     "grf",

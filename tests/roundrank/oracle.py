@@ -39,6 +39,34 @@ def outer_products(n_rows, n_columns, thresholds, sizes):
     }
 
 
+def is_outer_product(Y, tau):
+    """Whether some u v' is above tau exactly where Y is 1: all signs, 0 among them, and sizes by a linear program."""
+    n, m = np.shape(Y)
+    for signs in itertools.product([-1, 0, 1], repeat=n + m):
+        left, right = [], []
+        for i, j in np.ndindex(n, m):
+            sign = signs[i] * signs[n + j]
+            # x = sign e^(a_i + b_j): above tau always, never, or where the sum is above or below log |tau|
+            if sign == 0 or tau == 0 or sign * tau < 0:
+                if (sign > tau) != Y[i][j]:
+                    break
+                continue
+            row = np.zeros(n + m + 1)
+            wants_larger = bool(Y[i][j]) == (sign > 0)
+            row[[i, n + j]] = -1 if wants_larger else 1
+            row[-1] = 1  # a margin
+            left.append(row)
+            right.append((-1 if wants_larger else 1) * np.log(abs(tau)))
+        else:
+            if not left:
+                return True
+            goal = np.append(np.zeros(n + m), -1.0)
+            bounds = [(None, None)] * (n + m) + [(None, 1)]
+            if linprog(goal, A_ub=left, b_ub=right, bounds=bounds, method="highs").x[-1] > 1e-7:
+                return True
+    return False
+
+
 def shattered(binary):
     """The largest number of columns that show all patterns, by trying all sets."""
     binary = np.asarray(binary, dtype=int)

@@ -35,8 +35,12 @@ SHOWN = (
     "make_report",
     "metrics.ranking_scores",
     "observe",
+    "rank.approximate_rank",
+    "rank.cells_needed",
     "rank.certainty",
+    "rank.complete_by_orders",
     "rank.round_rank",
+    "rank.sign_rank",
 )
 
 

@@ -45,6 +45,17 @@ def test_rounding_costs_the_distance_from_an_interval_and_predicts_the_level():
     assert_array_equal(likelihood.mean(x), likelihood.values[likelihood.levels(x)])
 
 
+def test_rounding_as_in_the_thesis_is_its_hinge():
+    """(b_low - x)_+ + (x - b_high)_+  (section 3.2), outer intervals being one unit long: cost and slope."""
+    likelihood = Round(THRESHOLDS, margin=0.0, ends=1.0, smoothing=1e-12)
+    bounds = np.concatenate([[THRESHOLDS[0] - 1], THRESHOLDS, [THRESHOLDS[-1] + 1]])
+    y, x = (a.ravel() for a in np.meshgrid(np.arange(5), X))
+    below, above = bounds[y] - x, x - bounds[y + 1]
+    at = likelihood.quadratic(y.astype(float), x)
+    assert_allclose(at.cost, np.maximum(below, 0) + np.maximum(above, 0), atol=1e-11)
+    assert_array_equal(at.slope, (above > 0).astype(float) - (below > 0))
+
+
 def test_outer_ends_move_with_their_thresholds():
     likelihood = Round(THRESHOLDS, margin=0.1, ends=1.0, smoothing=0.3)
     y, x = (a.ravel() for a in np.meshgrid(np.arange(5.0), X))

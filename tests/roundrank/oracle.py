@@ -39,6 +39,34 @@ def outer_products(n_rows, n_columns, thresholds, sizes):
     }
 
 
+def is_outer_product(Y, tau):
+    """Whether some u v' is above tau exactly where Y is 1: all signs, 0 among them, and sizes by a linear program."""
+    n, m = np.shape(Y)
+    for signs in itertools.product([-1, 0, 1], repeat=n + m):
+        left, right = [], []
+        for i, j in np.ndindex(n, m):
+            sign = signs[i] * signs[n + j]
+            # x = sign e^(a_i + b_j): above tau always, never, or where the sum is above or below log |tau|
+            if sign == 0 or tau == 0 or sign * tau < 0:
+                if (sign > tau) != Y[i][j]:
+                    break
+                continue
+            row = np.zeros(n + m + 1)
+            wants_larger = bool(Y[i][j]) == (sign > 0)
+            row[[i, n + j]] = -1 if wants_larger else 1
+            row[-1] = 1  # a margin
+            left.append(row)
+            right.append((-1 if wants_larger else 1) * np.log(abs(tau)))
+        else:
+            if not left:
+                return True
+            goal = np.append(np.zeros(n + m), -1.0)
+            bounds = [(None, None)] * (n + m) + [(None, 1)]
+            if linprog(goal, A_ub=left, b_ub=right, bounds=bounds, method="highs").x[-1] > 1e-7:
+                return True
+    return False
+
+
 def shattered(binary):
     """The largest number of columns that show all patterns, by trying all sets."""
     binary = np.asarray(binary, dtype=int)
@@ -47,6 +75,25 @@ def shattered(binary):
             if len({tuple(row) for row in binary[:, columns].tolist()}) == 2**size:
                 return size
     return 0
+
+
+def rows_in_the_plane(n_columns):
+    """For every arrangement of vectors v_j in the plane, 0 among them: all rows [u' v_j > 0], and those without a 0.
+
+    There are twice as many lines as columns to choose from, and u is on the normals of these lines or between them:
+    angles are whole numbers, so that signs are exact.
+    """
+    quarter = 2 * n_columns  # angles of v are even, those of u any, 4 quarters being the circle
+    arrangements = set()
+    for vectors in itertools.product([None, *range(0, 4 * quarter, 2)], repeat=n_columns):
+        rows = set()
+        for u in [None, *range(4 * quarter)]:
+            turns = [None if None in (u, v) else (v - u) % (4 * quarter) for v in vectors]
+            on_normal = any(turn in (None, quarter, 3 * quarter) for turn in turns)
+            row = tuple(int(turn is not None and not quarter <= turn <= 3 * quarter) for turn in turns)
+            rows.add((row, not on_normal))
+        arrangements.add((frozenset(row for row, _ in rows), frozenset(row for row, strict in rows if strict)))
+    return [{rows for rows, _ in arrangements}, {strict for _, strict in arrangements}]
 
 
 def linear_rank(matrix):

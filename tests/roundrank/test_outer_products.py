@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import halfseen as hs
 from halfseen.roundrank.exact_rounding import RoundingProblem
 from halfseen.roundrank.outer_products import decide_outer_product
 from tests.roundrank import oracle
@@ -124,3 +125,15 @@ def test_large_ones(n, thresholds):
     Y[:3, :3] = len(thresholds) * np.eye(3, dtype=int)  # which is impossible by itself, as all matrices of size 3 show
     assert decided(Y) == "no"
     assert decided(Y, thresholds) == "no"
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.0, -0.5])
+def test_random_matrices_are_decided_as_by_all_signs_and_linear_programs(tau):
+    random = np.random.default_rng(7)
+    answers = []
+    for _ in range(30):
+        Y = random.integers(0, 2, (3, 3))
+        truth = oracle.is_outer_product(Y.tolist(), tau)
+        assert (hs.rank.round_rank(Y, [tau], n_init=1).upper <= 1) == truth
+        answers.append(truth)
+    assert set(answers) == {True, False}

@@ -214,10 +214,14 @@ class Certificate:
 
 @dataclass(frozen=True)
 class RoundingProblem:
-    """Find W and H of few columns with GRF(W H') = levels; the thresholds are given, or free (None)."""
+    """Find W and H of few columns with GRF(W H') = levels; the thresholds are given, or free (None).
+
+    Where it is `strict`, no product may be equal to a threshold.
+    """
 
     levels: Array
     thresholds: Array | None
+    strict: bool = False
 
     @property
     def n_thresholds(self) -> int:
@@ -233,6 +237,8 @@ class RoundingProblem:
             thresholds = separating_thresholds(W @ H.T, self.levels) if self.thresholds is None else self.thresholds
         if thresholds is None or not matches_levels(W, H, thresholds, self.levels):
             return None
+        if self.strict and not matches_levels(-W, H, -thresholds[::-1], thresholds.size - self.levels):
+            return None  # -x would be above -tau, were x not equal to tau
         return Certificate(W, H, thresholds, reason)
 
     def distinct(self) -> tuple["RoundingProblem", Array, Array]:

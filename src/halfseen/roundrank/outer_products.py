@@ -56,8 +56,14 @@ def decide_outer_product(problem: RoundingProblem) -> tuple[Certificate | None, 
     """A certificate that an outer product rounds to the levels, if there is one, and whether that is proved impossible.
 
     Levels must not repeat rows or columns, nor be all at the level of 0. It is decided unless some product must be
-    equal to a threshold, and is not in floating point: then there is neither.
+    equal to a threshold, and is not in floating point: then there is neither. A strict problem has the threshold 0:
+    signs without 0 are those of an outer product exactly if they are one themselves.
     """
+    if problem.strict:
+        signs = np.where(problem.levels > 0, 1.0, -1.0)
+        u, v = signs[:, :1], signs[:1].T * signs[0, 0]
+        certificate = problem.certify(u, v, "The signs of Y are an outer product.")
+        return certificate, certificate is None
     cases: list[tuple[Array, int, Array | None]]
     if problem.thresholds is not None:
         cases = [(problem.levels, int(grf(0.0, problem.thresholds)), np.abs(problem.thresholds))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -13,6 +14,9 @@ from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.roundrank.exact_rounding import Certificate, RoundingProblem, grf
 from halfseen.roundrank.outer_products import decide_outer_product
+from halfseen.roundrank.planar_signs import decide_plane
+
+Found = TypeVar("Found")
 
 #: Levels that are tried as the level of 0 when thresholds are free: the most frequent ones.
 _MAX_ZERO_LEVELS = 5
@@ -26,19 +30,19 @@ _MARGINS = (1.0, 0.1, 0.01, 0.001)
 def best_construction(problem: RoundingProblem, lower: int) -> Certificate:
     """The certificate of smallest rank by a construction; no further one is tried after one of rank `lower`."""
     best = by_unit_vectors(problem)
-    for construct in (by_runs, by_truncation, by_shift):
+    for construct in (by_plane, by_runs, by_truncation, by_shift):
         for certificate in construct(problem, lower, best.rank) if best.rank > lower else ():
             best = min(best, certificate, key=lambda one: one.rank)
     return best
 
 
-def bisect_rank(lower: int, upper: int, attempt: Callable[[int], Certificate | None]) -> Certificate | None:
-    """The certificate of the smallest rank from `lower` to below `upper` that bisection reaches."""
+def bisect_rank(lower: int, upper: int, attempt: Callable[[int], Found | None]) -> Found | None:
+    """What was found at the smallest rank from `lower` to below `upper` that bisection reaches."""
     best = None
     while lower < upper:
         middle = (lower + upper) // 2
-        if certificate := attempt(middle):
-            best, upper = certificate, middle
+        if found := attempt(middle):
+            best, upper = found, middle
         else:
             lower = middle + 1
     return best
@@ -80,13 +84,20 @@ def level_values(problem: RoundingProblem) -> list[Array]:
         between = np.maximum(edges[:-1] / 2 + edges[1:] / 2, np.nextafter(edges[:-1], np.inf))
     with_zero = between.copy()
     with_zero[grf(0.0, tau)] = 0.0
-    return [with_zero, between]
+    return [between] if problem.strict else [with_zero, between]
+
+
+def by_plane(problem: RoundingProblem, lower: int, upper: int) -> Iterator[Certificate]:
+    """Signs of products of vectors in the plane, where the threshold is 0."""
+    at_zero = problem.thresholds is not None and np.array_equal(problem.thresholds, [0.0])
+    if at_zero and lower <= 2 and (certificate := decide_plane(problem)[0]):
+        yield certificate
 
 
 def by_truncation(problem: RoundingProblem, lower: int, upper: int) -> Iterator[Certificate]:
     """Truncated SVD of numbers for the levels: all singular vectors give the linear rank, fewer may do."""
     on_threshold = problem.thresholds is not None and 0.0 in problem.thresholds  # where rounding errors decide
-    for table in level_values(problem)[1 if on_threshold else 0 :]:
+    for table in level_values(problem)[-1 if on_threshold else 0 :]:
         left, values, right = np.linalg.svd(table[problem.levels], full_matrices=False)
 
         def attempt(rank: int, W: Array = left * values, H: Array = right.T) -> Certificate | None:
@@ -210,13 +221,14 @@ class HingeLoss:
 
     The Round loss (section 3.2), squared, without bounds for the lowest and the highest level: 0 where all cells are
     inside by a margin e. The order of free thresholds follows from that of the cells. Levels are 0..N, all of them
-    present if the thresholds are free (None); given thresholds are about 1 in size.
+    present if the thresholds are free (None); given thresholds are about 1 in size. Cells may have `weights`.
     """
 
     levels: Array
     thresholds: Array | None
     margin: float
     n_thresholds: int
+    weights: Array | None = None
 
     @classmethod
     def of(cls, problem: RoundingProblem, attempt: int) -> tuple["HingeLoss", float]:
@@ -252,6 +264,8 @@ class HingeLoss:
         edges = np.concatenate([[-np.inf], tau, [np.inf]])
         too_low = np.maximum(edges[self.levels] + margin - X, 0.0)
         too_high = np.maximum(X + margin - edges[self.levels + 1], 0.0)
+        if self.weights is not None:
+            too_low, too_high = self.weights * too_low, self.weights * too_high
         loss = 0.5 * float(np.sum(too_low**2) + np.sum(too_high**2))
         by_x = too_high - too_low
         push_up, push_down = (

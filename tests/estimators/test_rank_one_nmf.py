@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 import halfseen
 from halfseen import RankOneNMF, Status, observe, rank_one
 from halfseen.errors import DataError
-from halfseen.rank_one import Step, exact_solution
+from halfseen.rankone import Step, exact_solution
 from tests.estimators.models import refused
 from tests.rank_one import oracle
 from tests.rank_one.cases import (

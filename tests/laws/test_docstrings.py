@@ -37,6 +37,7 @@ SHOWN = (
     "observe",
     "rank.certainty",
     "rank.round_rank",
+    "rank_one",
 )
 
 

@@ -7,7 +7,7 @@ from scipy import optimize, sparse, special
 
 from halfseen import RankOneNMF, Status, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.rank_one import rank_one_nmmf
+from halfseen.rankone import rank_one_nmmf
 
 from . import oracle
 from .cases import GRID_LIKE, NAN, TABLES, counts, factors, fitted, gammas, grid_like, holed, product

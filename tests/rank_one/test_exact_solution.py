@@ -10,7 +10,7 @@ from halfseen import Status, WeightedNMF, observe
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
 from halfseen.geometry import conservation_gap
-from halfseen.rank_one import ListedTable, exact_solution, find_components
+from halfseen.rankone import ListedTable, exact_solution, find_components
 
 from . import oracle
 from .cases import (

@@ -9,10 +9,10 @@ from scipy import sparse
 from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
-from halfseen.rank_one.exact_solution import Step, error_estimator, max_relative_change, objective
-from halfseen.rank_one.incomplete_tables import Table
-from halfseen.rank_one.information_geometry import MatrixLike, Triple
-from halfseen.rank_one.marginals import Marginals, ignore_overflow
+from halfseen.rankone.exact_solution import Step, error_estimator, max_relative_change, objective
+from halfseen.rankone.incomplete_tables import Table
+from halfseen.rankone.information_geometry import MatrixLike, Triple
+from halfseen.rankone.marginals import Marginals, ignore_overflow
 from halfseen.validation import check_parameters, number
 
 

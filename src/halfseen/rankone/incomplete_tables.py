@@ -13,7 +13,7 @@ from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
 from halfseen.observed import Observed
-from halfseen.rank_one.marginals import MIN_DIFFERENCE, Marginals, MergedRows, WeightMatrix, sum_along_axes
+from halfseen.rankone.marginals import MIN_DIFFERENCE, Marginals, MergedRows, WeightMatrix, sum_along_axes
 
 #: Cells per block of a dense table: below this, a second thread does not pay.
 _CELLS_PER_BLOCK = 1 << 20
@@ -72,7 +72,7 @@ class DenseTable(Table):
     """Dense table, NaN where a cell is missing; `inner_shape` if its columns unfold further axes of a tensor."""
 
     def __init__(self, matrix: Array, threads: Threads, inner_shape: tuple[int, ...] | None = None) -> None:
-        from halfseen.rank_one.table_sums import dense_table_sums
+        from halfseen.rankone.table_sums import dense_table_sums
 
         # A column-major matrix is read as it lies in memory, with its columns in the place of rows.
         transposed = matrix.flags.f_contiguous and not matrix.flags.c_contiguous and inner_shape is None
@@ -123,7 +123,7 @@ class DenseTable(Table):
 
     @cached_property
     def merged_marginals(self) -> Marginals:
-        from halfseen.rank_one.table_sums import group_equal_rows
+        from halfseen.rankone.table_sums import group_equal_rows
 
         if 2 * self._missing.size > self._matrix.size:
             return self.marginals
@@ -164,7 +164,7 @@ class DenseTable(Table):
         return ObservedCells(rows, columns, None, self._matrix[rows, columns] > 0)
 
     def block_sums(self, rows: Array, complete: Array) -> tuple[Array, Array]:
-        from halfseen.rank_one.table_sums import block_sums
+        from halfseen.rankone.table_sums import block_sums
 
         beside, below = np.empty(rows.size), np.zeros(self._matrix.shape[1])
         block_sums(self._matrix, rows, complete, beside, below)

@@ -18,11 +18,11 @@ axes of a tensor are unfolded into columns. No likelihood, solver or engine is i
 (`table_sums.py`) run on threads in blocks that depend on the data alone, so that results do not depend on their number.
 """
 
-from halfseen.rank_one.closed_forms import SharedFactors, a1gm, em, rank_one_nmmf
-from halfseen.rank_one.components import Components, find_components, rescale, single_component, sort_labels
-from halfseen.rank_one.exact_solution import Step, exact, solve_rows
-from halfseen.rank_one.incomplete_tables import DenseTable, ListedTable, Table
-from halfseen.rank_one.marginals import Marginals, kron
+from halfseen.rankone.closed_forms import SharedFactors, a1gm, em, rank_one_nmmf
+from halfseen.rankone.components import Components, find_components, rescale, single_component, sort_labels
+from halfseen.rankone.exact_solution import Step, exact, solve_rows
+from halfseen.rankone.incomplete_tables import DenseTable, ListedTable, Table
+from halfseen.rankone.marginals import Marginals, kron
 
 __all__ = [
     "Components", "DenseTable", "ListedTable", "Marginals", "SharedFactors", "Step", "Table", "a1gm", "em", "exact",

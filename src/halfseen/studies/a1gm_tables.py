@@ -206,8 +206,8 @@ def make_table(
         "KL-WNMF moves h first, as the authors' program, and stops when an iteration lowers its error by less than "
         "1e-4 of the error at its start.",
         f"Relative run time: {'of one measurement each' if quick else 'medians'}, divided by that of KL-WNMF in NumPy, "
-        "whose errors count as its work. All three start from an array with NaN and have one thread. The paper's are "
-        "of Julia. Times vary between machines: their digits are not compared.",
+        "whose errors count as its work. All three start from an array with NaN and have one thread. A1GM and exact "
+        "are compiled; in the paper all is Julia. Times vary between machines: their digits are not compared.",
     ]
     return Table("Performance of A1GM and of the exact solution compared to KL-WNMF", COLUMNS, rows, footnotes)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from halfseen.io import observe
     from halfseen.model import Recommendations, Status
     from halfseen.observed import Observed
-    from halfseen.rankone import rank_one_nmmf
+    from halfseen.rankone import rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
     from halfseen.selection import RankSearch
     from halfseen.uncoupled import Uncoupled, UncoupledNMF
@@ -41,7 +41,7 @@ _EXPORTS = {
     "io": "observe",
     "model": "Recommendations Status",
     "observed": "Observed",
-    "rankone": "rank_one_nmmf",
+    "rankone": "rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
     "selection": "RankSearch",
     "uncoupled": "Uncoupled UncoupledNMF",

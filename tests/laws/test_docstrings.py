@@ -38,6 +38,7 @@ SHOWN = (
     "rank.certainty",
     "rank.round_rank",
     "rank_one",
+    "rank_one_nmtf",
 )
 
 

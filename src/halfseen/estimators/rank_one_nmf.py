@@ -205,8 +205,8 @@ class RankOneNMF(BaseFactorization):
         "exact" allows any missing cells and zeros: one pass over the data for its row and column sums, then sweeps over
         these and the missing cells alone. "a1gm" is the closed form of [1]_: exact if the missing cells are grid-like
         (rows with missing cells and columns with missing cells meet in missing cells only); otherwise it leaves out the
-        observed cells where they meet, and it needs a row and a column without a missing cell. "em" fills the missing
-        cells and factorizes, again and again (section 2.2.2 of that paper).
+        observed cells where they meet, and it needs a row and a column without a missing cell (of a tensor, such slices
+        along two axes). "em" fills the missing cells and factorizes, again and again (section 2.2.2 of that paper).
     max_iter : int, default=10000
         Maximum number of sweeps.
     tol : float, default=1e-10
@@ -364,7 +364,8 @@ class RankOneNMF(BaseFactorization):
             # iterate; where A1GM can be used there is but one part, and only the exact method may merge rows
             marginals = table.merged_marginals if self.method == "exact" else table.marginals
             if self.method == "a1gm":
-                components, grid_like = rankone.single_component(table.marginals), rankone.a1gm(table, threads)
+                grid_like = rankone.a1gm(table, threads)
+                marginals, components = grid_like.marginals, rankone.single_component(grid_like.marginals)
                 steps: Iterator[Step] = iter([grid_like.step])
                 features["increase_rate_"] = grid_like.increase_rate
             else:
@@ -409,10 +410,12 @@ class RankOneNMF(BaseFactorization):
     def _check_method(self, table: Table) -> None:
         if self.method == "exact":
             return
-        what = "a tensor" if len(table.marginals.sums) > 2 else "weights" if not table.marginals.binary else None
+        is_tensor = len(table.marginals.sums) > 2
+        what = "weights" if not table.marginals.binary else "a tensor" if is_tensor and self.method == "em" else None
         if what:
+            data = "a matrix" if self.method == "em" else "data"
             raise ParameterError(
-                f"method={self.method!r} must have a matrix in which every seen cell counts once.",
+                f"method={self.method!r} must have {data} in which every seen cell counts once.",
                 parameter="method",
                 found=what,
                 remedy='Use `method="exact"`.',

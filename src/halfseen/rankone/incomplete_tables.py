@@ -67,6 +67,10 @@ class Table(ABC):
     def block_sums(self, rows: Array, complete: Array) -> tuple[Array, Array]:
         """Sums of the given rows over complete columns (a mask); sums of all columns over the other rows."""
 
+    @abstractmethod
+    def sums_outside(self, incomplete: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Sums along each axis over the cells outside the block in which incomplete slices (a mask per axis) meet."""
+
 
 class DenseTable(Table):
     """Dense table, NaN where a cell is missing; `inner_shape` if its columns unfold further axes of a tensor."""
@@ -176,6 +180,11 @@ class DenseTable(Table):
             above[cancelled] = self._matrix[np.ix_(others, cancelled)].sum(axis=0, dtype=np.float64)
         return beside, above
 
+    def sums_outside(self, incomplete: tuple[Array, ...]) -> tuple[Array, ...]:
+        values = np.nan_to_num(self._matrix.reshape(len(self._matrix), *self._inner_shape)).astype(np.float64)
+        values[np.ix_(*incomplete)] = 0.0
+        return sum_along_axes(values)
+
 
 class ListedTable(Table):
     """Observed cells with their weights; unobserved cells are missing or zero."""
@@ -254,6 +263,14 @@ class ListedTable(Table):
         columns, inside = self._observed.indices, selected[self._rows]
         beside = np.bincount(self._rows, np.where(inside & complete[columns], self._weighted, 0.0), minlength=n)
         return beside[rows], np.bincount(columns, np.where(inside, 0.0, self._weighted), minlength=m)
+
+    def sums_outside(self, incomplete: tuple[Array, ...]) -> tuple[Array, ...]:
+        positions = (self._rows, *np.unravel_index(self._observed.indices, self._marginals.inner_shape))
+        inside = np.logical_and.reduce([mask[at] for mask, at in zip(incomplete, positions, strict=True)])
+        outside = np.where(inside, 0.0, self._weighted)
+        return tuple(
+            np.bincount(at, outside, minlength=mask.size) for mask, at in zip(incomplete, positions, strict=True)
+        )
 
 
 def _index_dtype(size: int) -> np.dtype:

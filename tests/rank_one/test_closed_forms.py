@@ -415,9 +415,7 @@ def test_tensors_that_a1gm_refuses():
     inside[1, 0] = 0.0
     with pytest.raises(DataError, match="in every slice that has one, outside the block"):
         RankOneNMF("a1gm").fit(inside)
-    with pytest.raises(
-        ParameterError, match=r"a matrix in which every seen cell counts once\. Found a tensor"
-    ):
+    with pytest.raises(ParameterError, match=r"a matrix in which every seen cell counts once\. Found a tensor"):
         RankOneNMF("em").fit(X)
 
 

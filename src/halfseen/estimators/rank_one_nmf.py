@@ -142,7 +142,7 @@ class RankOne(NamedTuple):
 def rank_one(X: Data, *, method: str = "exact") -> RankOne:
     """Factors (w, h) of the fit of `RankOneNMF`: the least sum over observed cells of  d(y | w_u h_i)  (Eq. 2 of [1]_).
 
-    For many or small matrices, or where time matters: a dense array with NaN is fitted by a single compiled loop on one
+    For many or small matrices, or where time matters: a float64 array with NaN is fitted by one compiled loop on one
     thread, in microseconds if it is small, without an estimator, a trace or a list of cells. What that loop does not
     solve (little observed, several parts, very different sizes; other kinds of X, method="em") is left to `RankOneNMF`,
     with the same numbers, messages and warnings.
@@ -179,14 +179,15 @@ def rank_one(X: Data, *, method: str = "exact") -> RankOne:
         if outcome > 0:
             w, h = (h, w) if transposed else (w, h)
             return RankOne(w, h, outcome if is_exact else 1, Status.CONVERGED, None if is_exact else outcome)
-    model = RankOneNMF(method, n_jobs=1).fit(X)
-    if model.inner_shape_ is not None:
+    inner_shape = unfold_tensor(X)[2]
+    if inner_shape is not None:
         raise DataError(
             "X must be a matrix.",
             parameter="X",
-            found=f"{1 + len(model.inner_shape_)} axes",
+            found=f"{1 + len(inner_shape)} axes",
             remedy="Use `RankOneNMF`, which has a factor per axis.",
         )
+    model = RankOneNMF(method, n_jobs=1).fit(X)
     w, h = model.axis_factors_
     return RankOne(w, h, model.n_iter_, model.status_, getattr(model, "increase_rate_", None))
 

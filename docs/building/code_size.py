@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 #: What is not the core: by the first parts of a path in src/halfseen.
 OUTSIDE = (
-    "studies", "cli", "report", "rank", "roundrank", "rank_one", "uncoupled", "data/uncoupled", "coupling",
+    "studies", "cli", "report", "rank", "roundrank", "rankone", "uncoupled", "data/uncoupled", "coupling",
     "estimators/uncoupled", "datasets",
 )  # fmt: skip
 PUBLIC_MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")

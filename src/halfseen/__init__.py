@@ -23,11 +23,12 @@ if TYPE_CHECKING:
         SquaredOrdNMF,
         SquaredPoisson,
         WeightedNMF,
+        rank_one,
     )
     from halfseen.io import observe
     from halfseen.model import Recommendations, Status
     from halfseen.observed import Observed
-    from halfseen.rank_one import rank_one_nmmf
+    from halfseen.rankone import rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
     from halfseen.selection import RankSearch
     from halfseen.uncoupled import Uncoupled, UncoupledNMF
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "archive": "load",
     "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson WeightedNMF",
+    "SquaredOrdNMF SquaredPoisson WeightedNMF rank_one",
     "io": "observe",
     "model": "Recommendations Status",
     "observed": "Observed",
-    "rank_one": "rank_one_nmmf",
+    "rankone": "rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
     "selection": "RankSearch",
     "uncoupled": "Uncoupled UncoupledNMF",

@@ -1,10 +1,10 @@
-"""Information geometry of rank one (Ghalamkari & Sugiyama 2022, section 2.1): `rank_one.information_geometry`."""
+"""Information geometry of rank one (Ghalamkari & Sugiyama 2022, section 2.1): `rankone.information_geometry`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from halfseen.rank_one.information_geometry import (
+    from halfseen.rankone.information_geometry import (
         SumsOfRowsAndColumns,
         Triple,
         conservation_gap,
@@ -28,7 +28,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("halfseen.rank_one.information_geometry"), name)
+        return getattr(import_module("halfseen.rankone.information_geometry"), name)
     raise AttributeError(f"module 'halfseen.geometry' has no attribute {name!r}")
 
 

@@ -143,7 +143,7 @@ def test_words_are_completed():
     assert "--method" in completed("fit", "--me")
     assert completed("fit", "--method", "squ") == ["squared-ordnmf", "squared-poisson"]
     assert "movielens-100k" in completed("datasets", "movie")
-    assert completed("reproduce", "a1gm/") == ["a1gm/table1", "a1gm/figure5"]
+    assert completed("reproduce", "a1gm/") == ["a1gm/table1", "a1gm/table2", "a1gm/figure4", "a1gm/figure5"]
 
 
 @is_script

@@ -16,9 +16,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import halfseen
-from halfseen import RankOneNMF, Status, observe, rank_one
+from halfseen import RankOneNMF, Status, observe, rankone
 from halfseen.errors import DataError
-from halfseen.rank_one import Step, exact_solution
+from halfseen.rankone import Step, exact_solution
 from tests.estimators.models import refused
 from tests.rank_one import oracle
 from tests.rank_one.cases import (
@@ -461,7 +461,7 @@ def test_a_run_that_leaves_all_numbers_keeps_its_last_good_step(monkeypatch):
         yield Step((good[0] * NAN, good[1]), NAN, 1.0)
         pytest.fail("it went on")
 
-    monkeypatch.setattr(rank_one, "exact", steps)
+    monkeypatch.setattr(rankone, "exact", steps)
     with pytest.warns(ConvergenceWarning, match="RankOneNMF: ") as told:
         model = RankOneNMF().fit(X)
     assert told[0].filename == __file__
@@ -471,7 +471,7 @@ def test_a_run_that_leaves_all_numbers_keeps_its_last_good_step(monkeypatch):
 
 
 def test_factors_that_are_not_finite_are_warned_of(monkeypatch):
-    monkeypatch.setattr(rank_one, "rescale", lambda *_: (np.full(3, np.inf), np.ones(2)))
+    monkeypatch.setattr(rankone, "rescale", lambda *_: (np.full(3, np.inf), np.ones(2)))
     with pytest.warns(ConvergenceWarning):
         assert RankOneNMF().fit(gammas((3, 2))).status_ is Status.NOT_FINITE
 

@@ -35,7 +35,7 @@ from halfseen import (
 from halfseen.engines import cpu
 from halfseen.errors import DataWarning
 from halfseen.model import Status
-from halfseen.rank_one import incomplete_tables, marginals
+from halfseen.rankone import incomplete_tables, marginals
 from tests import oracle
 from tests.estimators.models import folding_until
 from tests.laws.cases import counts, half_seen, start, weights_for

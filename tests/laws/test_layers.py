@@ -21,7 +21,7 @@ LAYERS = {
     ("estimators",): 11,
     ("archive", "archive_v1", "fitting", "geometry"): 10,
     ("model",): 9,
-    ("folding", "rank_one"): 8,
+    ("folding", "rankone"): 8,
     ("solvers",): 7,
     ("engines", "encoders"): 6,
     ("likelihoods",): 5,
@@ -86,7 +86,7 @@ def test_only_upper_layers_import_halfseen_itself(path):
 def test_only_kernels_import_numba_and_only_packages_that_compute_import_kernels(path):
     if package_of(path) != "kernels":
         assert not [name for name in imported(path) if name.split(".")[0] in ("numba", "llvmlite")]
-    if package_of(path) not in ("kernels", "observed", "labels", "engines", "rank_one", "roundrank", "uncoupled"):
+    if package_of(path) not in ("kernels", "observed", "labels", "engines", "rankone", "roundrank", "uncoupled"):
         assert "kernels" not in imported_packages(path)
 
 

@@ -160,16 +160,16 @@ def limit_parts(X, weights=None):
 
 
 def _reach(there, back):
-    """Which node is reached from which, rows before columns, by breadth-first search along row -> column and back."""
+    """Which node is reached from which, rows before columns, along row -> column and back: paths of twice the length
+    until there are no more.
+    """
     n, m = there.shape
-    edges = np.block([[np.zeros((n, n), bool), there], [back.T, np.zeros((m, m), bool)]])
-    reached = np.eye(n + m, dtype=bool)
-    for start in reached:
-        wave = start.copy()
-        while wave.any():
-            wave = edges[wave].any(0) & ~start
-            start |= wave
-    return reached
+    reached = np.block([[np.eye(n, dtype=bool), there], [back.T, np.eye(m, dtype=bool)]])
+    while True:
+        longer = reached.astype(np.float32) @ reached.astype(np.float32) > 0
+        if np.array_equal(longer, reached):
+            return reached
+        reached = longer
 
 
 def _grouped(reached, n):

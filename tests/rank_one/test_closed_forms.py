@@ -1,5 +1,7 @@
 """Theorem 1, A1GM and em against brute force, Algorithm 1 and the filled matrix; where they are exact; refusals."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,7 +9,7 @@ from scipy import optimize, sparse, special
 
 from halfseen import RankOneNMF, Status, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.rank_one import rank_one_nmmf
+from halfseen.rankone import rank_one_nmmf, rank_one_nmtf
 
 from . import oracle
 from .cases import GRID_LIKE, NAN, TABLES, counts, factors, fitted, gammas, grid_like, holed, product
@@ -251,11 +253,11 @@ def test_zeros_and_lines_of_zeros():
 
 
 @pytest.mark.parametrize("method", ["a1gm", "em"])
-def test_weights_repetitions_and_tensors_are_for_the_exact_method(method):
+def test_weights_and_repetitions_are_for_the_exact_method(method):
     X = gammas((4, 3))
     rows, columns = np.append(*np.nonzero(X)[:1], [0, 1]), np.append(np.nonzero(X)[1], [0, 2])
     twice = observe(sparse.coo_array((X[rows, columns], (rows, columns)), X.shape), duplicates="keep")
-    for data, weight in ((X, np.full(X.shape, 2.0)), (twice, None), (X[None] + 1, None)):
+    for data, weight in ((X, np.full(X.shape, 2.0)), (twice, None)):
         with pytest.raises(ParameterError, match='Use method="exact"'):
             RankOneNMF(method).fit(data, cell_weight=weight)
 
@@ -294,3 +296,214 @@ def test_empty_lines_take_no_part_in_em_and_nothing_but_zeros_is_fitted_by_zeros
     assert model.W_[4] == pytest.approx(model.W_[rows].mean(), rel=1e-12)
     assert model.H_[2] == pytest.approx(model.H_[columns].mean(), rel=1e-12)
     assert_allclose(product(fitted(np.where(np.eye(3) > 0, NAN, 0.0), "em")), 0.0)
+
+
+# Tensors
+
+
+def grid_like_tensor(shape, seed, every=()):
+    """Slices with holes along each axis (all of them along `every`) meet in holes, and there are no others."""
+    rng = np.random.default_rng(seed)
+    X, masks = rng.gamma(2.0, 1.0, shape) + 0.01, [rng.random(size) < 0.5 for size in shape]
+    for axis, mask in enumerate(masks):
+        mask[0], mask[-1] = axis in every, True
+        mask |= axis in every
+    X[np.ix_(*masks)] = NAN
+    return X, masks
+
+
+def lowest_cost(X, seed=0):
+    """The least cost over seen cells that scipy finds in the logarithms of all factors."""
+    ends, seen = np.cumsum(X.shape)[:-1], ~np.isnan(X)
+
+    def value(logs):
+        fit = oracle.fit_tensor(list(map(np.exp, np.split(logs, ends))))
+        excess = np.where(seen, fit - np.nan_to_num(X), 0.0)
+        slope = [excess.sum(axis=tuple(other for other in range(X.ndim) if other != axis)) for axis in range(X.ndim)]
+        return special.kl_div(X[seen], fit[seen]).sum(), np.concatenate(slope)
+
+    start = 0.1 * np.random.default_rng(seed).normal(size=sum(X.shape))
+    return optimize.minimize(value, start, jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 2000}).fun
+
+
+@pytest.mark.parametrize("method", ["exact", "em"])
+@pytest.mark.parametrize("name", ["one hole", "few holes", "counts", "a hole in every row"])
+def test_exact_and_em_cost_what_a_general_minimiser_finds(name, method):
+    """D_Phi of Eq. 2, over cells that are not grid-like, against the best of three BFGS runs."""
+    X = TABLES[name]
+    ours = oracle.cost_tensor(X, fitted(X, method).axis_factors_)
+    theirs = min(lowest_cost(X, seed) for seed in range(3))
+    assert ours == pytest.approx(theirs, rel=1e-8)
+    assert ours <= theirs * (1 + 1e-12)
+
+
+SHAPES = [((4, 5, 3), ()), ((4, 5, 3), (1,)), ((3, 4, 2, 3), ()), ((2, 3, 2, 2, 3), ()), ((3, 2, 4, 2), (0, 3))]
+
+
+@pytest.mark.parametrize(("shape", "every"), SHAPES)
+def test_a1gm_is_the_best_fit_to_a_tensor_with_grid_like_holes(shape, every):
+    for seed in range(3):
+        X, _ = grid_like_tensor(shape, seed, every)
+        model = fitted(X, "a1gm")
+        ours, theirs = oracle.cost_tensor(X, model.axis_factors_), lowest_cost(X)
+        assert ours == pytest.approx(theirs, rel=1e-8)
+        assert ours <= theirs * (1 + 1e-12)
+        assert (model.increase_rate_, model.n_iter_) == (1.0, 1)
+        for found, best in zip(model.axis_factors_, oracle.best_tensor(X), strict=True):
+            assert_allclose(found, best, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (4, 5, 3), (3, 4, 2, 3), (2, 3, 2, 2, 3)])
+def test_the_total_of_the_fit_is_a_root_of_a_polynomial_of_degree_one_less_than_the_order(shape):
+    """t^d - T t^(d-1) - prod (t - P_k), in which t^d cancels."""
+    X, masks = grid_like_tensor(shape, 1)
+    sums = [np.nansum(np.compress(~mask, X, axis)) for axis, mask in enumerate(masks)]
+    polynomial = np.poly1d([1.0, -np.nansum(X)] + [0.0] * (len(shape) - 1)) - np.poly1d(sums, r=True)
+    coefficients = polynomial.coeffs[1:] if polynomial.order == len(shape) else polynomial.coeffs
+    roots = np.roots(coefficients)
+    assert roots.size == len(shape) - 1
+    above = roots[np.isreal(roots) & (roots.real >= max(sums) * (1 - 1e-12))].real
+    assert_allclose(above, oracle.fit_tensor(fitted(X, "a1gm").axis_factors_).sum(), rtol=1e-10)
+    assert above.size == 1
+
+
+def test_no_formula_of_sums_products_and_ratios_gives_the_fit_to_a_tensor():
+    """Whole numbers and one hole: Theorem 1 would give a ratio of whole numbers, the best total is irrational.
+
+    P = 5 along each axis and T = 8, so 7 t^2 - 75 t + 125 = 0, and 75^2 - 4 * 7 * 125 = 2125 is no square.
+    """
+    X = np.ones((2, 2, 2))
+    X[0, 0, 0], X[1, 1, 1] = 2.0, NAN
+    expected = (75 + np.sqrt(2125)) / 14
+    for found in (fitted(X, "a1gm").axis_factors_, oracle.best_tensor(X)):
+        assert oracle.fit_tensor(found).sum() == pytest.approx(expected, rel=1e-12)
+    assert math.isqrt(2125) ** 2 != 2125
+
+
+def test_other_holes_of_a_tensor_are_made_grid_like():
+    X, masks = grid_like_tensor((5, 4, 3), 4)
+    more = X.copy()
+    more[1, 0, 0] = NAN
+    masks[0][1] = masks[1][0] = masks[2][0] = True
+    grid = X.copy()
+    grid[np.ix_(*masks)] = NAN
+    model = fitted(more, "a1gm")
+    assert model.increase_rate_ == np.isnan(grid).sum() / np.isnan(more).sum()
+    assert_allclose(oracle.fit_tensor(model.axis_factors_), oracle.fit_tensor(oracle.best_tensor(grid)), rtol=1e-9)
+    assert model.complete(more)[1, 0, 0] == pytest.approx(model.predict(1, 0, 0))
+
+
+def test_tensors_without_holes_and_matrices_in_disguise():
+    whole = gammas((4, 3, 2), 1)
+    best = [whole.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
+    for model in (fitted(whole, "a1gm"), fitted(whole, "a1gm", unseen="zero")):
+        assert_allclose(oracle.fit_tensor(model.axis_factors_), oracle.fit_tensor(best) / whole.sum() ** 2, rtol=1e-12)
+        assert model.increase_rate_ == 1.0
+    X = GRID_LIKE["spread"]
+    for axis in range(3):
+        factors = fitted(np.expand_dims(X, axis), "a1gm").axis_factors_
+        assert_allclose(oracle.fit_tensor(factors).reshape(X.shape), np.outer(*oracle.a1gm(X)), rtol=1e-12)
+    zeros = fitted(np.zeros((2, 2, 2)), "a1gm")
+    assert not oracle.fit_tensor(zeros.axis_factors_).any()
+
+
+def test_tensors_that_a1gm_refuses():
+    X = np.ones((3, 3, 3))
+    one_axis = X.copy()
+    one_axis[np.eye(3, dtype=bool), 2] = NAN  # a hole in every slice along the first two axes
+    with pytest.raises(DataError, match=r"without a hole along two axes of a tensor or more\. Found 1 such axes"):
+        RankOneNMF("a1gm").fit(one_axis)
+    apart = np.zeros((2, 2, 2))
+    apart[0, 1, 1] = apart[1, 0, 1] = apart[1, 1, 0] = 1.0
+    apart[1, 1, 1] = NAN
+    with pytest.raises(DataError, match=r"where slices without a hole along two axes meet\. Found none there"):
+        RankOneNMF("a1gm").fit(apart)
+    inside = np.ones((3, 2, 2))
+    inside[2, 1, 1] = NAN
+    inside[1] = [[0, 0], [0, 5]]
+    inside[1, 1, 0] = NAN
+    inside[2, 1, 0] = NAN
+    inside[1, 0] = 0.0
+    with pytest.raises(DataError, match="in every slice that has one, outside the block"):
+        RankOneNMF("a1gm").fit(inside)
+    with pytest.raises(ParameterError, match=r"a matrix in which every seen cell counts once\. Found a tensor"):
+        RankOneNMF("em").fit(X)
+
+
+def nmtf_cost(X, others, factors):
+    """The sum of divergences, X first."""
+    pairs = [
+        (1.0, X, factors.x),
+        *((weight, Y, mine) for (Y, _, weight), mine in zip(others, factors.others, strict=True)),
+    ]
+    return sum(weight * special.kl_div(data, oracle.fit_tensor(list(mine))).sum() for weight, data, mine in pairs)
+
+
+def lowest_nmtf_cost(X, others):
+    """The least sum that scipy finds in the logarithms of all factors, with slopes by differences."""
+    sizes = [
+        *X.shape,
+        *(size for Y, axes, _ in others for size, axis in zip(Y.shape, axes, strict=True) if axis is None),
+    ]
+
+    def value(logs):
+        vectors = list(map(np.exp, np.split(logs, np.cumsum(sizes)[:-1])))
+        x, own = vectors[: X.ndim], iter(vectors[X.ndim :])
+        cost = special.kl_div(X, oracle.fit_tensor(x)).sum()
+        for Y, axes, weight in others:
+            mine = [next(own) if axis is None else x[axis] for axis in axes]
+            cost += weight * special.kl_div(Y, oracle.fit_tensor(mine)).sum()
+        return cost
+
+    return optimize.minimize(value, np.zeros(sum(sizes)), method="BFGS", options={"gtol": 1e-6}).fun
+
+
+@pytest.mark.parametrize(("shape", "described"), [
+    ((2, 3, 2), [((4, 3, 2), (None, 1, 2), 1.0), ((2, 2, 2), (0, None, 2), 0.3), ((2, 3, 3), (0, 1, None), 2.0)]),
+    ((2, 3, 2), [((4, 3), (None, 1), 0.7), ((3, 2, 2), (1, None, None), 1.5), ((2, 2, 3), (2, None, 1), 0.4)]),
+    ((2, 2, 3, 2), [((3, 3), (None, 2), 1.0), ((2, 2), (1, None), 0.2)]),
+    ((3,), [((3, 4), (0, None), 2.0)]),
+], ids=["each axis longer", "some axes", "four axes", "a vector"])  # fmt: skip
+def test_theorem_1_carries_over_to_tensors_that_share_modes(shape, described):
+    rng = np.random.default_rng(5)
+    X = rng.gamma(2.0, 1.0, shape)
+    others = [(rng.poisson(2.0, size).astype(float), axes, weight) for size, axes, weight in described]
+    factors = rank_one_nmtf(X, *others)
+    ours, theirs = nmtf_cost(X, others, factors), lowest_nmtf_cost(X, others)
+    assert ours == pytest.approx(theirs, rel=1e-6)
+    assert ours <= theirs * (1 + 1e-12)
+    # every sum is conserved, that of each tensor and, along shared axes, that of all together
+    for (Y, axes, _), mine in zip(others, factors.others, strict=True):
+        assert oracle.fit_tensor(list(mine)).sum() == pytest.approx(Y.sum(), rel=1e-12)
+        assert all(mine[place] is factors.x[axis] for place, axis in enumerate(axes) if axis is not None)
+    assert_allclose([factor.sum() for factor in factors.x], X.sum() ** (1 / X.ndim), rtol=1e-12)
+
+
+def test_nmtf_of_matrices_is_nmmf():
+    X, Y, Z = triple(3)
+    w, h, a, b = rank_one_nmmf(X, Y, Z, alpha=0.4, beta=2.0)
+    (x_w, x_h), ((y_a, y_h), (z_w, z_b)) = rank_one_nmtf(X, (Y, (None, 1), 0.4), (Z, (0, None), 2.0))
+    for ours, same in ((x_w, w), (x_h, h), (y_a, a), (y_h, h), (z_w, w), (z_b, b)):
+        assert_allclose(ours, same, rtol=1e-13)
+    alone, silenced = rank_one_nmtf(X), rank_one_nmtf(X, (Y, (None, 1), 0.0))
+    assert_allclose(silenced.x[1], alone.x[1], rtol=1e-14)
+    assert_allclose(silenced.others[0][0], Y.sum(1) / np.sqrt(X.sum()), rtol=1e-13)
+    assert not rank_one_nmtf(X, (0.0 * Y, (None, 1), 1.0)).others[0][0].any()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((np.zeros((2, 2)),), "The sum of X must be finite and above 0. Found 0"),
+    ((np.array([[1.0, -1.0]]),), r"Cells of X must be finite and not negative. Found -1 at position \(0, 1\)"),
+    ((np.empty((0, 2)),), r"Every axis of X must have a length of 1 or more. Found shape \(0, 2\)"),
+    ((np.ones((2, 2)), (np.full((2, 2), NAN), (0, None), 1.0)), "Cells of tensor 1 must be finite"),
+    ((np.ones((2, 3)), (np.ones((2, 2)), (None, 1), 1.0)), "Shared axes must have the same length in tensor 1 and X"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (0, 1), 1.0)), "At least one axis of tensor 1 must be its own"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (0, 0), 1.0)), "The axes of tensor 1 must be an axis of X"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (0,), 1.0)), "The axes of tensor 1 must be an axis of X"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, 2), 1.0)), "The axes of tensor 1 must be an axis of X"),
+])  # fmt: skip
+def test_tensors_that_nmtf_refuses(arguments, message):
+    with pytest.raises(DataError, match=message):
+        rank_one_nmtf(*arguments)
+    with pytest.raises(ParameterError, match="weight must be"):
+        rank_one_nmtf(np.ones((2, 2)), (np.ones((3, 2)), (None, 1), -1.0))

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from halfseen import RankOneNMF
 from halfseen.errors import DataWarning
-from halfseen.rank_one import components
+from halfseen.rankone import components
 
 from . import oracle
 from .cases import (

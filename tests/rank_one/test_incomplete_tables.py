@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from halfseen import observe
 from halfseen.engines.threads import Threads
 from halfseen.observed import Observed
-from halfseen.rank_one import DenseTable, ListedTable, incomplete_tables, kron, marginals
-from halfseen.rank_one.marginals import WeightMatrix, sum_along_axes
+from halfseen.rankone import DenseTable, ListedTable, incomplete_tables, kron, marginals
+from halfseen.rankone.marginals import WeightMatrix, sum_along_axes
 
 from . import oracle
 from .cases import NAN, TABLES, counts, fitted, gammas, holed, product, weights_for

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from halfseen import geometry, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.rank_one import rank_one_nmmf
+from halfseen.rankone import rank_one_nmmf
 
 from . import oracle
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen.rank_one.table_sums import (
+from halfseen.rankone.table_sums import (
     block_sums,
     dense_table_sums,
     group_equal_rows,

@@ -1,10 +1,22 @@
-"""Figure 5 of the A1GM paper."""
+"""Figures 4 and 5 of the A1GM paper."""
 
 import numpy as np
 import pytest
 
-from halfseen.studies import study
-from halfseen.studies.a1gm_figures import METHODS, PATTERNS, QUICK_SIZES, SHARE, with_holes
+from halfseen.studies import a1gm_figures, study
+from halfseen.studies.a1gm_figures import (
+    EXAMPLE,
+    METHODS,
+    PATTERNS,
+    QUICK_SIZES,
+    SHARE,
+    SIZES,
+    Trials,
+    lines_to_end,
+    with_holes,
+)
+from halfseen.studies.framework import PASS, SHORT
+from tests.rank_one import oracle
 
 STUDY = study("a1gm/figure5")
 
@@ -93,3 +105,50 @@ def test_each_method_has_its_means_and_deviations_on_logarithmic_axes(drawn):
         np.testing.assert_allclose(np.asarray(line.get_ydata(), float), means, rtol=1e-12)
         ends = np.array([segment[:, 1] for segment in spread.get_segments()])
         np.testing.assert_allclose(ends, np.stack([means - deviations, means + deviations], axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "speedups", "short"), [("a", {10: 9.9, 20: 10.1}, [10]), ("b", {10: 0.9, 20: 1.1}, [10])]
+)
+def test_the_claims_of_the_text_are_judged_at_every_size(monkeypatch, pattern, speedups, short):
+    """(a) an order of magnitude, (b) always faster, and 2 to 4 iterations."""
+    monkeypatch.setattr(a1gm_figures, "SIZES", tuple(speedups))
+
+    def trials(drawn, size, n_trials, seed):
+        a1gm = 1.0 / speedups[size] if drawn is PATTERNS[pattern][1] else 1.0 / 99
+        return Trials({"A1GM": [a1gm] * 2, "exact": [9.0] * 2, "KL-WNMF": [1.0] * 2}, [2, 5 if pattern == "b" else 4])
+
+    monkeypatch.setattr(a1gm_figures, "run_trials", trials)
+    goals = [goal for goal in STUDY.run().goals if goal.words.startswith(f"({pattern})")]
+    assert [size for size, goal in zip(speedups, goals, strict=False) if goal.state == SHORT] == short
+    assert [f"N = {size}" in goal.words for size, goal in zip(speedups, goals, strict=False)] == [True, True]
+    assert (len(goals), goals[-1].state) == (3, PASS if pattern == "a" else SHORT)
+    assert SIZES[0] == 10  # the authors' smallest
+
+
+def test_the_example_of_figure_4():
+    """Its printed factors, and each step as the figure shows it."""
+    result = study("a1gm/figure4").run()
+    assert result.verdict == "pass"
+    assert len(result.goals) == 5
+    factors, steps = result.tables
+    assert factors.column("line") == [1, 5, 3, 1, 5, 3, 4, 2, 4, 2]
+    assert [float(f"{ours:.2g}") for ours in factors.column("ours")] == list(map(float, factors.column("paper")))
+    assert [row[0] for row in steps.rows[::5]] == ["Input", "Step 1", "Step 2", "Step 3"]
+    assert [row[1:] for row in steps.rows[10:15]] == [
+        ["2", "4", "3", "1", "3"], ["1", "3", "2", "2", "4"], ["3", "3", "1", "1", "9"],
+        ["5", "1", "3", None, None], ["3", "1", "1", None, None],
+    ]  # fmt: skip
+    fitted = np.outer(*oracle.a1gm(np.array(EXAMPLE)))
+    assert [row[1:] for row in steps.rows[15:]] == [[f"{value:.2g}" for value in row] for row in fitted]
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    result.pictures[0].draw(figure)
+    assert [axes.get_title() for axes in figure.axes] == ["Input", "Step 1", "Step 2", "Step 3"]
+    assert [len(axes.patches) for axes in figure.axes] == [2, 4, 4, 0]
+
+
+@pytest.mark.parametrize(
+    ("places", "order"), [([], [0, 1, 2, 3, 4]), ([1, 3], [0, 4, 2, 3, 1]), ([0, 1], [3, 4, 2, 0, 1])]
+)
+def test_lines_swap_places_as_in_algorithm_1(places, order):
+    assert lines_to_end(np.isin(np.arange(5), places)).tolist() == order

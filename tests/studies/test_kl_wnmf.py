@@ -38,16 +38,28 @@ def test_the_start_is_uniform():
 
 
 @pytest.mark.parametrize("n_iter", [1, 2, 3])
-def test_the_updates_are_those_of_scikit_learn(full, n_iter):
+def test_the_updates_are_those_of_scikit_learn_with_h_first(full, n_iter):
+    """scikit-learn moves its W first, so that of the transposed matrix is our h."""
     w, h = start_of(full, seed=3)
     W, H, _ = non_negative_factorization(
-        full, w[:, None].copy(), h[None].copy(), n_components=1, init="custom", solver="mu",
+        full.T.copy(), h[:, None].copy(), w[None].copy(), n_components=1, init="custom", solver="mu",
         beta_loss="kullback-leibler", tol=0, max_iter=n_iter,
     )  # fmt: skip
     ours = kl_wnmf(with_weights(full), 3, tol=-np.inf, max_iter=n_iter)
     assert ours.n_iter == n_iter
-    np.testing.assert_allclose(ours.w, W[:, 0], rtol=1e-10)
-    np.testing.assert_allclose(ours.h, H[0], rtol=1e-10)
+    np.testing.assert_allclose(ours.h, W[:, 0], rtol=1e-10)
+    np.testing.assert_allclose(ours.w, H[0], rtol=1e-10)
+
+
+def test_h_moves_first_where_cells_are_missing(holed):
+    """One iteration from the formula of Blondel et al., cell by cell."""
+    w, h = start_of(holed, seed=3)
+    X, Phi = with_weights(holed)
+    h = h * np.array([sum(w * X[:, j] / (w * h[j])) / sum(w * Phi[:, j]) for j in range(6)])
+    w = w * np.array([sum(h * X[i] / (w[i] * h)) / sum(h * Phi[i]) for i in range(9)])
+    ours = kl_wnmf((X, Phi), 3, tol=-np.inf, max_iter=1)
+    np.testing.assert_allclose(ours.h, h, rtol=1e-12)
+    np.testing.assert_allclose(ours.w, w, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(5))

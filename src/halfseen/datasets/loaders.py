@@ -192,14 +192,15 @@ def tabular_names() -> tuple[str, ...]:
 
 
 def load_tabular(name: str, *, prepared: bool = False) -> Observed:
-    """Load one of the fifteen public tables with missing values of Table 1 of Ghalamkari and Sugiyama (2022).
+    """Load one of the seventeen public tables with missing values of Table 1 of Ghalamkari and Sugiyama (2022).
 
     Nothing is downloaded: the files must be in the data folder, see `fetch` and `data_folder`. Sizes and missing values
     are those of the paper, but big_mart has one more row, credit_approval is the original of 690 rows, and
-    human_resources, which needs openpyxl, has 54 missing values, not 519. sunspots_daily has the row number, from 0, as
-    its first column; -1 is missing among the counts, but a value among the standard deviations, as in the paper.
-    credit_approval has its class A16 as 1 for "+" and 0 for "-"; heart_disease, lung_cancer, arrhythmia and
-    hcc_survival have their class among the columns, too.
+    human_resources, which needs openpyxl, has 54 missing values, not 519. mts_library and board_game_geek were not at
+    hand to compare: their columns, which the paper does not name, are the numeric ones (of the latter without the id),
+    as many as it has. sunspots_daily has the row number, from 0, as its first column; -1 is missing among the counts,
+    but a value among the standard deviations, as in the paper. credit_approval has its class A16 as 1 for "+" and 0 for
+    "-"; heart_disease, lung_cancer, arrhythmia and hcc_survival have their class among the columns, too.
 
     Parameters
     ----------

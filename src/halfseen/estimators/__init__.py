@@ -5,7 +5,7 @@ from halfseen.estimators.ordinal_mf import OrdinalMF, RoundMF
 from halfseen.estimators.ordnmf import OrdNMF, SquaredOrdNMF, SquaredPoisson
 from halfseen.estimators.poisson import BernoulliPoisson, CompoundPoisson, PoissonFactorization
 from halfseen.estimators.quantizer import Quantizer
-from halfseen.estimators.rank_one_nmf import RankOneNMF
+from halfseen.estimators.rank_one_nmf import RankOne, RankOneNMF, rank_one
 
 __all__ = [
     "BernoulliPoisson",
@@ -14,9 +14,11 @@ __all__ = [
     "OrdinalMF",
     "PoissonFactorization",
     "Quantizer",
+    "RankOne",
     "RankOneNMF",
     "RoundMF",
     "SquaredOrdNMF",
     "SquaredPoisson",
     "WeightedNMF",
+    "rank_one",
 ]

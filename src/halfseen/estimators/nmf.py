@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from halfseen import rank_one, validation
+from halfseen import rankone, validation
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
@@ -128,10 +128,10 @@ def rank_one_start(
     long to let the components separate, wider ones lose the sizes.
     """
     with Threads(n_jobs) as threads:
-        table = rank_one.ListedTable(observed)
-        components = rank_one.find_components(table, table.marginals)
-        *_, last = islice(rank_one.exact(components, threads, _START_TOL), _START_MAX_ITER)
-    w, h = rank_one.rescale(last.factors, components, _START_TOL, np.dtype(np.float64))
+        table = rankone.ListedTable(observed)
+        components = rankone.find_components(table, table.marginals)
+        *_, last = islice(rankone.exact(components, threads, _START_TOL), _START_MAX_ITER)
+    w, h = rankone.rescale(last.factors, components, _START_TOL, np.dtype(np.float64))
     W, H = (
         factor[:, None] * random.uniform(0.5, 1.5, (factor.size, n_components)) / np.sqrt(n_components)
         for factor in (w, h)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,13 @@ from scipy import sparse
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from halfseen import rank_one, validation
+from halfseen import rankone, validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines import check_is_cpu
 from halfseen.engines.threads import Threads
-from halfseen.errors import DataWarning, ParameterError
+from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.base import BaseFactorization
 from halfseen.estimators.inputs import (
     Data,
@@ -42,10 +42,13 @@ from halfseen.labels import Index, quoted
 from halfseen.likelihoods import Poisson
 from halfseen.model import FittedModel, Seen, Status
 from halfseen.observed import Observed
-from halfseen.rank_one import Components, DenseTable, ListedTable, Marginals, Step, Table
+from halfseen.rankone import Components, DenseTable, ListedTable, Marginals, Step, Table
 from halfseen.solvers import PointFactor
 
 METHODS = ("exact", "a1gm", "em")
+TOL = 1e-10
+#: Sweeps of `rank_one` before it leaves a table to `RankOneNMF`, which has Newton's method.
+FEW_SWEEPS = 50
 #: A vector of any length, in a file.
 AXIS = ArraySpec("f", ("*",))
 
@@ -62,7 +65,7 @@ class RankOneModel(FittedModel):
 
     def fold_table(self, table: Table, threads: Threads) -> Array:
         """W of the rows of a table; rows without a cell, or only with columns that were always 0, get the average."""
-        w = rank_one.solve_rows(table.marginals, self.H[:, 0].astype(np.float64), threads)
+        w = rankone.solve_rows(table.marginals, self.H[:, 0].astype(np.float64), threads)
         return np.where(np.isnan(w), self.W.mean(), w).astype(self.W.dtype)[:, None]
 
 
@@ -89,7 +92,7 @@ class _RankOneFit:
         """Connected component of each row of each axis, -1 where nothing above 0 was seen."""
         marginals, of = self.components.marginals, self.components.labels
         every = (np.where(marginals.row_sums > 0, marginals.expand(of[0]), -1), *of[1:])
-        return rank_one.sort_labels([every[axis] for axis in np.argsort(marginals.axes)])
+        return rankone.sort_labels([every[axis] for axis in np.argsort(marginals.axes)])
 
     @cached_property
     def signature(self) -> tuple[Array, ...]:
@@ -101,7 +104,7 @@ class _RankOneFit:
     def model(self) -> RankOneModel:
         seen = seen_cells(self.marginals) if self.given_seen is None else self.given_seen
         first, *others = self.axis_factors
-        rows, columns = PointFactor(first[:, None]), PointFactor(rank_one.kron(tuple(others))[:, None])
+        rows, columns = PointFactor(first[:, None]), PointFactor(rankone.kron(tuple(others))[:, None])
         return RankOneModel(rows, columns, Poisson(), Encoder(), self.index, seen, self.unseen, None)
 
 
@@ -121,6 +124,74 @@ def listed_table(observed: Observed, inner_shape: Shape | None, name: str) -> Li
     return ListedTable(observed, inner_shape)
 
 
+class RankOne(NamedTuple):
+    """Result of `rank_one`: X is about w h'."""
+
+    w: Array
+    """Factor of the rows."""
+    h: Array
+    """Factor of the columns; it has the sum of w."""
+    n_iter: int
+    """Number of sweeps; 1 for "a1gm"."""
+    status: Status
+    """Why the sweeps ended."""
+    increase_rate: float | None
+    """For "a1gm": cells treated as missing / missing cells, 1 if the fit is exact. Else None."""
+
+
+def rank_one(X: Data, *, method: str = "exact") -> RankOne:
+    """Factors (w, h) of the fit of `RankOneNMF`: the least sum over observed cells of  d(y | w_u h_i)  (Eq. 2 of [1]_).
+
+    For many or small matrices, or where time matters: a float64 array with NaN is fitted by one compiled loop on one
+    thread, in microseconds if it is small, without an estimator, a trace or a list of cells. What that loop does not
+    solve (little observed, several parts, very different sizes; other kinds of X, method="em") is left to `RankOneNMF`,
+    with the same numbers, messages and warnings.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_rows, n_columns), frame, path or Observed
+        Non-negative values, NaN where a cell is missing. For tensors see `RankOneNMF`.
+    method : {"exact", "a1gm", "em"}, default="exact"
+        As for `RankOneNMF`.
+
+    Returns
+    -------
+    RankOne
+        w, h, with equal sums in each part; float32 if X is, else float64; n_iter, status, increase_rate.
+
+    References
+    ----------
+    .. [1] K. Ghalamkari, M. Sugiyama, "Fast rank-1 NMF for missing data with KL divergence", AISTATS 2022.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> w, h, *_ = hs.rank_one(np.array([[2, 4, np.nan], [1, np.nan, 3], [4, 8, 12.0]]))
+    >>> np.outer(w, h)[0].round(6)
+    array([2., 4., 6.])
+    """
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and method in ("exact", "a1gm"):
+        from halfseen.rankone.table_sums import a1gm_of_dense, exact_of_dense
+
+        is_exact, transposed = method == "exact", not X.flags.c_contiguous and X.flags.f_contiguous
+        table = np.ascontiguousarray(X.T if transposed else X)
+        w, h, outcome = exact_of_dense(table, TOL, FEW_SWEEPS) if is_exact else a1gm_of_dense(table)
+        if outcome > 0:
+            w, h = (h, w) if transposed else (w, h)
+            return RankOne(w, h, outcome if is_exact else 1, Status.CONVERGED, None if is_exact else outcome)
+    inner_shape = unfold_tensor(X)[2]
+    if inner_shape is not None:
+        raise DataError(
+            "X must be a matrix.",
+            parameter="X",
+            found=f"{1 + len(inner_shape)} axes",
+            remedy="Use `RankOneNMF`, which has a factor per axis.",
+        )
+    model = RankOneNMF(method, n_jobs=1).fit(X)
+    w, h = model.axis_factors_
+    return RankOne(w, h, model.n_iter_, model.status_, getattr(model, "increase_rate_", None))
+
+
 class RankOneNMF(BaseFactorization):
     """The best rank-one non-negative factorization under the Kullback-Leibler divergence, whatever is missing.
 
@@ -135,8 +206,8 @@ class RankOneNMF(BaseFactorization):
         "exact" allows any missing cells and zeros: one pass over the data for its row and column sums, then sweeps over
         these and the missing cells alone. "a1gm" is the closed form of [1]_: exact if the missing cells are grid-like
         (rows with missing cells and columns with missing cells meet in missing cells only); otherwise it leaves out the
-        observed cells where they meet, and it needs a row and a column without a missing cell. "em" fills the missing
-        cells and factorizes, again and again (section 2.2.2 of that paper).
+        observed cells where they meet, and it needs a row and a column without a missing cell (of a tensor, such slices
+        along two axes). "em" fills the missing cells and factorizes, again and again (section 2.2.2 of that paper).
     max_iter : int, default=10000
         Maximum number of sweeps.
     tol : float, default=1e-10
@@ -215,7 +286,7 @@ class RankOneNMF(BaseFactorization):
         method: str = "exact",
         *,
         max_iter: int = 10_000,
-        tol: float = 1e-10,
+        tol: float = TOL,
         unseen: str = "missing",
         verbose: int = 0,
         engine: str = "cpu",
@@ -294,16 +365,17 @@ class RankOneNMF(BaseFactorization):
             # iterate; where A1GM can be used there is but one part, and only the exact method may merge rows
             marginals = table.merged_marginals if self.method == "exact" else table.marginals
             if self.method == "a1gm":
-                components, grid_like = rank_one.single_component(table.marginals), rank_one.a1gm(table, threads)
+                grid_like = rankone.a1gm(table, threads)
+                marginals, components = grid_like.marginals, rankone.single_component(grid_like.marginals)
                 steps: Iterator[Step] = iter([grid_like.step])
                 features["increase_rate_"] = grid_like.increase_rate
             else:
-                components = rank_one.find_components(table, marginals)
+                components = rankone.find_components(table, marginals)
                 is_em = self.method == "em"
                 steps = (
-                    rank_one.em(components.marginals, threads, self.tol)
+                    rankone.em(components.marginals, threads, self.tol)
                     if is_em
-                    else rank_one.exact(components, threads, self.tol)
+                    else rankone.exact(components, threads, self.tol)
                 )
             index = (None if labels[0] is None else Index(labels[0]), None if labels[1] is None else Index(labels[1]))
 
@@ -312,7 +384,7 @@ class RankOneNMF(BaseFactorization):
                 status = outcome.status
                 if status is Status.MAX_ITER and outcome.state.distance <= self.tol:
                     status = Status.CONVERGED
-                factors = rank_one.rescale(outcome.state.factors, components, self.tol, dtype)
+                factors = rankone.rescale(outcome.state.factors, components, self.tol, dtype)
                 is_finite = all(np.isfinite(factor).all() for factor in factors)
                 order = np.argsort(components.marginals.axes)
                 axis_factors = tuple(factors[axis].astype(dtype, copy=False) for axis in order)
@@ -339,10 +411,12 @@ class RankOneNMF(BaseFactorization):
     def _check_method(self, table: Table) -> None:
         if self.method == "exact":
             return
-        what = "a tensor" if len(table.marginals.sums) > 2 else "weights" if not table.marginals.binary else None
+        is_tensor = len(table.marginals.sums) > 2
+        what = "weights" if not table.marginals.binary else "a tensor" if is_tensor and self.method == "em" else None
         if what:
+            data = "a matrix" if self.method == "em" else "data"
             raise ParameterError(
-                f"method={self.method!r} must have a matrix in which every seen cell counts once.",
+                f"method={self.method!r} must have {data} in which every seen cell counts once.",
                 parameter="method",
                 found=what,
                 remedy='Use `method="exact"`.',

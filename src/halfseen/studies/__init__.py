@@ -11,7 +11,7 @@ from halfseen.validation import did_you_mean
 
 #: All studies, in the order in which they are listed and run.
 NAMES = (
-    *("a1gm/table1", "a1gm/figure5"),
+    *("a1gm/table1", "a1gm/table2", "a1gm/figure4", "a1gm/figure5"),
     *("ordnmf/table2", "ordnmf/table3", "ordnmf/figure4"),
     *("grr/figure2.2", "grr/figure4.1", "grr/figure4.2", "grr/figure4.3"),
     *("grr/table4.1", "grr/table4.2", "grr/table4.3"),

@@ -1,4 +1,5 @@
-"""Loops of the rank-one methods: marginals of a dense table in one pass, products with a matrix of cell weights.
+"""Loops of the rank-one methods: marginals of a dense table in one pass, products with a matrix of cell weights, and
+whole fits to dense tables that present no difficulty.
 
 Counters are unsigned, because a signed one would be checked for being negative at every use.
 """
@@ -17,6 +18,8 @@ _ONE = np.uintp(1)
 _MIN_DIFFERENCE = 0.01
 #: Rows of at most this many columns are checked for missing cells first.
 _NARROW = 32
+#: Sums that differ by less than this factor leave room for all products of factors.
+_WIDE_SUMS = 1e30
 
 
 @kernel
@@ -194,3 +197,147 @@ def block_sums(X: Array, rows: Array, complete: Array, row_sums: Array, column_s
             total += observed if complete[j] else 0.0
             column_sums[j] += observed
         row_sums[k] = total
+
+
+@kernel
+def balance_sums(w: Array, h: Array) -> bool:
+    """Multiply w and divide h in place so that their sums are equal; whether the sums were of moderate size."""
+    ratio = h.sum() / w.sum()
+    if not 1.0 / _WIDE_SUMS < ratio < _WIDE_SUMS:
+        return False
+    root = np.sqrt(ratio)
+    w *= root
+    h /= root
+    return True
+
+
+@kernel
+def a1gm_of_dense(X: Array) -> tuple[Array, Array, float]:
+    """Factors of A1GM (Algorithm 1) with equal sums, and the increase rate, all in one call.
+
+    The rate is -1 for a table that `closed_forms.a1gm` must look at: one that it refuses, or with sums that are very
+    small or large.
+    """
+    n, m = X.shape
+    w, h, beside, below = np.empty(n), np.zeros(m), np.empty(n), np.zeros(m)
+    rows, indptr, missing = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(X.size + 1, np.int32)
+    flags, totals, complete = np.empty(m, np.uint8), np.empty(6), np.ones(m, np.bool_)
+    count = np.int64(dense_table_sums(X, w, h, rows, indptr, missing, flags, totals))
+    n_missing = indptr[count]
+    for p in range(n_missing):
+        complete[missing[p]] = False
+    n_incomplete = m - complete.sum()
+    easy = totals[0] == 0 and totals[2] > 1.0 / _WIDE_SUMS and totals[3] < _WIDE_SUMS
+    if not easy or count == n or n_incomplete == m:
+        return w, h, -1.0
+    block_sums(X, rows[:count], complete, beside[:count], below)
+    above, cancelled = h - below, False
+    for j in range(m):
+        cancelled |= above[j] < _MIN_DIFFERENCE * h[j]
+    if cancelled:  # nearly all of a column was subtracted: sum the complete rows instead
+        above[:], k = 0.0, 0
+        for i in range(n):
+            if k < count and rows[k] == i:
+                k += 1
+            else:
+                for j in range(m):
+                    above[j] += X[i, j]
+    # Theorem 1 without the root of S(X), as in `closed_forms.a1gm`
+    above_complete, above_incomplete = 0.0, 0.0
+    for j in range(m):
+        if above[j] < 1.0 / _WIDE_SUMS and h[j] > 0:
+            return w, h, -1.0
+        if complete[j]:
+            above_complete += above[j]
+        else:
+            above_incomplete += above[j]
+            h[j] = above[j]
+    below_complete = beside[:count].sum()
+    if not above_complete > 0:
+        return w, h, -1.0
+    for j in range(m):
+        if complete[j]:
+            h[j] *= above_complete / (above_complete + below_complete)
+    scale = 1.0 / (above_complete + above_incomplete)
+    for i in range(n):
+        w[i] *= scale
+    for k in range(count):
+        i = rows[k]
+        if beside[k] < 1.0 / _WIDE_SUMS and w[i] > 0:
+            return w, h, -1.0
+        w[i] = beside[k] / above_complete
+    rate = count * n_incomplete / n_missing if n_missing > 0 else 1.0
+    return w, h, rate if balance_sums(w, h) else -1.0
+
+
+@kernel
+def exact_of_dense(X: Array, tol: float, max_sweeps: int) -> tuple[Array, Array, int]:
+    """Best factors with equal sums, and the number of sweeps, all in one call, for tables that present no difficulty.
+
+    The number is 0 for a table that `exact_solution.exact` must look at: with an empty row or column, few observed
+    cells, several components or sums of very different size; or if `max_sweeps` do not suffice.
+    """
+    n, m = X.shape
+    w, c = np.empty(n), np.zeros(m)
+    rows, indptr, missing = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(X.size + 1, np.int32)
+    flags, totals = np.empty(m, np.uint8), np.empty(6)
+    count = np.int64(dense_table_sums(X, w, c, rows, indptr, missing, flags, totals))
+    n_negative, complete_sum, low, high, fewest, most = totals
+    counts, h, exposures = np.full(m, np.float64(n)), np.empty(m), np.empty(m)
+    for p in range(indptr[count]):
+        counts[missing[p]] -= 1.0
+    positive, least, largest = 0, np.inf, 0.0
+    for j in range(m):
+        if counts[j] == 0.0:
+            return w, h, 0
+        h[j] = c[j] / counts[j]
+        if c[j] > 0:
+            positive, least, largest = positive + 1, min(least, c[j]), max(largest, c[j])
+    easy = n_negative == 0 and high < _WIDE_SUMS * low and largest < _WIDE_SUMS * least and fewest + most > positive
+    if not easy or not 1.0 / _WIDE_SUMS < high < _WIDE_SUMS:
+        return w, h, 0
+    for k in range(count):
+        if indptr[k + 1] - indptr[k] == m:
+            return w, h, 0
+    r = w[rows[:count]]
+    partial = np.empty(count)
+    last_change, last_rate = np.inf, 1.0
+    for sweep in range(1, max_sweeps + 1):
+        total = h.sum()
+        mass = complete_sum / total
+        for k in range(count):
+            exposure = total
+            for p in range(indptr[k], indptr[k + 1]):
+                exposure -= h[missing[p]]
+            if exposure < _MIN_DIFFERENCE * total:
+                return w, h, 0
+            partial[k] = r[k] / exposure
+            mass += partial[k]
+        exposures[:] = mass
+        for k in range(count):
+            for p in range(indptr[k], indptr[k + 1]):
+                exposures[missing[p]] -= partial[k]
+        change = 0.0
+        for j in range(m):
+            if c[j] > 0:
+                if exposures[j] < _MIN_DIFFERENCE * mass:
+                    return w, h, 0
+                new = c[j] / exposures[j]
+                change = max(change, abs(new / h[j] - 1.0))
+                h[j] = new
+        # changes that shrink by a rate q add up to change * q / (1 - q): as `exact_solution.error_estimator`
+        rate = change / last_change if last_change < 0.5 else 1.0
+        slower = max(rate, last_rate)
+        if change <= 1e-13 or (slower < 1.0 and change * slower <= 0.25 * tol * (1.0 - slower)):
+            total = h.sum()
+            scale = 1.0 / total
+            for i in range(n):
+                w[i] *= scale
+            for k in range(count):
+                exposure = total
+                for p in range(indptr[k], indptr[k + 1]):
+                    exposure -= h[missing[p]]
+                w[rows[k]] = r[k] / exposure
+            return w, h, sweep if balance_sums(w, h) else 0
+        last_change, last_rate = change, rate
+    return w, h, 0

@@ -49,7 +49,7 @@ class WeightMatrix:
 
     def matvec(self, h: Array, threads: Threads) -> Array:
         """sum_j phi_ij h_j for every row i."""
-        from halfseen.rank_one.table_sums import weight_matvec
+        from halfseen.rankone.table_sums import weight_matvec
 
         total = float(h.sum())
         out = np.empty(self.shape[0])
@@ -63,7 +63,7 @@ class WeightMatrix:
 
     def rmatvec(self, w: Array, threads: Threads) -> Array:
         """sum_i phi_ij w_i for every column j."""
-        from halfseen.rank_one.table_sums import weight_rmatvec, weight_rmatvec_columns
+        from halfseen.rankone.table_sums import weight_rmatvec, weight_rmatvec_columns
 
         total = self.base * float(w.sum())
 

@@ -19,8 +19,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from halfseen.arrays import Array
-from halfseen.rank_one.incomplete_tables import ObservedCells, Table
-from halfseen.rank_one.marginals import Marginals, WeightMatrix, ignore_overflow
+from halfseen.rankone.incomplete_tables import ObservedCells, Table
+from halfseen.rankone.marginals import Marginals, WeightMatrix, ignore_overflow
 
 
 @dataclass(frozen=True)

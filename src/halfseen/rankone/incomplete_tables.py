@@ -13,7 +13,7 @@ from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError
 from halfseen.observed import Observed
-from halfseen.rank_one.marginals import MIN_DIFFERENCE, Marginals, MergedRows, WeightMatrix, sum_along_axes
+from halfseen.rankone.marginals import MIN_DIFFERENCE, Marginals, MergedRows, WeightMatrix, sum_along_axes
 
 #: Cells per block of a dense table: below this, a second thread does not pay.
 _CELLS_PER_BLOCK = 1 << 20
@@ -67,12 +67,16 @@ class Table(ABC):
     def block_sums(self, rows: Array, complete: Array) -> tuple[Array, Array]:
         """Sums of the given rows over complete columns (a mask); sums of all columns over the other rows."""
 
+    @abstractmethod
+    def sums_outside(self, incomplete: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Sums along each axis over the cells outside the block in which incomplete slices (a mask per axis) meet."""
+
 
 class DenseTable(Table):
     """Dense table, NaN where a cell is missing; `inner_shape` if its columns unfold further axes of a tensor."""
 
     def __init__(self, matrix: Array, threads: Threads, inner_shape: tuple[int, ...] | None = None) -> None:
-        from halfseen.rank_one.table_sums import dense_table_sums
+        from halfseen.rankone.table_sums import dense_table_sums
 
         # A column-major matrix is read as it lies in memory, with its columns in the place of rows.
         transposed = matrix.flags.f_contiguous and not matrix.flags.c_contiguous and inner_shape is None
@@ -123,7 +127,7 @@ class DenseTable(Table):
 
     @cached_property
     def merged_marginals(self) -> Marginals:
-        from halfseen.rank_one.table_sums import group_equal_rows
+        from halfseen.rankone.table_sums import group_equal_rows
 
         if 2 * self._missing.size > self._matrix.size:
             return self.marginals
@@ -164,7 +168,7 @@ class DenseTable(Table):
         return ObservedCells(rows, columns, None, self._matrix[rows, columns] > 0)
 
     def block_sums(self, rows: Array, complete: Array) -> tuple[Array, Array]:
-        from halfseen.rank_one.table_sums import block_sums
+        from halfseen.rankone.table_sums import block_sums
 
         beside, below = np.empty(rows.size), np.zeros(self._matrix.shape[1])
         block_sums(self._matrix, rows, complete, beside, below)
@@ -175,6 +179,11 @@ class DenseTable(Table):
             others[rows] = False
             above[cancelled] = self._matrix[np.ix_(others, cancelled)].sum(axis=0, dtype=np.float64)
         return beside, above
+
+    def sums_outside(self, incomplete: tuple[Array, ...]) -> tuple[Array, ...]:
+        values = np.nan_to_num(self._matrix.reshape(len(self._matrix), *self._inner_shape)).astype(np.float64)
+        values[np.ix_(*incomplete)] = 0.0
+        return sum_along_axes(values)
 
 
 class ListedTable(Table):
@@ -254,6 +263,14 @@ class ListedTable(Table):
         columns, inside = self._observed.indices, selected[self._rows]
         beside = np.bincount(self._rows, np.where(inside & complete[columns], self._weighted, 0.0), minlength=n)
         return beside[rows], np.bincount(columns, np.where(inside, 0.0, self._weighted), minlength=m)
+
+    def sums_outside(self, incomplete: tuple[Array, ...]) -> tuple[Array, ...]:
+        positions = (self._rows, *np.unravel_index(self._observed.indices, self._marginals.inner_shape))
+        inside = np.logical_and.reduce([mask[at] for mask, at in zip(incomplete, positions, strict=True)])
+        outside = np.where(inside, 0.0, self._weighted)
+        return tuple(
+            np.bincount(at, outside, minlength=mask.size) for mask, at in zip(incomplete, positions, strict=True)
+        )
 
 
 def _index_dtype(size: int) -> np.dtype:

@@ -23,8 +23,8 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.engines.threads import Threads
-from halfseen.rank_one.components import Components
-from halfseen.rank_one.marginals import Marginals, ignore_overflow, kron, safe_divide, sum_along_axes
+from halfseen.rankone.components import Components
+from halfseen.rankone.marginals import Marginals, ignore_overflow, kron, safe_divide, sum_along_axes
 
 #: After this many sweeps, Newton's method takes over if more than `_MANY_SWEEPS` would follow at the present rate.
 _MIN_SWEEPS = 10

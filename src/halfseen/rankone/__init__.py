@@ -8,7 +8,7 @@ the sums along each axis and the weights of the cells, so the data are read once
     components            find_components: which rows and columns observed cells connect, and which zeros can be fitted
                           only in the limit; rescale: the scale of the factors, free in each component
     exact_solution        exact: iterative proportional fitting, then Newton's method where that is slow
-    closed_forms          a1gm, em, rank_one_nmmf: the methods of Ghalamkari & Sugiyama (AISTATS 2022)
+    closed_forms          a1gm, em, rank_one_nmmf: the methods of Ghalamkari & Sugiyama (AISTATS 2022); rank_one_nmtf
     information_geometry  natural and expectation parameters, conditions for rank one, conservation of the marginals
                           (public as `halfseen.geometry`)
 
@@ -18,13 +18,14 @@ axes of a tensor are unfolded into columns. No likelihood, solver or engine is i
 (`table_sums.py`) run on threads in blocks that depend on the data alone, so that results do not depend on their number.
 """
 
-from halfseen.rank_one.closed_forms import SharedFactors, a1gm, em, rank_one_nmmf
-from halfseen.rank_one.components import Components, find_components, rescale, single_component, sort_labels
-from halfseen.rank_one.exact_solution import Step, exact, solve_rows
-from halfseen.rank_one.incomplete_tables import DenseTable, ListedTable, Table
-from halfseen.rank_one.marginals import Marginals, kron
+from halfseen.rankone.closed_forms import SharedFactors, TensorFactors, a1gm, em, rank_one_nmmf, rank_one_nmtf
+from halfseen.rankone.components import Components, find_components, rescale, single_component, sort_labels
+from halfseen.rankone.exact_solution import Step, exact, solve_rows
+from halfseen.rankone.incomplete_tables import DenseTable, ListedTable, Table
+from halfseen.rankone.marginals import Marginals, kron
 
 __all__ = [
-    "Components", "DenseTable", "ListedTable", "Marginals", "SharedFactors", "Step", "Table", "a1gm", "em", "exact",
-    "find_components", "kron", "rank_one_nmmf", "rescale", "single_component", "solve_rows", "sort_labels",
+    "Components", "DenseTable", "ListedTable", "Marginals", "SharedFactors", "Step", "Table", "TensorFactors",
+    "a1gm", "em", "exact", "find_components", "kron", "rank_one_nmmf", "rank_one_nmtf", "rescale", "single_component",
+    "solve_rows", "sort_labels",
 ]  # fmt: skip

@@ -313,8 +313,15 @@ def table3_rankers(config: RankingConfig) -> list[Ranker]:
         replace(ordnmf, log_likelihood=lambda model, test: float(model.log_likelihood(test.levels))),
         replace(dcpf, log_likelihood=lambda model, test: level_log_likelihood(model, test.levels, EDGES)),
         *_binary_models(1, config),
+        _factorization("OrdNMF, learned edges", "R", halfseen.OrdNMF, learned_levels, config),
         *_other_rankers("Q", config),
     ]
+
+
+def learned_levels(cells: Cells) -> Observed:
+    """As many classes as the paper's, with edges that are learned from the training cells with a factorization."""
+    levels: Observed = halfseen.Quantizer("fit", n_levels=len(EDGES), random_state=0).fit_transform(cells.raw)
+    return levels
 
 
 def _factorization(

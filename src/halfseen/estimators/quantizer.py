@@ -88,8 +88,8 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         log p(y | x) = log P(level of y | x) + log(share of y among the values of its level)
 
-    with OrdNMF's P(y < c | x) = exp(-theta(c) x). Given x, theta is learned at about 40 candidate edges, and the sum has
-    a term for each level, so that the best edges are found exactly, by dynamic programming; given the edges, the
+    with OrdNMF's P(y < c | x) = exp(-theta(c) x). Given x, theta is learned at about 40 candidate edges, and the sum
+    has a term for each level, so that the best edges are found exactly, by dynamic programming; given the edges, the
     factors are fitted again from where they were. Both take turns until the edges stay, five times at most.
     The likelihood is that of the data seen, for which more levels are rarely worse: `n_levels` is not learned. Where x
     is small the level says next to nothing about x, and all edges are about as good.

@@ -207,7 +207,7 @@ class Figure4(Study):
         if absent:
             sentences.append(f"Left out, for want of data: {', '.join(absent)}.")
             tables[0] = replace(tables[0], footnotes=[*tables[0].footnotes, *map(str, absent.values())])
-        return Result(" ".join(sentences), tables, pictures, goals, substitute=" and ".join(substitutes))
+        return Result(" ".join(sentences), tables, pictures, goals, substitute=", ".join(substitutes))
 
 
 def claims(title: str, histograms: Mapping[str, LevelHistogram]) -> list[Goal]:

@@ -415,7 +415,7 @@ def _other_rankers(data: str, config: RankingConfig) -> list[Ranker]:
         Ranker("SquaredOrdNMF", data, grid(K=K, l2_share=L2_SHARES), fit_squared, uses_engine=True),
         Ranker("EASE", both, grid(l2=EASE_L2, on=SEEN_AS), fit_ease, is_random=False),
         Ranker("ALS (implicit)", data, als_grid, fit_als, package="implicit"),
-        Ranker("HPF (hpfrec)", both, grid(K=config.K[1:3], on=SEEN_AS), fit_hpf, package="hpfrec"),
+        Ranker("HPF (hpfrec)", both, grid(K=config.K[1:2], on=SEEN_AS), fit_hpf, package="hpfrec"),
         Ranker("popularity", "B (>= 1)", [{}], fit_popularity, is_random=False),
     ]
 

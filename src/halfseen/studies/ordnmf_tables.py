@@ -103,7 +103,7 @@ class RankingTable(Study):
             else:
                 substitutes.append(dataset.title)
             goals += [goal._replace(words=f"{dataset.title}: {goal.words}") for goal in self.claims(scores)]
-        return Result(" ".join(sentences), tables, goals=goals, substitute=" and ".join(substitutes))
+        return Result(" ".join(sentences), tables, goals=goals, substitute=", ".join(substitutes))
 
     def printed_goals(self, scores: Scores) -> list[Goal]:
         """The numbers of the paper's table, on the paper's data."""

@@ -69,7 +69,7 @@ def test_every_format_is_read(put, name, gz):
 
 
 def test_names_and_movielens_1m_without_its_timestamps(put):
-    assert datasets.ratings_names() == tuple(WRITTEN)
+    assert datasets.ratings_names() == (*WRITTEN, "ordnmf-movielens", "ordnmf-taste-profile")  # in test_pickled
     with refused(ParameterError, parameter="name", found="'movielens1m'"):
         load_ratings("movielens1m")
     put("movielens-1m/ratings_notime.dat", "7::20::3\n1::20::5\n")

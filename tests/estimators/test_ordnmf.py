@@ -68,6 +68,86 @@ def test_thresholds_that_are_given_stay():
     assert_allclose(model.thresholds_, [1.0, 2.0, 5.0], rtol=1e-15)
 
 
+@pytest.mark.parametrize("unseen", ["zero", "missing"])
+@pytest.mark.parametrize("thresholds", [None, [0.5, 1.0, 2.0, 5.0, 9.0]])
+def test_the_approximation_of_section_4_2(unseen, thresholds):
+    """q(n) = delta_1 at five levels: the dense algorithm with E[n] = 1, whose bound is below that of Algorithm 1."""
+    Y = levels_matrix().astype(float)
+    W, H = start(*Y.shape)
+    Y = Y if unseen == "zero" else with_holes(Y)
+    ask = {"init": (W, H), "accelerate": False, "max_iter": 30, "tol": 0, "unseen": unseen, "thresholds": thresholds}
+    model = OrdNMF(4, approximate=True, **ask).fit(Y)
+    *_, record = oracle.ordnmf(Y, W, H, 30, unseen=unseen, thresholds=thresholds, kind=oracle.SingleCount)
+    assert_like(model, record)
+    bound = model.trace_["objective"]
+    assert np.all(np.diff(bound) > -1e-9 * abs(bound[-1]))
+    assert bound[-1] < OrdNMF(4, **ask).fit(Y).trace_["objective"][-1]
+    x = model.W_ @ model.H_.T  # probabilities are the model's, not the approximation's
+    up_to = np.exp(-x[3, 5] / np.append(model.thresholds_, np.inf))
+    assert_allclose(np.cumsum(model.predict_proba(3, 5)), up_to, rtol=1e-9)
+
+
+def test_one_level_without_more_counts_is_poisson_factorization():
+    """ "PF algorithm applied to binary data is an approximation of BePoF algorithm for q(n) = delta_1"."""
+    Y = np.minimum(levels_matrix(), 1)
+    W, H = start(*Y.shape)
+    ask = {"init": (W, H), "accelerate": False, "max_iter": 25, "tol": 0}
+    poisson = halfseen.PoissonFactorization(4, **ask).fit(Y)
+    *_, record = oracle.ordnmf(Y, W, H, 25, thresholds=[1.0], kind=oracle.SingleCount)
+    for model in (poisson, OrdNMF(4, thresholds=[1.0], approximate=True, **ask).fit(Y)):
+        assert_allclose(model.W_, record.w.mean, rtol=1e-10)
+        assert_allclose(model.H_shape_, record.h.shape, rtol=1e-10)
+        assert model.trace_["objective"][-1] == pytest.approx(record.elbo, rel=1e-11)
+
+
+def test_expected_counts_tell_how_good_the_approximation_is():
+    Y = levels_matrix()
+    W, H = start(*Y.shape)
+    model = OrdNMF(4, init=(W, H), accelerate=False, max_iter=20, tol=0).fit(Y)
+    *_, record = oracle.ordnmf(Y, W, H, 20)
+    expected = record.family.counts(Y, record.w.geometric @ record.h.geometric.T)
+    assert_allclose(model.expected_counts(Y), expected[Y > 0], rtol=1e-8)
+    z = np.array([1e-12, 1.0, 30.0])  # by the definition of the zero-truncated Poisson distribution
+    n = np.arange(1, 200)
+    p = stats.poisson.pmf(n, z[:, None])
+    by_sums = (p * n).sum(axis=1) / p.sum(axis=1)
+    ours = halfseen.likelihoods.Ordinal(np.array([0.5, 1.0])).expected_counts(np.array([2.0, 2, 2]), z)
+    assert_allclose(ours, by_sums, rtol=1e-9)
+    rare = np.where(np.random.default_rng(0).random((60, 50)) < 0.02, Y.max(), 0)  # where x is small, n is mostly 1
+    rare[0, :5] = np.arange(1, 6)
+    assert OrdNMF(2, random_state=0, max_iter=30, tol=0).fit(rare).expected_counts(rare).mean() < 1.1
+    with pytest.raises(ParameterError):
+        OrdNMF(2, max_iter=2, tol=0, noise="exponential").fit(Y).expected_counts(Y)
+
+
+@pytest.mark.parametrize("alpha", [2, 3])
+@pytest.mark.parametrize(("unseen", "thresholds"), [("zero", None), ("missing", None), ("zero", [0.3, 0.8, 2.0])])
+def test_inverse_gamma_noise_of_other_shapes(alpha, unseen, thresholds):
+    """Against points of Poisson processes, summed one by one."""
+    Y = levels_matrix(12, 9, highest=3).astype(float)
+    W, H = start(*Y.shape)
+    Y = Y if unseen == "zero" else with_holes(Y)
+    ask = {"init": (W, H), "accelerate": False, "max_iter": 8, "tol": 0, "unseen": unseen, "thresholds": thresholds}
+    model = OrdNMF(4, noise_shape=float(alpha), **ask).fit(Y)
+    *_, record = oracle.inverse_gamma(Y, W, H, 8, alpha, unseen=unseen, thresholds=thresholds)
+    assert_like(model, record)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 6.0])
+def test_inverse_gamma_noise_of_any_shape_from_1_on(alpha):
+    Y = levels_matrix()
+    model = OrdNMF(3, noise_shape=alpha, random_state=0, max_iter=60, tol=0, accelerate=False).fit(Y)
+    bound = model.trace_["objective"]
+    assert np.all(np.diff(bound) > -1e-9 * abs(bound[-1]))
+    x = model.W_ @ model.H_.T
+    expected = stats.invgamma(alpha).cdf(np.append(model.thresholds_, np.inf) / x[4, 6])
+    assert_allclose(np.cumsum(model.predict_proba(4, 6)), expected, rtol=1e-9)
+    # Shape 1 is the limit: there the two likelihoods are one.
+    ask = {"init": start(*Y.shape), "accelerate": False, "max_iter": 5, "tol": 0, "thresholds": np.arange(1.0, 6.0)}
+    near = OrdNMF(4, noise_shape=1 + 1e-9, **ask).fit(Y)
+    assert_allclose(near.W_, OrdNMF(4, **ask).fit(Y).W_, rtol=1e-6)
+
+
 def test_levels_may_be_any_numbers_and_are_kept():
     Y = levels_matrix(highest=4)
     stars = np.array([0.0, 0.5, 2.5, 4.0, 5.0])
@@ -133,7 +213,10 @@ def test_data_that_are_not_levels_are_refused():
         {"levels": "many"},
         {"noise": "normal"},
         {"noise_shape": 0.0, "noise": "gamma"},
-        {"noise_shape": 2.0},
+        {"noise_shape": 0.5},
+        {"approximate": True, "noise": "exponential"},
+        {"approximate": True, "noise_shape": 2.0},
+        {"approximate": 1},
         {"noise_shape": 2.0, "noise": "exponential"},
         {"init": (np.zeros((2, 2)), np.ones((3, 2))), "noise": "gamma"},
     ],

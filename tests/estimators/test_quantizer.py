@@ -1,5 +1,7 @@
 """Counts as ordered levels."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
-from scipy import sparse
+from scipy import optimize, sparse
 from sklearn.pipeline import make_pipeline
 
 from halfseen import PoissonFactorization, observe
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators.quantizer import Quantizer
+from halfseen.estimators.quantizer import Quantizer, best_edges, theta_at
 from tests.data.strategies import CALM
 from tests.estimators.models import refused
 
@@ -210,3 +212,72 @@ def test_repeated_cells_are_to_be_merged_first():
     with refused(DataError, remedy="merge"):
         Quantizer(PLAYS).fit(log)
     assert Quantizer(PLAYS).fit_transform(observe(log, duplicates="sum")).values.tolist() == [3.0]
+
+
+# Edges that are learned with a factorization.
+
+
+def planted_counts(seed=0):
+    """Levels of OrdNMF that begin at 1, 4 and 11; within a level all counts are equally likely, whatever x is."""
+    random = np.random.default_rng(seed)
+    x = random.gamma(1.0, 1.0, (150, 3)) @ random.gamma(1.0, 1.0, (3, 100))
+    level = np.searchsorted([2.0, 5.0, 12.0], x / random.standard_gamma(1.0, x.shape), side="right")
+    starts = np.array([0, 1, 4, 11, 31])
+    return x, random.integers(starts[level], starts[level + 1])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_planted_edges_are_found(seed):
+    _, Y = planted_counts(seed)
+    for X in (np.where(Y > 0, Y, np.nan), sparse.csr_array(Y.astype(float))):
+        quantizer = Quantizer("fit", n_levels=3, n_components=3, random_state=0).fit(X)
+        assert quantizer.edges_.tolist() == [1, 4, 11]
+    assert Quantizer(n_levels=3).fit(X).edges_.tolist() != [1, 4, 11]
+
+
+def test_theta_of_each_threshold_has_the_highest_likelihood():
+    x, Y = planted_counts()
+    x, Y = x[:20], np.minimum(Y[:20], 6)
+    theta = theta_at(Y[Y > 0], x[Y > 0], x[Y == 0].sum())
+    assert theta.shape == (7,)
+    assert theta[-1] == 0
+    assert np.all(np.diff(theta) < 0)
+    for v in range(1, 7):
+
+        def log_likelihood(one, v=v):
+            return np.where(v <= Y, np.log(-np.expm1(-one * x)), -one * x).sum()
+
+        best = optimize.minimize_scalar(lambda log: -log_likelihood(np.exp(log)), (-8, 2), tol=1e-10)
+        assert theta[v - 1] == pytest.approx(np.exp(best.x), rel=1e-5)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 3, 4, 7])
+def test_dynamic_programming_finds_the_best_of_all_edges(n_levels):
+    random = np.random.default_rng(0)
+    level, x = random.integers(1, 8, 60), random.gamma(1.0, 2.0, 60)
+    theta = np.append(np.sort(random.gamma(1.0, 1.0, 7))[::-1], 0.0)
+
+    def log_likelihood(edges):
+        total = 0.0
+        for start, end in itertools.pairwise([*edges, 7]):
+            inside = (level > start) & (level <= end)
+            total += np.log(np.exp(-theta[end] * x[inside]) - np.exp(-theta[start] * x[inside])).sum()
+            total += sum(np.log(np.mean(level[inside] == one)) for one in level[inside])
+        return total
+
+    every = [(0, *rest) for rest in itertools.combinations(range(1, 7), n_levels - 1)]
+    assert tuple(best_edges(level, x, theta, n_levels)) == max(every, key=log_likelihood)
+
+
+def test_few_values_are_their_own_edges_and_results_are_repeatable():
+    X = np.array([[1.0, 2, np.nan], [2, 5, 1], [5, 1, 1]])
+    assert Quantizer("fit", n_levels=4).fit(X).edges_.tolist() == [1, 2, 5]
+    _, Y = planted_counts()
+    edges = [Quantizer("fit", n_levels=5, n_components=2, random_state=3).fit(Y).edges_ for _ in range(2)]
+    assert_array_equal(*edges)
+    assert edges[0].size == 5
+    full = Quantizer("fit", n_levels=3, n_components=3, random_state=0).fit(Y + 1.0)  # no cell is a zero
+    assert full.edges_[0] == 1
+    assert np.all(np.diff(full.edges_) > 0)
+    with pytest.raises(DataError):
+        Quantizer("fit").fit(np.zeros((3, 3)))

@@ -13,12 +13,14 @@ from halfseen.likelihoods import (
     Cumulative,
     GammaNoise,
     Gaussian,
+    InverseGammaNoise,
     Linear,
     MultiSigmoid,
     Ordinal,
     OwnThresholds,
     Poisson,
     Round,
+    SingleCountOrdinal,
     Squared,
 )
 from halfseen.observed import Observed
@@ -38,6 +40,7 @@ OTHERS = [
     Squared(Ordinal(DECREMENTS, pinned=True)),
     GammaNoise(np.array([0.7, 1.5, 2.5, 4.0, 7.0])),
     GammaNoise(np.array([0.7, 1.5, 2.5, 4.0, 7.0]), 2.5),
+    InverseGammaNoise(DECREMENTS, 2.5),
 ]
 #: A new likelihood joins one of these lists and inherits every law.
 LIKELIHOODS = [*DIVERGENCES, *OTHERS]
@@ -70,6 +73,7 @@ STORED = {
     "presence": Ordinal(np.ones(1), learned=False),
     "named levels": Ordinal(DECREMENTS, False, np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0])),
     "squared counts": Squared(Poisson()),
+    "single counts": SingleCountOrdinal(DECREMENTS),
 }
 
 BETAS = {"kullback-leibler": 1.0, "frobenius": 2.0}

@@ -46,6 +46,7 @@ OTHER = {
     "level_weight": [{"low": 2.0, "high": 1.0}],
     "noise": ["exponential", "inverse-gamma"],
     "noise_shape": [3.0],
+    "approximate": [True],
     "link": ["cauchit"],
     "own_thresholds": ["rows", "columns"],
     "biases": [True, False],

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from halfseen.errors import DataError
 from halfseen.io import observe
-from halfseen.likelihoods import GammaNoise, Gaussian, Poisson
+from halfseen.likelihoods import GammaNoise, Gaussian, InverseGammaNoise, Poisson
 from tests import oracle
 from tests.laws.cases import DIVERGENCES, LIKELIHOODS, STORED, beta_of, half_seen, names, weights_for
 
@@ -32,7 +32,7 @@ def all_pairs(likelihood):
 
 def pulls(likelihood, y):
     """Whether a value pulls: a zero does only where noise may have brought it down from a larger x."""
-    return (y > 0) | isinstance(likelihood, GammaNoise)
+    return (y > 0) | isinstance(likelihood, (GammaNoise, InverseGammaNoise))
 
 
 @every_likelihood

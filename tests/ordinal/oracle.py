@@ -86,7 +86,7 @@ class Ordinal(NamedTuple):
         z = np.where(Y > 0, self._z(Y, x), 1.0)
         return np.where(Y > 0, log_expm1(z), 0.0)
 
-    def refit(self, Y, C, counts, x):
+    def refit(self, Y, C, counts, x, geometric=None):
         """D_l = sum 1[y = l] E[n] / sum 1[y <= l] E[lambda] (Eq. 35)."""
         if not self.learned:
             return self
@@ -95,6 +95,60 @@ class Ordinal(NamedTuple):
 
     def _z(self, Y, x):
         return self.decrements[np.maximum(Y - 1, 0)] * x
+
+
+class SingleCount(Ordinal):
+    """Section 4.2: q(n) = delta_1 where y > 0, so that the sum over n of Eq. 29 has one term."""
+
+    def counts(self, Y, x):
+        return np.where(Y > 0, 1.0, 0.0)
+
+    def evidence(self, Y, x):
+        return np.where(Y > 0, np.log(self._z(Y, x)), 0.0)
+
+
+class InverseGamma(NamedTuple):
+    """P(y <= v | x) = Q(alpha, theta_v x) for a whole alpha: fewer than alpha points of a Poisson process of rate x
+    fall into (0, theta_v). So level v has m < alpha points in (0, theta_v), of which D_l / theta_v in each decrement
+    l > v on average, and n in its own decrement, m + n >= alpha; level 0 has m < alpha points, and no n.
+    """
+
+    decrements: np.ndarray
+    alpha: int
+    learned: bool = True
+
+    theta, thresholds, push = Ordinal.theta, Ordinal.thresholds, Ordinal.push
+
+    def _sums(self, Y, x, most=300):
+        """Sums over m and n of exp(theta_{y-1} x) p(y, m, n), times 1, m, n."""
+        m, n = np.arange(self.alpha)[:, None], np.arange(most)
+        total, of_m, of_n = (np.zeros(Y.shape) for _ in range(3))
+        for place in np.ndindex(Y.shape):
+            y = Y[place]
+            low, own = (*self.theta, 0.0)[y] * x[place], self.decrements[y - 1] * x[place]
+            terms = special.xlogy(m, low) - special.gammaln(m + 1)
+            if y:
+                terms = terms + special.xlogy(n, own) - special.gammaln(n + 1)
+                terms = np.where(m + n >= self.alpha, terms, -np.inf)
+            p = np.exp(terms)
+            total[place], of_m[place], of_n[place] = p.sum(), (p * m).sum(), (p * n).sum() if y else 0.0
+        return total, of_m / total, of_n / total
+
+    def counts(self, Y, x):
+        _, m, n = self._sums(Y, x)
+        return m + n
+
+    def evidence(self, Y, x):
+        return np.log(self._sums(Y, x)[0])
+
+    def refit(self, Y, C, counts, x, geometric):
+        """D_l = sum of E[points in decrement l] / sum 1[y <= l] E[lambda]."""
+        if not self.learned:
+            return self
+        _, m, n = self._sums(Y, geometric)
+        D, theta = self.decrements, np.append(self.theta, np.inf)
+        points = [(C * n)[v == Y].sum() + D[v - 1] * (C * m / theta[Y])[v > Y].sum() for v in range(1, D.size + 1)]
+        return self._replace(decrements=np.array(points) / [(C * x)[v >= Y].sum() for v in range(1, D.size + 1)])
 
 
 class CompoundPoisson(NamedTuple):
@@ -124,7 +178,7 @@ class CompoundPoisson(NamedTuple):
     def evidence(self, Y, x):
         return self._sum(Y, lambda j: np.log(self.p * (x / self.s + j))) - special.gammaln(Y + 1)
 
-    def refit(self, Y, C, counts, x):
+    def refit(self, Y, C, counts, x, geometric=None):
         """max of sum y log p - sum E[n] log s:  (1 - p) / p * s = s / (e^s - 1) = sum E[n] / sum y."""
         return CompoundPoisson(rate_of_ratio((C * counts).sum() / (C * Y).sum())) if self.learned else self
 
@@ -143,13 +197,22 @@ def rate_of_ratio(ratio):
 # --- the models ----------------------------------------------------------------------------------------------------
 
 
-def ordnmf(Y, W0, H0, iterations, shape=SHAPE, unseen="zero", thresholds=None):
+def ordnmf(Y, W0, H0, iterations, shape=SHAPE, unseen="zero", thresholds=None, kind=Ordinal):
     """Algorithm 1: a list of Records. `thresholds` b_0..b_{V-1}, if given, stay as they are."""
     Y, C = grid(Y, unseen)
     if thresholds is not None:
-        family = Ordinal(decrements_of(thresholds), learned=False)
+        family = kind(decrements_of(thresholds), learned=False)
     else:
-        family = Ordinal(first_decrements(np.bincount(Y[C > 0]), unseen))
+        family = kind(first_decrements(np.bincount(Y[C > 0]), unseen))
+    return cavi(Y, C, family, W0, H0, iterations, shape)
+
+
+def inverse_gamma(Y, W0, H0, iterations, alpha, shape=SHAPE, unseen="zero", thresholds=None):
+    """The same under inverse-gamma noise of a whole shape alpha; the start suits the histogram at x = K."""
+    Y, C = grid(Y, unseen)
+    shares = (np.cumsum(np.bincount(Y[C > 0]))[:-1] + 0.5) / (C.sum() + 1)
+    first = W0.shape[1] / special.gammainccinv(alpha, shares) if thresholds is None else thresholds
+    family = InverseGamma(decrements_of(first), alpha, learned=thresholds is None)
     return cavi(Y, C, family, W0, H0, iterations, shape)
 
 
@@ -198,7 +261,7 @@ def cavi(Y, C, family, W0, H0, iterations, a, fixed=None):
     counts, records = family.counts(Y, w.geometric @ h.geometric.T), []
     for _ in range(iterations):
         prior_w, prior_h = prior_rates(w, a), prior_rates(h, a)
-        family = family.refit(Y, C, counts, w.mean @ h.mean.T)
+        family = family.refit(Y, C, counts, w.mean @ h.mean.T, w.geometric @ h.geometric.T)
         shares, push = C * counts / (w.geometric @ h.geometric.T), C * family.push(Y)
         old_w, w = w, factor(prior_w, w, h, shares, push, a)
         h = fixed or factor(prior_h, h, old_w, shares.T, push.T, a, rates_from=w)

@@ -1,12 +1,14 @@
-"""Figure 4 of the OrdNMF paper."""
+"""Figures 3 and 4 of the OrdNMF paper."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from halfseen.io import split_cells
+from halfseen.studies import ordnmf_figures, study
 from halfseen.studies import ordnmf_methods as ordnmf
-from halfseen.studies import study
-from halfseen.studies.ordnmf_figures import LevelHistogram, distance
+from halfseen.studies.framework import PASS, SHORT, RunSettings, no_progress
+from halfseen.studies.ordnmf_figures import TRUTH, LevelHistogram, claims, distance
 from tests.studies.ordinal_data import write_movielens_20m, write_taste_profile
 
 STUDY = study("ordnmf/figure4")
@@ -28,8 +30,8 @@ def test_histograms_of_data_and_of_draws(result):
     assert [column.full_name for column in films.columns][2:] == ["cells truth", "cells OrdNMF"]
     assert [picture.name for picture in result.pictures] == ["plays", "films"]
     for table, dataset, edges in (
-        (plays, ordnmf.TASTE_PROFILE, ordnmf.EDGES),
-        (films, ordnmf.MOVIELENS_20M, range(1, 11)),
+        (plays, ordnmf.PAPER_PLAYS[1], ordnmf.EDGES),
+        (films, ordnmf.PAPER_FILMS[1], range(1, 11)),
     ):
         train, _ = split_cells(dataset.sample().load(2), 0.2, random_state=2)
         counts, _ = np.histogram(train.values, [*edges, np.inf])
@@ -69,3 +71,37 @@ def test_absent_data_are_named_and_the_rest_is_done(tmp_path, monkeypatch):
     assert [table.name for table in result.tables] == ["films"]
     assert result.summary.endswith(" Left out, for want of data: plays.")
     assert "need the file lastfm-hetrec2011/user_artists.dat" in result.tables[0].footnotes[-1]
+
+
+def test_words_of_section_5_3():
+    truth = np.array([400.0, 300, 200, 100, 90, 80, 70, 60, 50, 40])
+    heavy = truth * [1, 1, 1, 1, 1, 1, 0.95, 1.0, 0.8, 1.0]
+
+    def states(**cells):
+        return [goal.state for goal in claims("", {name: LevelHistogram(one, 0.1) for name, one in cells.items()})]
+
+    assert states(truth=truth, OrdNMF=truth, dcPF=heavy) == [PASS, PASS]
+    assert states(truth=truth, OrdNMF=truth, dcPF=truth) == [PASS, SHORT]  # dcPF does not fail
+    assert states(truth=truth, OrdNMF=heavy, dcPF=heavy) == [PASS, SHORT]  # OrdNMF fails as well
+    assert states(truth=truth, OrdNMF=truth[::-1]) == [SHORT]
+    assert TRUTH == "truth"
+
+
+def test_figure_3_is_of_the_distribution_functions_of_scipy():
+    result = study("ordnmf/figure3").compute(RunSettings(quick=True, seed=1), no_progress)
+    assert {goal.state for goal in result.goals} == {PASS}
+    (table,) = result.tables
+    at = 1 / np.array(table.column("lambda"))
+    for shape in (0.5, 1, 2, 5):
+        np.testing.assert_allclose(table.column(f"gamma {shape:g}"), stats.gamma(shape).cdf(at), rtol=1e-10)
+        np.testing.assert_allclose(table.column(f"inverse-gamma {shape:g}"), stats.invgamma(shape).cdf(at), rtol=1e-10)
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    result.pictures[1].draw(figure)
+    line = figure.axes[0].lines[1]  # shape 1: exp(-lambda)
+    np.testing.assert_allclose(line.get_ydata(), np.exp(-line.get_xdata()), rtol=1e-10)
+
+
+def test_figure_3_falls_short_with_a_wrong_distribution_function(monkeypatch):
+    monkeypatch.setattr(ordnmf_figures, "noise_cdf", lambda x, noise, shape: stats.gamma(shape + 0.2).cdf(x))
+    result = study("ordnmf/figure3").compute(RunSettings(quick=True), no_progress)
+    assert [goal.state for goal in result.goals][:3] == [SHORT] * 3

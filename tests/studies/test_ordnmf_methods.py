@@ -10,8 +10,8 @@ from halfseen.data import planted
 from halfseen.io import observe
 from halfseen.observed import Observed
 from halfseen.studies import ordnmf_methods as ordnmf
-from halfseen.studies.framework import no_progress
-from halfseen.studies.ordnmf_methods import Ranker, level_log_likelihood, score_ranker, select_setting, survival
+from halfseen.studies.framework import RunSettings, no_progress
+from halfseen.studies.ordnmf_methods import Ranker, level_log_likelihood, score_rankers, survival
 
 # Selection of settings and scores.
 
@@ -26,20 +26,6 @@ def cells():
 
 def places(cells):
     return set(zip(cells.raw.row_of_cell().tolist(), cells.raw.indices.tolist(), strict=True))
-
-
-class Oracle:
-    """A method whose ranking of some cells is known: it scores by noise times a setting, plus the cells themselves."""
-
-    def __init__(self, hidden):
-        self.hidden, self.fits = hidden, []
-
-    def fit(self, cells, setting, seed):
-        self.fits.append((cells, setting["noise"], seed))
-        truth = np.zeros(cells.raw.shape)
-        for row, column in self.hidden:
-            truth[row, column] = 1.0
-        return truth + setting["noise"] * np.random.default_rng(seed).random(truth.shape)
 
 
 def test_parts_of_the_cells(cells):
@@ -63,29 +49,71 @@ def test_parts_of_the_cells(cells):
 
 
 def test_selection_and_scores(cells):
-    oracle = Oracle(places(cells.validation))
-    ranker = Ranker("oracle", "", [{"noise": 9.0}, {"noise": 0.0}, {"noise": 3.0}], oracle.fit)
-    blind = cells._replace(test=None, train=None)
-    assert select_setting(ranker, blind, 1, seed=5, progress=no_progress) == {"noise": 0.0}
-    assert [(noise, seed) for _, noise, seed in oracle.fits] == [(9.0, 5), (0.0, 5), (3.0, 5)]
-    assert all(fitted is cells.inner_train for fitted, *_ in oracle.fits)
-    oracle, messages = Oracle(places(cells.test)), []
-    ranker = Ranker(
-        "oracle", "R", [{"noise": 0.0}], oracle.fit, log_likelihood=lambda model, test: -float(test.raw.nnz)
-    )
-    ours = score_ranker(ranker, cells, (1, 3), 1, starts=3, seed=5, progress=messages.append)
-    assert [(fitted is cells.train, seed) for fitted, _, seed in oracle.fits] == [(True, 5), (True, 6), (True, 7)]
-    np.testing.assert_allclose(ours.ndcg[:, 0], 1.0)  # it knows the test cells
+    settings, messages = RunSettings(seed=5), []
+
+    def fit(fitted, setting, seed):
+        """Knows the validation cells, but for noise; when fitted to all training cells, it knows the test cells."""
+        fits.append((fitted is cells.train, setting["noise"], seed))
+        hidden = cells.test if fitted is cells.train else cells.validation
+        truth = np.zeros(fitted.raw.shape)
+        for row, column in places(hidden):
+            truth[row, column] = 1.0
+        return truth + setting["noise"] * np.random.default_rng(seed).random(truth.shape)
+
+    grid, fits = [{"noise": 9.0}, {"noise": 0.0}, {"noise": 3.0}], []
+    tuned = Ranker("tuned", "R", grid, fit, log_likelihood=lambda model, test: -float(test.raw.nnz))
+    once = Ranker("once", "", [{"noise": 0.0}], fit, is_random=False)
+    absent = Ranker("absent", "", grid, fit, package="a_package_that_is_not_there")
+    scores = score_rankers([tuned, once, absent], cells, (1, 3), 1, 3, settings, messages.append)
+    assert list(scores) == [("tuned", "R"), ("once", ""), ("absent", "")]
+    assert scores["absent", ""] is None
+    ours, single = scores["tuned", "R"], scores["once", ""]
+    assert ours.setting == {"noise": 0.0}
+    np.testing.assert_allclose(ours.ndcg[:, 0], 1.0)
     assert ours.ndcg.shape == (3, 2)
-    assert np.all(ours.ndcg[:, 1] < 1)  # of which some are below 3
+    assert np.all(ours.ndcg[:, 1] < 1)  # of the test cells some are below 3
     np.testing.assert_array_equal(ours.log_likelihood, [-cells.test.raw.nnz] * 3)
-    assert messages == [f"oracle R, noise 0, start {start}" for start in (1, 2, 3)]
-    oracle = Oracle(set())
-    once = Ranker("oracle", "", [{"noise": 0.0}], oracle.fit, is_random=False)
-    assert score_ranker(once, cells, (1,), 1, 5, 0, no_progress).ndcg.shape == (1, 1)
-    absent = Ranker("oracle", "", [{"noise": 0.0}], oracle.fit, package="a_package_that_is_not_there")
-    assert score_ranker(absent, cells, (1,), 1, 5, 0, no_progress) is None
-    assert len(oracle.fits) == 1
+    assert single.ndcg.shape == (1, 2)
+    assert single.log_likelihood is None
+    # Settings are selected by fits that see no test cell, all from one seed; then come the starts.
+    assert fits == [(False, noise, 5) for noise in (9.0, 0.0, 3.0)] + [(True, 0.0, seed) for seed in (5, 6, 7, 5)]
+    assert messages[:2] == ["choosing: tuned R, noise 9, seed 5", "choosing: tuned R, noise 0, seed 5"]
+    assert messages[3:5] == ["tuned R, noise 0, seed 5", "tuned R, noise 0, seed 6"]
+
+
+def test_fits_on_a_gpu_take_turns_and_others_run_side_by_side(cells, monkeypatch):
+    calls = []
+
+    def recorded(function, items, n_jobs, progress):
+        calls.append((n_jobs, [job.ranker.model for job in items]))
+        return [(np.ones(1), None)] * len(items)
+
+    monkeypatch.setattr(ordnmf, "parallel_map", recorded)
+    rankers = [
+        Ranker(name, "", [{}], None, is_random=False, uses_engine=name != "EASE") for name in ("OrdNMF", "EASE", "PF")
+    ]
+    for engine, expected in (
+        ("cpu", [(1, []), (4, ["OrdNMF", "EASE", "PF"])]),
+        ("cuda", [(1, ["OrdNMF", "PF"]), (4, ["EASE"])]),
+    ):
+        calls.clear()
+        scores = score_rankers(rankers, cells, (1,), 1, 1, RunSettings(engine=engine, n_jobs=4), no_progress)
+        assert calls[2:] == expected  # after the selection, which has nothing to do
+        assert list(scores) == [ranker.key for ranker in rankers]
+
+
+def test_the_authors_split(cells):
+    """Their `divide_train_test`: of the stored values, int(0.2 nnz) drawn by numpy.random.seed(1001)."""
+    raw = Observed.from_cells(*np.nonzero(np.ones((9, 13))), np.arange(1.0, 118.0), (9, 13))
+    np.random.seed(1001)  # noqa: NPY002
+    mask = np.random.choice(  # noqa: NPY002
+        117, size=int(117 * 0.2), replace=False
+    )
+    ours = ordnmf.split(raw, ordnmf.as_they_are, seed=0, split_seed=1001)
+    assert set(ours.test.raw.values) == set(mask + 1.0)
+    assert ours.train.raw.nnz == 117 - 23
+    assert places(ours.inner_train) | places(ours.validation) == places(ours.train)
+    assert {one.split_seed for one in (ordnmf.PAPER_FILMS[0], ordnmf.PAPER_PLAYS[0])} == {1001}
 
 
 # dcPF's likelihood of levels, against compounded counts.

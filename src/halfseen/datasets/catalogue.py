@@ -20,6 +20,7 @@ class StoredFile:
     alternative: StoredFile | None = None  # a file with the same cells under another name
     header: tuple[str, ...] = ()  # names of the columns of a file without a header
     columns: tuple[str, ...] = ()  # the columns that are read; empty: all
+    key: str = ""  # of the matrix in a pickled dict; empty: a table
     codes: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)  # numbers for words, by column
 
 

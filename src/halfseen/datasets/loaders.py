@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from halfseen.datasets.catalogue import StoredFile, read_catalogue, source, sources
+from halfseen.datasets.pickled import read_pickled_csr
 from halfseen.datasets.preprocess import as_in_a1gm
 from halfseen.datasets.registry import UNREADABLE, local_paths, open_binary
 from halfseen.errors import DataError
@@ -48,8 +49,10 @@ def load_ratings(name: str) -> Observed:
     """Load public ratings or play counts.
 
     Stars are 1 to 5 in movielens-100k and movielens-1m, and 0.5 to 5 in movielens-latest-small and movielens-20m;
-    movietweetings-100k has 0 to 10; lastfm-hetrec2011 and taste-profile have play counts. Nothing is downloaded: the
-    files must be in the data folder, plain or gzipped, see `fetch` and `data_folder`.
+    movietweetings-100k has 0 to 10; lastfm-hetrec2011 and taste-profile have play counts. ordnmf-movielens (half stars,
+    1 to 10) and ordnmf-taste-profile (play counts) are the matrices of Gouvert, Oberlin and Févotte (2020), pickled
+    files that are read without running anything they name. Nothing is downloaded: the files must be in the data folder,
+    plain or gzipped, see `fetch` and `data_folder`.
 
     Parameters
     ----------
@@ -59,10 +62,12 @@ def load_ratings(name: str) -> Observed:
     Returns
     -------
     Observed
-        Users by films, artists or songs, labelled by their ids, values as in the file.
+        Users by films, artists or songs, labelled by their ids (but for ordnmf-...), values as in the file.
     """
     check_parameters({"name": name}, {"name": one_of(*ratings_names())})
     (path,), (file,) = local_paths(source(name)), source(name).files
+    if file.key:
+        return read_pickled_csr(path, file.key)
     return observe(path, columns=file.columns or (0, 1, 2), header=bool(file.columns))
 
 

@@ -6,14 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.encoders import Encoder, OrdinalEncoder, level_weight_rule, levels_rule
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import Factorization, Method, fitted
+from halfseen.estimators.inputs import Data
 from halfseen.estimators.poisson import GammaFactorization
-from halfseen.likelihoods import GammaNoise, Ordinal, Poisson, Squared
+from halfseen.likelihoods import GammaNoise, InverseGammaNoise, Ordinal, Poisson, SingleCountOrdinal, Squared
+from halfseen.model import products_at
 from halfseen.observed import Observed
 from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, Multiplicative, Penalty, Problem, Solver
 
@@ -66,7 +69,7 @@ class OrdNMF(GammaFactorization):
     x shows a low level. Gamma noise of a large shape has neither, and levels follow x closely. The posteriors are then
     generalised inverse-Gaussian, and the bound, another one, never falls either. Unseen zeros have no closed form under
     such noises: with `unseen="zero"` every cell of the matrix is counted, and 4 million are the most; time and memory
-    grow with rows times columns.
+    grow with rows times columns. So it is under inverse-gamma noise of another shape than 1; its posteriors are gamma.
 
     Parameters
     ----------
@@ -77,11 +80,16 @@ class OrdNMF(GammaFactorization):
     noise : {"inverse-gamma", "exponential", "gamma"}, default="inverse-gamma"
         Distribution of the noise.
     noise_shape : float, default=1.0
-        Shape of gamma noise, 0.1 or more; the larger, the less noise. The other two have shape 1.
+        Shape of the noise: of gamma noise 0.1 or more, of inverse-gamma noise 1 or more; the larger, the less noise.
+        Exponential noise is gamma noise of shape 1.
     prior_shape : float or None, default=None
         Shape of the gamma priors; small ones make factors sparse. None takes the paper's 0.3 or, under exponential and
         gamma noise, 1: there, entries with a shape below 1/2 vanish early and never come back.
     {prior_rate}
+    approximate : bool, default=False
+        Fit with q(n) = delta_1 at levels above 0, as Poisson factorization of zeros and ones does (section 4.2 of the
+        paper): log x in the place of log(1 - exp(-x)). Where `expected_counts` is near 1, results are near those
+        without. Only for inverse-gamma noise of shape 1.
     {max_iter}
     {tol:bound}
     {accelerate}
@@ -127,6 +135,7 @@ class OrdNMF(GammaFactorization):
         "prior_shape": validation.number(0.0, above=True, or_none=True),
         "noise": validation.one_of(*NOISES),
         "noise_shape": validation.number(0.1),
+        "approximate": validation.flag(),
     }
 
     thresholds_ = fitted(lambda model: model.likelihood.thresholds, "b_0 < ... < b_{V-1} between the levels.")
@@ -148,6 +157,7 @@ class OrdNMF(GammaFactorization):
         noise_shape: float = 1.0,
         prior_shape: float | None = None,
         prior_rate: float | None = None,
+        approximate: bool = False,
         max_iter: int = 500,
         tol: float = 1e-5,
         accelerate: bool = True,
@@ -165,6 +175,7 @@ class OrdNMF(GammaFactorization):
         self.noise_shape = noise_shape
         self.prior_shape = prior_shape
         self.prior_rate = prior_rate
+        self.approximate = approximate
         self.max_iter = max_iter
         self.tol = tol
         self.accelerate = accelerate
@@ -176,33 +187,86 @@ class OrdNMF(GammaFactorization):
         self.n_jobs = n_jobs
 
     def _method(self) -> Method:
-        if self.noise != "gamma" and self.noise_shape != 1.0:
-            is_linear = "is not linear in x for any other"
-            why = is_linear if self.noise == "inverse-gamma" else "is gamma noise of that shape"
+        shape, x_divides = self.noise_shape, self.noise != "inverse-gamma"  # the rate of the noise is 1 / x
+        if (self.noise == "exponential" and shape != 1.0) or (self.noise == "inverse-gamma" and shape < 1.0):
+            must = {
+                "exponential": "must be 1 with exponential noise, which is gamma noise of that shape.",
+                "inverse-gamma": "must be 1 or more with inverse-gamma noise: else log p(0 | x) has no slope at 0.",
+            }
             raise ParameterError(
-                f"must be 1 with {self.noise} noise, which {why}.",
+                must[self.noise],
                 parameter="noise_shape",
-                found=repr(self.noise_shape),
+                found=repr(shape),
                 remedy='Use `noise="gamma"`, or leave `noise_shape` at 1.',
             )
-        x_divides = self.noise != "inverse-gamma"  # the rate of the noise is 1 / x
+        if self.approximate and (x_divides or shape != 1.0):
+            raise ParameterError(
+                "must be False but for inverse-gamma noise of shape 1, whose counts n it fixes at 1.",
+                parameter="approximate",
+                found=f"True, with {self.noise} noise of shape {shape:g}",
+                remedy="Leave `approximate`, or `noise` and `noise_shape`, as they are by default.",
+            )
+        is_linear = not x_divides and shape == 1.0  # log p(0) in x
         default_shape = 1.0 if x_divides else 0.3
         prior = GammaPrior(default_shape if self.prior_shape is None else self.prior_shape, self.prior_rate)
         return Method(
-            encoder=OrdinalEncoder(self.levels, self.unseen, fill_zeros=x_divides),
-            likelihood=self._gamma_noise if x_divides else self._inverse_gamma_noise,
+            encoder=OrdinalEncoder(self.levels, self.unseen, fill_zeros=not is_linear),
+            likelihood=self._linear_noise if is_linear else self._other_noise,
             solver=InverseGaussian(prior, prior) if x_divides else Gamma(prior, prior),
         )
 
-    def _inverse_gamma_noise(self, codes: Observed, encoder: OrdinalEncoder) -> Ordinal:
-        return initial_ordinal(codes, encoder, self.thresholds)
+    def _linear_noise(self, codes: Observed, encoder: OrdinalEncoder) -> Ordinal:
+        ordinal = initial_ordinal(codes, encoder, self.thresholds)
+        return SingleCountOrdinal(ordinal.decrements, ordinal.learned, ordinal.values) if self.approximate else ordinal
 
-    def _gamma_noise(self, codes: Observed, encoder: OrdinalEncoder) -> GammaNoise:
+    def _other_noise(self, codes: Observed, encoder: OrdinalEncoder) -> GammaNoise | InverseGammaNoise:
         """The given thresholds; or those that suit the histogram at the mean x of the random start, the rank."""
         histogram, shape = count_levels(codes, encoder, self.thresholds), float(self.noise_shape)
-        if self.thresholds is not None:
-            return GammaNoise(np.asarray(self.thresholds, dtype=np.float64), shape, False, encoder.numbers)
-        return replace(GammaNoise.from_histogram(histogram, shape, self.n_components), values=encoder.numbers)
+        noise: type[GammaNoise | InverseGammaNoise] = InverseGammaNoise if self.noise == "inverse-gamma" else GammaNoise
+        if self.thresholds is None:
+            return replace(noise.from_histogram(histogram, shape, self.n_components), values=encoder.numbers)
+        thresholds = np.asarray(self.thresholds, dtype=np.float64)
+        given = -np.diff(1.0 / thresholds, append=0.0) if noise is InverseGammaNoise else thresholds
+        return noise(given, shape, False, encoder.numbers)
+
+    def expected_counts(self, X: Data) -> Array:
+        """E_q[n] of the latent counts of cells, which shows how good the approximation of `approximate` is.
+
+            q(n) = ZTP(z),    E_q[n] = z / (1 - exp(-z)),    z = D_y exp(E[log w_u]) @ exp(E[log h_i])     (Table 1)
+
+        The approximation q(n) = delta_1 is good where this is near 1, as can only be checked afterwards (section 4.2).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `fit`, and of its rows and columns: usually the data of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_cells,)
+            In row order, of the cells above level 0; where unseen cells are missing, of all observed cells, 0 at the
+            lowest level.
+
+        Examples
+        --------
+        >>> import halfseen as hs
+        >>> stars = [("ann", "Alien", 5), ("ann", "Brazil", 4), ("bob", "Alien", 4), ("bob", "Clue", 1)]
+        >>> model = hs.OrdNMF(n_components=1, random_state=0).fit(stars)
+        >>> model.expected_counts(stars).round(1)
+        array([1.3, 1.2, 1.2, 1. ])
+        """
+        check_is_fitted(self)
+        model = self.model_
+        if not isinstance(model.likelihood, Ordinal):
+            raise ParameterError(
+                'must be "inverse-gamma", of shape 1: other noises have no counts n.',
+                parameter="noise",
+                found=f"{self.noise!r}, of shape {self.noise_shape:g}",
+                remedy="Fit with the default noise.",
+            )
+        cells = model.scored_cells(X)
+        x = products_at(model.rows.geometric, model.columns.geometric, cells.row_of_cell(), cells.indices)
+        return model.likelihood.expected_counts(cells.values, x.astype(np.float64))
 
 
 def squared_start(problem: Problem, solver: Any, shapes: Any, random: Any) -> tuple[Array, Array]:

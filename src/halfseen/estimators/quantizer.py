@@ -1,6 +1,7 @@
 """Counts as ordered levels."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -8,33 +9,40 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import numpy as np
 from scipy import sparse
+from scipy.optimize import brentq
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError
-from halfseen.estimators.inputs import Data
+from halfseen.estimators.inputs import Data, Seed
+from halfseen.estimators.ordnmf import OrdNMF
 from halfseen.io import observe
 from halfseen.io.reader import Grid, grid_of
 from halfseen.io.schema import ReadOptions, recognise
 from halfseen.io.sources import as_frame, frame_table
 from halfseen.observed import Observed, as_values
 
+#: Of edges that are fitted: candidates, cells that they are chosen by, times that edges and factors take turns,
+#: and iterations of the factors.
+CANDIDATES, SAMPLED_CELLS, ROUNDS, ITERATIONS = 40, 50_000, 5, 200
 #: From values to as many values, NaN to NaN.
 Rule = Callable[[Array], Array]
 
 
 def _edges() -> validation.Rule:
     def rule(value: Any) -> tuple[str, str] | None:
-        if isinstance(value, str) and value == "quantiles":
+        if isinstance(value, str) and value in ("quantiles", "fit"):
             return None
         is_list = not isinstance(value, str) and hasattr(value, "__len__") and np.ndim(value) == 1 and len(value) > 0
         edges = np.asarray(value) if is_list else np.zeros(1)
         if edges.dtype.kind in "iuf" and edges[0] > 0 and np.all(np.diff(edges) > 0) and np.all(np.isfinite(edges)):
             return None
-        return '"quantiles" or a list of finite numbers above 0, each larger than the one before', "Sort them."
+        return '"quantiles", "fit" or a list of finite numbers above 0, each larger than the one before', "Sort them."
 
     return rule
 
@@ -50,12 +58,17 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    edges : "quantiles" or array-like of float, default="quantiles"
+    edges : "quantiles", "fit" or array-like of float, default="quantiles"
         Ascending numbers above 0, so that 0 stays level 0; [1, 2, 3, 6, 11, 21, 51, 101, 201, 501] are where the
         classes of play counts of Gouvert, Oberlin & Févotte (2020) begin. "quantiles": edges are learned from the
-        values above 0 that `fit` sees, the lowest of them first, so that each level has about as many.
+        values above 0 that `fit` sees, the lowest of them first, so that each level has about as many. "fit": edges
+        are learned together with an `OrdNMF` of the levels, see below; cells that are not seen are zeros.
     n_levels : int, default=10
-        Number of levels above 0 that are learned by "quantiles"; fewer where one value alone fills several.
+        Number of levels above 0 that are learned by "quantiles" or "fit"; fewer where one value alone fills several.
+    n_components : int, default=10
+        Number of components of the `OrdNMF` of "fit".
+    random_state : int, RandomState or None, default=None
+        Random seed of the start of "fit".
 
     Attributes
     ----------
@@ -69,6 +82,18 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if these are text.
 
+    Notes
+    -----
+    "fit" looks for the edges with the highest likelihood of the values themselves, so that they are comparable:
+
+        log p(y | x) = log P(level of y | x) + log(share of y among the values of its level)
+
+    with OrdNMF's P(y < c | x) = exp(-theta(c) x). Given x, theta is learned at about 40 candidate edges, and the sum
+    has a term for each level, so that the best edges are found exactly, by dynamic programming; given the edges, the
+    factors are fitted again from where they were. Both take turns until the edges stay, five times at most.
+    The likelihood is that of the data seen, for which more levels are rarely worse: `n_levels` is not learned. Where x
+    is small the level says next to nothing about x, and all edges are about as good.
+
     Examples
     --------
     >>> import numpy as np, halfseen as hs
@@ -78,11 +103,20 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 2.,  4.,  3.]])
     """
 
-    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {"edges": _edges(), "n_levels": validation.whole(1)}
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "edges": _edges(),
+        "n_levels": validation.whole(1),
+        "n_components": validation.whole(1),
+        "random_state": validation.seed(),
+    }
 
-    def __init__(self, edges: Any = "quantiles", *, n_levels: int = 10) -> None:
+    def __init__(
+        self, edges: Any = "quantiles", *, n_levels: int = 10, n_components: int = 10, random_state: Seed = None
+    ) -> None:
         self.edges = edges
         self.n_levels = n_levels
+        self.n_components = n_components
+        self.random_state = random_state
 
     @insert_parameters
     def fit(self, X: Data, y: object = None) -> Self:
@@ -98,8 +132,13 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        values = np.sort(observe(X, unseen=None).values.astype(np.float64))
-        edges = self._learned(values) if isinstance(self.edges, str) else np.asarray(self.edges, np.float64)
+        observed = observe(X, unseen=None)
+        values = np.sort(observed.values.astype(np.float64))
+        if isinstance(self.edges, str):
+            edges = self._quantiles(values, self.n_levels)
+            edges = edges if self.edges == "quantiles" else self._fitted(observed, edges, values)
+        else:
+            edges = np.asarray(self.edges, np.float64)
         self._compare_columns(X, reset=True)
         self.edges_, self.values_ = edges, _medians(values, edges)
         return self
@@ -137,8 +176,8 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return _replaced(X, self._values_of)
 
-    def _learned(self, values: Array) -> Array:
-        """Of the values above 0, in order, those that begin each of `n_levels` equal parts."""
+    def _quantiles(self, values: Array, parts: int) -> Array:
+        """Of the values above 0, in order, those that begin each of so many equal parts."""
         positive = values[np.searchsorted(values, 0.0, side="right") :]
         if positive.size == 0:
             raise DataError(
@@ -147,7 +186,31 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 remedy="Give the edges: Quantizer([1, 2, 5, 10]).",
                 parameter="edges",
             )
-        return np.unique(positive[np.arange(self.n_levels) * positive.size // self.n_levels])
+        return np.unique(positive[np.arange(parts) * positive.size // parts])
+
+    def _fitted(self, observed: Observed, edges: Array, values: Array) -> Array:
+        """Edges and the factors of an OrdNMF in turn, from quantiles on."""
+        candidates = np.unique(values[values > 0])
+        if candidates.size > CANDIDATES:
+            candidates = np.union1d(self._quantiles(values, CANDIDATES), edges)
+        if candidates.size <= self.n_levels:
+            return candidates
+        seen = replace(observed, unseen="zero").select_cells(observed.values > 0)
+        fine = np.searchsorted(candidates, seen.values, side="right")
+        random = check_random_state(self.random_state)
+        cells = random.permutation(seen.nnz)[:SAMPLED_CELLS]
+        ordnmf = OrdNMF(self.n_components, random_state=random, max_iter=ITERATIONS, tol=1e-4)
+        for _ in range(ROUNDS):
+            with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+                ordnmf.fit(replace(seen, values=np.searchsorted(edges, seen.values, side="right").astype(np.float64)))
+            W, H = ordnmf.W_.astype(np.float64), ordnmf.H_.astype(np.float64)
+            x = np.einsum("ck,ck->c", W[seen.row_of_cell()], H[seen.indices])
+            theta = theta_at(fine, x, max(0.0, float(W.sum(axis=0) @ H.sum(axis=0) - x.sum())))
+            before, edges = edges, candidates[best_edges(fine[cells], x[cells], theta, self.n_levels)]
+            if np.array_equal(before, edges):
+                break
+            ordnmf.set_params(init=(W, H))
+        return edges
 
     def _levels_of(self, values: Array) -> Array:
         levels = np.searchsorted(self.edges_, values, side="right").astype(values.dtype)
@@ -180,6 +243,62 @@ class Quantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def theta_at(level: Array, x: Array, unseen: float) -> Array:
+    """theta of P(y < v | x) = exp(-theta x) with the highest likelihood at given x, for the values v = 1..V, and a 0.
+
+    Each is that of whether y >= v alone, OrdNMF as a BePoF for each threshold (section 3.2 of `ordnmf-2020`), so that
+    it holds whatever the other edges are:  sum over y >= v of x / (exp(theta x) - 1) = sum over y < v of x.
+    `unseen` is the sum of x over the cells at level 0.
+    """
+    order = np.argsort(level, kind="stable")
+    x, starts = x[order], np.searchsorted(level[order], np.arange(1, level.max() + 1))
+    below = unseen + np.append(0.0, np.cumsum(x))[starts]
+    theta = np.zeros(starts.size + 1)
+    for place, start in enumerate(starts):
+        above = np.maximum(x[start:], 1e-300)
+        total = max(float(below[place]), 1e-9 * float(above.sum()))  # where nothing is below
+
+        def excess(log_theta: float, above: Array = above, total: float = total) -> float:
+            return float(np.sum(above / np.expm1(np.minimum(np.exp(log_theta) * above, 700.0)))) - total
+
+        # At theta = size / total the sum is at most total; and x / (exp(z) - 1) >= x / z - x / 2.
+        high = np.log(above.size / total)
+        low = np.log(above.size / (total + above.sum()))
+        theta[place] = np.exp(brentq(excess, low, high)) if excess(low) > 0 > excess(high) else np.exp(low)
+    return np.minimum.accumulate(theta)
+
+
+def best_edges(level: Array, x: Array, theta: Array, n_levels: int) -> Array:
+    """Positions at which the values 1..V are best cut into levels, the first at 0, by dynamic programming.
+
+    score of the level from value i up to, not including, j
+        = sum of log(exp(-theta_{j-1} x) - exp(-theta_{i-1} x)) + sum of N_v log(N_v / sum of N)  over i <= v < j
+    """
+    top = theta.size - 1
+    order = np.argsort(level, kind="stable")
+    x, N = x[order], np.bincount(level, minlength=top + 1)[1:]
+    ends = np.append(0, np.cumsum(N))
+    entropy = np.append(0.0, np.cumsum(np.where(N > 0, N * np.log(np.maximum(N, 1)), 0.0)))
+    scores = np.full((top, top + 1), -np.inf)  # of values from i on, up to j
+    for i in range(top):
+        for j in range(i + 1, top + 1):
+            here, size = x[ends[i] : ends[j]], ends[j] - ends[i]
+            gap = np.maximum((theta[i] - theta[j]) * here, 1e-300)
+            scores[i, j] = np.sum(np.log(-np.expm1(-gap)) - theta[j] * here) + entropy[j] - entropy[i]
+            scores[i, j] -= size * np.log(max(size, 1))
+    best, cuts = scores[0], []
+    for _ in range(min(n_levels, top) - 1):  # the best of one level more, up to each j
+        totals = best[:-1, None] + scores
+        totals[0] = -np.inf
+        cuts.append(np.argmax(totals, axis=0))
+        best = np.max(totals, axis=0)
+    positions, at = [], top
+    for cut in reversed(cuts):
+        at = int(cut[at])
+        positions.append(at)
+    return np.array([0, *reversed(positions)])
 
 
 def _medians(values: Array, edges: Array) -> Array:

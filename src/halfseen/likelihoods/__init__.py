@@ -4,9 +4,9 @@ from halfseen.likelihoods.base import LearningLikelihood, Likelihood, UnseenPush
 from halfseen.likelihoods.compound import CompoundPoisson
 from halfseen.likelihoods.cumulative import Cumulative, OwnThresholds
 from halfseen.likelihoods.divergences import LOSSES, BetaDivergence, Gaussian, Poisson, likelihood_for
-from halfseen.likelihoods.gamma_noise import GammaNoise
+from halfseen.likelihoods.gamma_noise import GammaNoise, InverseGammaNoise
 from halfseen.likelihoods.links import LINKS
-from halfseen.likelihoods.ordinal import Ordinal
+from halfseen.likelihoods.ordinal import Ordinal, SingleCountOrdinal
 from halfseen.likelihoods.ordinal_base import Quadratic, SmoothOrdinal
 from halfseen.likelihoods.rounding import Linear, MultiSigmoid, Round
 from halfseen.likelihoods.squared import Squared
@@ -20,12 +20,14 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
         Cumulative,
         GammaNoise,
         Gaussian,
+        InverseGammaNoise,
         Linear,
         MultiSigmoid,
         Ordinal,
         OwnThresholds,
         Poisson,
         Round,
+        SingleCountOrdinal,
         Squared,
     )
 }
@@ -39,6 +41,7 @@ __all__ = [
     "Cumulative",
     "GammaNoise",
     "Gaussian",
+    "InverseGammaNoise",
     "LearningLikelihood",
     "Likelihood",
     "Linear",
@@ -48,6 +51,7 @@ __all__ = [
     "Poisson",
     "Quadratic",
     "Round",
+    "SingleCountOrdinal",
     "SmoothOrdinal",
     "Squared",
     "UnseenPush",

@@ -289,6 +289,10 @@ class LearningLikelihood(Likelihood):
     def count_terms(self, y: Any, counts: Any) -> CellTerms:
         """Terms of the sums over cells, and of the sums by level, that `refit` needs of E[n] = pull * x."""
 
+    def count_terms_at(self, y: Any, x: Any, pull: Any) -> CellTerms:
+        """The same from x itself, for likelihoods whose parameters need more than E[n]."""
+        return self.count_terms(y, pull * x)
+
     def mean_terms(self, y: Any, means: Any) -> CellTerms:
         """The same of E[x]."""
         return (), ()

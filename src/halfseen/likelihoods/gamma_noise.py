@@ -1,4 +1,4 @@
-"""Gamma noise: ordered levels 0..V as the quantised product of x and gamma noise (`ordnmf-2020`, section 3.1).
+"""Gamma and inverse-gamma noise: ordered levels 0..V as the quantised product of x and noise (`ordnmf-2020`, 3.1).
 
 Below: a gamma variable g ~ Gamma(shape, 1) truncated to an interval, the logarithm of its mass there and its mean.
 
@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammainc, gammaincc, gammaincinv, gammaln, hyp1f1
+from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, hyp1f1
 
 from halfseen.arrays import Array, ArraySpec, floored
-from halfseen.likelihoods.base import Likelihood, StateSpec
+from halfseen.likelihoods.base import CellTerms, LearningLikelihood, Likelihood, StateSpec
 from halfseen.observed import Observed
 
 #: Largest change of the logarithm of a threshold in one step.
@@ -161,6 +161,145 @@ class GammaNoise(Likelihood):
     def midpoint(self, other: Self) -> Self:
         """With the geometric means of these and other thresholds."""
         return replace(self, thresholds=np.sqrt(self.thresholds * other.thresholds))
+
+
+@dataclass(frozen=True, eq=False)
+class InverseGammaNoise(LearningLikelihood):
+    """P(y <= v | x) = Q(shape, theta_v x), the incomplete gamma function  (Eq. 20 of `ordnmf-2020`, for IG(shape, 1)).
+
+    Level v is where g ~ Gamma(shape, 1), the inverse of the noise, lies between theta_v x and theta_{v-1} x, with
+    theta_{-1} = inf and theta_V = 0. With f the density of g and D_v = theta_{v-1} - theta_v,
+
+        log p(v) = log of the mass of g there,    push = theta_{v-1}  (theta_0 for level 0)
+        pull = push + (theta_{v-1} f(theta_{v-1} x) - theta_v f(theta_v x)) / mass
+
+    For shape > 1 the pull is never negative, and
+
+        exp(theta_{v-1} x) p(v) ~ x^shape D_v * integral over 0 < u < 1 of (theta_v + u D_v)^(shape-1) exp((1-u) D_v x)
+        exp(theta_0 x) p(0) ~ integral over s > 0 of (theta_0 x + s)^(shape-1) exp(-s)
+
+    are log-convex in log x and log D, as sums and powers of such functions are: their tangents are lower bounds
+    linear in the logarithms, conjugate to gamma posteriors, and the sums of E[n] by decrement give new decrements in
+    closed form, as Eq. 35 does. For shape < 1, -log p(0) rises infinitely fast at x = 0, and no constant push will do.
+    Only shape 1, which is `Ordinal`, has zeros that are linear in x, so that unseen ones have a closed form.
+    `values` are the numbers that the levels 0..V stand for (themselves, if None).
+    """
+
+    decrements: Array
+    shape: float
+    learned: bool = True
+    values: Array | None = None
+
+    state: ClassVar[StateSpec] = {
+        "decrements": ArraySpec("f", ("levels-1",), low=0.0),
+        "shape": float,
+        "learned": bool,
+        "values": ArraySpec("fiu", ("levels",), optional=True),
+    }
+    name = "inverse-gamma noise"
+    push_is_constant = True
+    needs = frozenset({"numpy"})
+    powers = (0.0, 1.0)
+    domain = "Ordinal levels must be integers 0..V."
+    remedy = "Round the values, or use `WeightedNMF`."
+    alternative_for_zeros = "`OrdNMF` with its default noise"
+
+    @property
+    def highest(self) -> int:
+        return self.decrements.size
+
+    @property
+    def learns(self) -> bool:
+        return self.learned
+
+    @classmethod
+    def from_histogram(cls, counts: Array, shape: float, x: float) -> Self:
+        """Decrements at which the levels 0..V have their observed shares if every cell has this x."""
+        shares = (np.cumsum(counts)[:-1] + 0.5) / (counts.sum() + 1.0)  # no level is without a share
+        return cls(-np.diff(gammainccinv(shape, shares) / x, append=0.0), shape)
+
+    @property
+    def theta(self) -> Array:
+        """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
+        return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
+
+    @property
+    def thresholds(self) -> Array:
+        """b_0 < ... < b_{V-1} between the levels."""
+        return 1.0 / self.theta[:-1]
+
+    def _bounds(self, y: Any, x: Any) -> tuple[Array, Array]:
+        """The interval of g at each cell, in double precision."""
+        level, x = np.asarray(y).astype(np.int64), floored(np.asarray(x), self.root).astype(np.float64)
+        above = np.append(np.inf, self.theta)
+        return self.theta[level] * x, above[level] * x
+
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        return self.pull_push_cost(y, x)[:2]
+
+    def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
+        low, high = self._bounds(y, x)
+        mass, push = log_mass(self.shape, low, high), self.push(y, x)
+        at_low, at_high = densities_at_bounds(self.shape, low, high, mass)
+        at = floored(np.asarray(x), self.root).astype(np.float64)
+        pull = np.maximum(push + (at_high - at_low) / at, 0.0)  # rounding must not make it negative
+        return pull.astype(x.dtype), push.astype(x.dtype), -mass.astype(x.dtype)
+
+    def push(self, y: Any, x: Any) -> Any:
+        theta = self.theta
+        return np.append(theta[0], theta[:-1])[np.asarray(y).astype(np.int64)]
+
+    def divergence(self, y: Any, x: Any) -> Any:
+        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds and is not subtracted."""
+        return -log_mass(self.shape, *self._bounds(y, x)).astype(x.dtype)
+
+    def mean(self, x: Any) -> Any:
+        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
+        values = np.arange(self.theta.size) if self.values is None else self.values
+        expected = np.zeros_like(x) + float(values[0])
+        for gap, theta in zip(np.diff(values), self.theta[:-1], strict=True):
+            expected = expected + float(gap) * gammainc(self.shape, theta * x)
+        return expected.astype(x.dtype)
+
+    def probabilities(self, x: Array) -> Array:
+        """p(v | x) for every level v, along a last axis."""
+        return np.exp(log_mass(self.shape, *self._bounds(np.arange(self.theta.size), np.asarray(x)[..., None])))
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self._sample_levels(x, random)
+
+    def legal(self, y: Array) -> Array:
+        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
+
+    def start(self, observed: Observed) -> float:
+        return 1.0
+
+    @property
+    def n_count_sums(self) -> int:
+        return 2 * self.theta.size
+
+    def count_terms(self, y: Any, counts: Any) -> CellTerms:
+        raise NotImplementedError("Decrements are refitted by `count_terms_at`.")
+
+    def count_terms_at(self, y: Any, x: Any, pull: Any) -> CellTerms:
+        """By level: E[n] / D_l of a cell's own decrement, x (1 + f(high) / mass), and that of the decrements above it,
+        x (1 + (f(high) - f(low)) / mass)."""
+        low, high = self._bounds(y, x)
+        at_low, at_high = densities_at_bounds(self.shape, low, high, log_mass(self.shape, low, high))
+        own = x + np.divide(at_high, high, out=np.zeros_like(high), where=np.isfinite(high)) * x
+        f_low = np.divide(at_low, low, out=np.zeros_like(low), where=low > 0)  # f(0) = 0
+        return (), (own, np.maximum(own - f_low * x, 0.0))
+
+    def mean_terms(self, y: Any, means: Any) -> CellTerms:
+        """By level, 0..V."""
+        return (), (means,)
+
+    def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
+        """D_l <- D_l (own of level l + above of lower levels) / sum of E[x] at levels up to l, as in Eq. 35."""
+        own, above = np.split(of_counts, 2)
+        counts = self.decrements * (own[1:] + np.cumsum(above)[:-1])
+        below = np.cumsum(of_means)[1:]
+        return replace(self, decrements=counts / below) if np.all(below > 0) and np.all(counts > 0) else self
 
 
 def log_mass_and_mean(shape: float, low: Array, high: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammainc, gammaincc, ndtri
 
 from halfseen.arrays import namespace, special
 from halfseen.likelihoods.ordinal_base import IntervalCost, Quadratic
@@ -228,6 +228,20 @@ def _softplus(z: Any) -> Any:
     """log(1 + exp(z))."""
     xp = namespace(z)
     return xp.maximum(z, xp.zeros_like(z)) + xp.log1p(xp.exp(-xp.abs(z)))
+
+
+def noise_cdf(x: Any, noise: str, shape: float = 1.0) -> Any:
+    """Distribution function F of noise that multiplies x, in NumPy arrays  (section 3.1 of `ordnmf-2020`).
+
+        gamma, Gamma(shape, 1):            F(x) = gamma(shape, x) / Gamma(shape)        1 - exp(-x) for shape 1
+        inverse-gamma, IG(shape, 1):       F(x) = Gamma(shape, 1 / x) / Gamma(shape)    exp(-1 / x) for shape 1
+
+    With thresholds b_0 < b_1 < ... the levels have P(y <= v | lambda) = F(b_v / lambda)  (Eq. 20).
+    """
+    if noise == "gamma":
+        return gammainc(shape, x)
+    with np.errstate(divide="ignore"):
+        return gammaincc(shape, np.divide(1.0, x))
 
 
 LINKS: dict[str, Link] = {link.name: link for link in (Logit(), Probit(), Cloglog(), Loglog(), Cauchit())}

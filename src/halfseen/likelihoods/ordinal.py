@@ -60,7 +60,7 @@ class Ordinal(LearningLikelihood):
         """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
         return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
 
-    kernel = "ordinal"
+    kernel: ClassVar[str | None] = "ordinal"
 
     @property
     def pushes_as_unseen(self) -> bool:  # type: ignore[override]
@@ -162,3 +162,31 @@ class Ordinal(LearningLikelihood):
     def from_histogram(cls, counts: Array, zeros: float) -> Self:
         """The initial values of the paper: D_l = N_l / (N_0 + ... + N_l), with N_0 := `zeros`."""
         return cls(counts / (zeros + np.cumsum(counts)))
+
+    def expected_counts(self, y: Array, x: Array) -> Array:
+        """E[n] = z / (1 - exp(-z)) with z = D_y x, of q(n) = ZTP(z) at levels above 0 (Table 1); 0 at level 0."""
+        z = np.append(0.0, self.decrements)[y.astype(np.intp)] * x
+        counts: Array = np.where(z > 0, z, 1.0) / np.where(z > 0, -np.expm1(-z), 1.0)
+        return np.where(y > 0, counts, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SingleCountOrdinal(Ordinal):
+    """`Ordinal` for fits in which q(n) = delta_1 at levels above 0  (section 4.2 of `ordnmf-2020`):
+
+        log p(v, n = 1 | x) = log(D_v x) - theta_{v-1} x  (Eq. 29),    pull = 1 / x,    push = theta_{v-1}
+
+    in the place of log p(v | x), of which it is a lower bound. That is near where D_v x is small: E[n] is then near 1.
+    Probabilities and divergences are those of `Ordinal`. With one level it is Poisson factorization of zeros and ones.
+    """
+
+    kernel = None
+
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        return self.pull_push_cost(y, x)[:2]
+
+    def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
+        decrement, push = self._at(y, x, 0, 3)
+        xp, at, is_above = namespace(x), floored(x, self.root), decrement > 0
+        pull = xp.where(is_above, 1.0 / at, xp.zeros_like(at))
+        return pull, push, push * x - xp.log(xp.where(is_above, decrement * at, xp.ones_like(at)))

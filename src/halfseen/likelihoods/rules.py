@@ -34,7 +34,7 @@ def pulls(params: CellParams, y: Any, x: Any, weight: Any, first: Any) -> Terms:
     """Pull; log p(y|x) + push x but for log p(y|y), the local term of the evidence bound; sums of E[n] = pull x."""
     likelihood = params.likelihood
     pull, push, cost = likelihood.pull_push_cost(y, x)
-    totals, by_level = likelihood.count_terms(y, pull * x) if likelihood.learns else ((), ())
+    totals, by_level = likelihood.count_terms_at(y, x, pull) if likelihood.learns else ((), ())
     return weighted(weight, (pull,), (push * x - cost, *totals), by_level)
 
 
@@ -76,7 +76,7 @@ def means(params: CellParams, y: Any, x: Any, weight: Any, first: Any) -> Terms:
 def counts_and_means(params: CellParams, y: Any, x: Any, weight: Any, first: Any) -> Terms:
     """As `means`, with the terms of E[n] before those of E[x]."""
     likelihood = params.likelihood
-    totals, by_level = likelihood.count_terms(y, likelihood.pull_push(y, x)[0] * x)
+    totals, by_level = likelihood.count_terms_at(y, x, likelihood.pull_push(y, x)[0])
     _, totals, by_level = weighted(weight, (), totals, by_level)
     of_means = means(params, y, x, weight, first)
     return Terms((), (of_means.totals[0], *totals, *of_means.totals[1:]), (*by_level, *of_means.by_level))
@@ -85,7 +85,7 @@ def counts_and_means(params: CellParams, y: Any, x: Any, weight: Any, first: Any
 def counts(params: CellParams, y: Any, x: Any, weight: Any, first: Any) -> Terms:
     """0, then the terms of E[n] of a refit."""
     likelihood = params.likelihood
-    totals, by_level = likelihood.count_terms(y, likelihood.pull_push(y, x)[0] * x)
+    totals, by_level = likelihood.count_terms_at(y, x, likelihood.pull_push(y, x)[0])
     return weighted(weight, (), (namespace(x).zeros_like(x), *totals), by_level)
 
 

@@ -6,7 +6,7 @@ Methods in rows, relevance thresholds in columns, the paper's numbers beside our
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,10 +17,12 @@ from halfseen.observed import Observed
 from halfseen.studies import framework
 from halfseen.studies import ordnmf_methods as ordnmf
 from halfseen.studies.framework import Column, Goal, Progress, Result, RunSettings, Study, Table
-from halfseen.studies.ordnmf_methods import LENGTH, TEST_SHARE, Dataset, Ranker, RankingConfig, score_ranker
+from halfseen.studies.ordnmf_methods import LENGTH, TEST_SHARE, Dataset, Ranker, RankingConfig, score_rankers
 
 #: Model and data.
 Key = tuple[str, str]
+#: Results of `score_rankers`; all but None for what is not installed.
+Scores = Mapping[Key, Any]
 
 
 class PaperRow(NamedTuple):
@@ -57,7 +59,7 @@ class RankingTable(Study):
 
     name: str
     title: str
-    dataset: Dataset
+    papers: Sequence[Dataset]
     substitutes: Sequence[Dataset]
     printed: Mapping[Key, PaperRow]
     thresholds: tuple[int, ...]
@@ -65,44 +67,57 @@ class RankingTable(Study):
     has_log_likelihood: bool
     rankers: Callable[[RankingConfig], Sequence[Ranker]]
     levels_of: Callable[[Observed], Observed]
+    #: What section 5.2 says of the table, judged by the scores.
+    claims: Callable[[Scores], Sequence[Goal]]
     only: Sequence[str] | None = None
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return tuple(one.name for one in (self.dataset, *self.substitutes))
+        return tuple(one.name for one in (*self.papers, *self.substitutes))
 
     def datasets(self) -> Sequence[Dataset]:
         """The datasets to run on."""
         if self.only is not None:
-            return [one for one in (self.dataset, *self.substitutes) if one.name in self.only]
-        return ordnmf.available(self.dataset, self.substitutes, self.absent())
+            return [one for one in (*self.papers, *self.substitutes) if one.name in self.only]
+        return ordnmf.available(self.papers, self.substitutes, self.absent())
 
     def compute(self, settings: RunSettings, progress: Progress) -> Result:
         quick, seed = settings.quick, settings.seed
-        config = ordnmf.QUICK if quick else ordnmf.FULL
-        tables, sentences, goals = [], [], []
+        config = replace(ordnmf.QUICK if quick else ordnmf.FULL, engine=settings.engine)
+        tables, sentences, goals, substitutes = [], [], [], []
         for dataset in [self.datasets()[-1].sample()] if quick else self.datasets():
             raw = dataset.load(seed)
-            cells = ordnmf.split(raw, self.levels_of, seed)
+            cells = ordnmf.split(raw, self.levels_of, seed, dataset.split_seed)
 
             def titled(message: str, title: str = dataset.title) -> None:
                 progress(f"{title}: {message}")
 
-            scores = {
-                ranker.key: score_ranker(ranker, cells, self.thresholds, self.select_at, config.starts, seed, titled)
-                for ranker in self.rankers(config)
-            }
+            scores = score_rankers(
+                self.rankers(config), cells, self.thresholds, self.select_at, config.starts, settings, titled
+            )
             means = {key: one.ndcg.mean(axis=0) for key, one in scores.items() if one is not None}
             tables.append(self._table(dataset, raw, config, scores, self.order_in_words(means)))
             sentences.append(f"{dataset.title}: ranked best by {self.best_in_words(means)}.")
-            goals.append(
-                Goal.claim(f"{dataset.title}: the paper's models in its order at every s", not self._reversed(means))
-            )
-        return Result(" ".join(sentences), tables, goals=goals)
+            if dataset.name in [one.name for one in self.papers]:
+                goals += self.printed_goals(scores)
+            else:
+                substitutes.append(dataset.title)
+            goals += [goal._replace(words=f"{dataset.title}: {goal.words}") for goal in self.claims(scores)]
+        return Result(" ".join(sentences), tables, goals=goals, substitute=", ".join(substitutes))
 
-    def _table(
-        self, dataset: Dataset, raw: Observed, config: RankingConfig, scores: Mapping[Key, Any], order: str
-    ) -> Table:
+    def printed_goals(self, scores: Scores) -> list[Goal]:
+        """The numbers of the paper's table, on the paper's data."""
+        goals = []
+        for key, row in self.printed.items():
+            for s, printed, draws in zip(self.thresholds, row.ndcg, scores[key].ndcg.T, strict=True):
+                goals.append(Goal.printed(f"{' '.join(key)}, NDCG@{LENGTH} at s = {s}", printed, draws, "higher"))
+            if row.log_likelihood is not None:
+                number, _, exponent = row.log_likelihood.partition("e")
+                words = f"{' '.join(key)}, log-likelihood in units of 1e{exponent}"
+                goals.append(Goal.printed(words, number, scores[key].log_likelihood / 10 ** int(exponent), "higher"))
+        return goals
+
+    def _table(self, dataset: Dataset, raw: Observed, config: RankingConfig, scores: Scores, order: str) -> Table:
         columns = [Column("model"), Column("data"), Column("paper", "setting"), Column("ours", "setting")]
         groups = [(f"s = {s}", ".3f", ".4f") for s in self.thresholds]
         if self.has_log_likelihood:
@@ -120,7 +135,8 @@ class RankingTable(Study):
             for theirs, values in pairs:
                 row += [theirs, *((None, None) if values is None else framework.mean_and_std(values))]
             rows.append(row)
-        others = "" if dataset == self.dataset else f" The paper's numbers are of {self.dataset.title}."
+        is_paper = dataset.name in [one.name for one in self.papers]
+        others = "" if is_paper else f" The paper's numbers are of its part of {self.papers[-1].title}."
         some = "" if config.one_in == 1 else f", one setting in {config.one_in} of what is there"
         footnotes = [
             order,
@@ -128,11 +144,12 @@ class RankingTable(Study):
             f"{TEST_SHARE:.0%} of the cells are for test. Every method's setting is the one that ranks best, at "
             f"s = {self.select_at}, another {TEST_SHARE:.0%} held out of the training cells; then it is fitted to "
             f"all training cells from {config.starts} starts. S.D. is over the starts; EASE and popularity have none.",
-            f"K of the paper's models is one of {', '.join(map(str, config.K))}. What the others choose from: "
-            f"halfseen.studies.ordnmf_methods{some}.",
+            f"K of the paper's models is one of {', '.join(map(str, config.K))}, the shape alpha of their priors one "
+            f"of {', '.join(map(str, config.alphas))}; the authors' script takes the K that is best on the test cells. "
+            f"What the others choose from: halfseen.studies.ordnmf_methods{some}.",
         ]
         absent = [name for name in self.absent() if name != dataset.name]
-        footnotes += [f"Not in the data folder: {', '.join(absent)}."] if absent else []
+        footnotes += [f"Not in the data folder: {', '.join(absent)}."] if absent and not is_paper else []
         title = f"NDCG@{LENGTH} by the threshold s of relevance: {dataset.title}, {raw.shape[0]:,} x {raw.shape[1]:,}"
         return Table(title, columns, rows, footnotes, dataset.name)
 
@@ -169,17 +186,79 @@ def reversed_at(printed: Sequence[PaperRow], ours: Sequence[Array]) -> list[int]
     return np.flatnonzero((theirs != 0) & (theirs * np.subtract(*ours) <= 0)).tolist()
 
 
+def ahead(
+    words: str, scores: Scores, first: Key, others: Sequence[Key], thresholds: Sequence[int], places: Sequence[int]
+) -> Goal:
+    """The claim that a model ranks better than others at some thresholds, by the means over starts.
+
+    The words end with the smallest lead, and the S.D. over the starts of both models.
+    """
+    leads = []
+    for other in others:
+        for place in places:
+            a, b = scores[first].ndcg[:, place], scores[other].ndcg[:, place]
+            spread = " and ".join(f"{np.std(one, ddof=1):.4f}" if one.size > 1 else "-" for one in (a, b))
+            leads.append((float(a.mean() - b.mean()), thresholds[place], other, spread))
+    lead, s, other, spread = min(leads)
+    words += f" (smallest lead {lead:+.4f}, over {' '.join(other)} at s = {s}; S.D. {spread})"
+    return Goal.claim(words, lead > 0)
+
+
+def table2_claims(scores: Scores) -> list[Goal]:
+    """Section 5.2 on MovieLens, at the thresholds s = 1, 4, 6, 8, 10."""
+    at, every, high = (1, 4, 6, 8, 10), range(5), [4]
+    ordnmf, one, eight = ("OrdNMF", "R"), "B (>= 1)", "B (>= 8)"
+    binary = [(model, data) for data in (one, eight) for model in ("BePoF", "PF")]
+    goals = [
+        ahead(f"BePoF is slightly better than PF: {data}", scores, ("BePoF", data), [("PF", data)], at, every)
+        for data in (one, eight)
+    ]
+    for data in (one, eight):
+        ours, theirs = (scores[model, data].setting["K"] for model in ("BePoF", "PF"))
+        goals.append(
+            Goal.claim(f"BePoF requires less latent factors than PF: {data} (K {ours}, {theirs})", ours < theirs)
+        )
+    best = [("OrdNMF", "R"), ("BePoF", one), ("PF", one), ("PF", eight)]
+    goals += [
+        ahead("BePoF of data >= 1 performs well on small s, that of data >= 8 poorly: s = 1", scores, ("BePoF", one),
+              [("BePoF", eight), ("PF", eight)], at, [0]),
+        ahead("BePoF of data >= 8 achieves the best performance for s = 10", scores, ("BePoF", eight), best, at, high),
+        ahead("OrdNMF outperforms BePoF and PF applied to binarized data: bold at s = 1 to 8", scores, ordnmf, binary,
+              at, range(4)),
+    ]  # fmt: skip
+    means = scores[ordnmf].ndcg.mean(axis=0)
+    words = f"OrdNMF has a small decrease of the performance with s = 10, the hardest class ({means[3]:.3f} at s = 8, "
+    goals.append(Goal.claim(words + f"{means[4]:.3f} at 10)", bool(means[4] < means[:4].min())))
+    return goals
+
+
+def table3_claims(scores: Scores) -> list[Goal]:
+    """Section 5.2 on the Taste Profile, at the thresholds s = 1, 3, 6, 11, 21, 51."""
+    at, ordnmf, dcpf = (1, 3, 6, 11, 21, 51), ("OrdNMF", "Q"), ("dcPF", "R")
+    binary = [("BePoF", "B (>= 1)"), ("PF", "B (>= 1)")]
+    ours, theirs = (scores[key].log_likelihood for key in (ordnmf, dcpf))
+    words = f"OrdNMF presents a higher log-likelihood score than dcPF ({ours.mean():,.0f} and {theirs.mean():,.0f})"
+    return [
+        ahead("OrdNMF outperforms BePoF and PF which exploit less data information", scores, ordnmf, binary, at,
+              range(6)),
+        ahead("dcPF gives the best results for the highest thresholds: bold at s = 6 to 51", scores, dcpf,
+              [ordnmf, *binary], at, range(2, 6)),
+        Goal.claim(words, bool(ours.mean() > theirs.mean())),
+    ]  # fmt: skip
+
+
 STUDIES = (
     RankingTable(  # thresholds in half stars
         "ordnmf/table2",
         "Ranking films by their ratings: NDCG@100 of OrdNMF, of BePoF and PF of binary ratings, and of others",
-        ordnmf.MOVIELENS_20M, ordnmf.FILMS, TABLE2, thresholds=(1, 4, 6, 8, 10), select_at=8, has_log_likelihood=False,
-        rankers=ordnmf.table2_rankers, levels_of=lambda raw: raw,
+        ordnmf.PAPER_FILMS, ordnmf.FILMS, TABLE2, thresholds=(1, 4, 6, 8, 10), select_at=8, has_log_likelihood=False,
+        rankers=ordnmf.table2_rankers, levels_of=ordnmf.as_they_are, claims=table2_claims,
     ),
     RankingTable(  # thresholds in plays
         "ordnmf/table3",
         "Ranking by play counts: NDCG@100 and log-likelihood of OrdNMF, dcPF, BePoF and PF, and of others",
-        ordnmf.TASTE_PROFILE, ordnmf.PLAYS, TABLE3, thresholds=(1, 3, 6, 11, 21, 51), select_at=1,
+        ordnmf.PAPER_PLAYS, ordnmf.PLAYS, TABLE3, thresholds=(1, 3, 6, 11, 21, 51), select_at=1,
         has_log_likelihood=True, rankers=ordnmf.table3_rankers, levels_of=ordnmf.quantize,
+        claims=table3_claims,
     ),
 )  # fmt: skip

@@ -14,6 +14,7 @@ from halfseen.errors import DataError, ParameterError
 from halfseen.estimators import ordinal_mf
 from halfseen.likelihoods import LINKS, OwnThresholds
 from halfseen.model import Status
+from halfseen.solvers import Ridge
 from tests.estimators.models import folding_until, refused
 from tests.graded import oracle
 from tests.graded.data import ratings, upper_triangular
@@ -229,6 +230,19 @@ def test_the_smooth_start_of_rounding_is_a_fit_of_the_staircase(monkeypatch):
     runs.clear()
     fitted("round", max_iter=5, init="random")
     assert [name for name, *_ in runs] == ["round"]
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_rounding_under_a_ridge_keeps_the_thresholds_of_its_start_and_its_centre(centred):
+    """Otherwise thresholds would shrink with x, and with a strong ridge all cells would be at one level."""
+    smooth, model = (
+        fitted(RoundMF(3, loss=loss, l2=8.0, centred=centred, biases=False)) for loss in ("multi-sigmoid", "round")
+    )
+    assert_allclose(model.thresholds_, smooth.thresholds_, atol=0.1)
+    assert model.ridge_ == Ridge(8.0, False, centred)
+    seen = ~np.isnan(X)
+    errors = [np.mean((levels - FULL)[~seen] ** 2) for levels in (model.complete(X), np.full(X.shape, X[seen].mean()))]
+    assert errors[0] < errors[1]
 
 
 def test_learned_thresholds_of_the_staircase_are_where_its_height_passes_from_level_to_level():

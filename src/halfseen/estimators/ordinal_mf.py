@@ -369,12 +369,13 @@ class RoundMF(ThresholdFactorization):
         Number of components, beside biases.
     loss : {"multi-sigmoid", "round", "linear"}, default="multi-sigmoid"
         "multi-sigmoid": squared error of a staircase of sigmoids, for data with noise; "round": hinges around the
-        interval of each level, for data without noise, which they meet exactly if they can; "linear": squared error of
-        the levels' numbers themselves, for comparison.
+        interval of each level, for data without noise, which they meet exactly if they can, or with an l2 for data
+        with noise; "linear": squared error of the levels' numbers themselves, for comparison.
     {levels}
     thresholds : array-like of shape (n_levels - 1,) or None, default=None
-        tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them. For "linear", which rounds to the
-        nearest level, they must be a unit apart: 0.5, 1.5, ... leave it without an offset.
+        tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them ("round" with an l2 and a smooth start
+        keeps those of the start). For "linear", which rounds to the nearest level, they must be a unit apart: 0.5,
+        1.5, ... leave it without an offset.
     biases : bool, default=True
         Whether each row and each column has a bias. False gives the model of the thesis.
     l2 : float or None, default=None
@@ -481,7 +482,8 @@ class RoundMF(ThresholdFactorization):
         self.n_jobs = n_jobs
 
     def _method(self) -> Method:
-        return replace(super()._method(), start=_wide_start if self.loss == "round" and self.solver != "gd" else None)
+        is_exact = self.loss == "round" and self.l2 is None and self.solver != "gd"
+        return replace(super()._method(), start=_wide_start if is_exact else None)
 
     def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
         likelihood: Any = super()._initial_likelihood(codes, encoder)
@@ -524,7 +526,9 @@ class RoundMF(ThresholdFactorization):
         likelihood: Any = problem.likelihood
         smooth = MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values)
         first = super()._run_once(problem.with_likelihood(smooth), solver, method, random, None)
-        likelihood = replace(likelihood, thresholds=first.likelihood.cuts)
+        # Under a ridge learned thresholds would shrink with x until no interval is left: hinges have no scale.
+        learned = likelihood.learned and self.l2 is None
+        likelihood = replace(likelihood, thresholds=first.likelihood.cuts, learned=learned)
         if first.status is Status.INTERRUPTED:
             return replace(first, likelihood=likelihood)
         factors = (first.rows.mean, first.columns.mean)

@@ -306,9 +306,9 @@ def thesis_methods(
 
 
 def our_methods(family: MatrixFamily, l2: Sequence[float] = L2, starts: int = STARTS) -> list[Method]:
-    """Newton's method from several starts. At k = 1, where x has no room for averages, with biases or without."""
-    forms = [{"biases": False, "centred": False}, *([{"biases": True, "centred": True}] if family.k == 1 else [])]
-    grid = [{**form, "l2": value} for form, value in product(forms, l2)]
+    """Newton's method from several starts; at k = 1, where x has no room for averages, with biases and our centre."""
+    form = {"biases": family.k == 1, "centred": family.k == 1}
+    grid = [{**form, "l2": value} for value in l2]
     options: dict[str, Any] = {"n_init": starts, "tol": TOL, "n_jobs": ONE_THREAD}
     return [
         Method(OURS_SIGMOID, partial(halfseen.RoundMF, family.k, **options), grid),

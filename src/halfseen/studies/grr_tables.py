@@ -78,7 +78,7 @@ class CompletionConfig(NamedTuple):
 
 
 FULL = CompletionConfig(PROPORTIONS, 20, grr.STEPS, grr.ITERATIONS, grr.L2, grr.STARTS)
-QUICK = CompletionConfig((0.2, 0.8), 2, grr.STEPS[:1], 300, (0.1,), 1)
+QUICK = CompletionConfig((0.2, 0.8), 2, grr.STEPS[:1], 200, (0.1,), 1)
 
 
 class Completion(NamedTuple):
@@ -139,8 +139,8 @@ class CompletionTable(Study):
     larger: int = 0
 
     def compute(self, settings: RunSettings, progress: Progress) -> Result:
-        config, seeds = QUICK if settings.quick else FULL, range(settings.seed, settings.seed + FULL.seeds)
-        seeds = seeds[: config.seeds]
+        config = QUICK if settings.quick else FULL
+        seeds = range(settings.seed, settings.seed + config.seeds)
         items = [
             Completion(self.family, proportion, seed, config, self.larger)
             for proportion, seed in product(config.proportions, seeds)
@@ -186,8 +186,8 @@ class CompletionTable(Study):
             f"Fixed thresholds: {', '.join(f'{value:g}' for value in family.fixed)}.",
             f"Ours: Newton's method from {config.starts} starts, l2 out of "
             f"{', '.join(f'{value:g}' for value in config.l2)}"
-            f"{' and biases or none' if family.k == 1 else ', no biases'}, chosen over {FOLDS} folds of the training "
-            f"cells, with as many starts. {SELECTED!r} is the one with the lower error over the folds.",
+            f"{' with' if family.k == 1 else ' without'} biases and our centre, chosen over {FOLDS} folds of the "
+            f"training cells, with as many starts. {SELECTED!r} is the one with the lower error over the folds.",
             *self.notes,
         ]
         return Table(title, columns, rows, footnotes)

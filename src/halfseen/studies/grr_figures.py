@@ -222,7 +222,7 @@ def draw_recovery(title: str, iterations: Sequence[int], curves: Mapping[str, Ar
 
 # Figures 4.4 to 4.6
 
-KS, STARTS = (2, 5, 10, 20, 30), 3
+KS, STARTS = (2, 5, 10, 20, 30), 5
 #: The number of components at which l2 is selected.
 SELECT_AT = 10
 QUICK_KS, QUICK_STARTS, QUICK_L2 = (1, 3), 2, (3.0, 6.0)

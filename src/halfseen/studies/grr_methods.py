@@ -254,7 +254,7 @@ RECOVERY_L2 = 1e-5
 
 LOSSES = {ROUND: "round", LINEAR: "linear", SIGMOID: "multi-sigmoid"}
 #: Grid of l2 for ratings, and of the components of OrdinalMF; the thesis's best competitor has 30.
-RATINGS_L2 = (3.0, 5.0, 7.0, 10.0, 15.0, 22.0, 30.0)
+RATINGS_L2 = (3.0, 5.0, 7.0, 10.0, 15.0, 22.0, 30.0, 45.0)
 ORDINAL_K = (10, 30)
 
 

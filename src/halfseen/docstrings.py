@@ -88,6 +88,22 @@ validation_fraction : float, default=0.1
     Share of cells held out for early stopping.
 n_iter_no_change : int, default=5
     Number of iterations without improvement before early stopping.""",
+    "solver:gd": """solver : {{"newton", "sgd", "gd"}}, default={}
+    "newton": all cells at once, each row by a step of Newton's method; "sgd": single cells in random order;
+    "gd", the thesis's own: all cells at once by steps of constant length, from a start uniform in (-0.005, 0.005) and
+    thresholds 0, 1, ..., which take a tenth of the step. It may diverge, and takes thousands of iterations.
+learning_rate : float or None, default=None
+    For "sgd": size of the first steps, None is 0.3. For "gd": factor of the gradient, None is 0.01.
+batch_size : int, default=4000
+    For "sgd": number of cells at most between two evaluations of slopes.
+n_init : int, default=1
+    Number of random starts; the best run is kept.
+early_stopping : bool, default=False
+    Hold cells out of the fit, stop when their loss no longer falls, keep the best iteration.
+validation_fraction : float, default=0.1
+    Share of cells held out for early stopping.
+n_iter_no_change : int, default=5
+    Number of iterations without improvement before early stopping.""",
     "accelerate:newton": """accelerate : bool, default={}
     For "newton": extrapolate from the last iterations (momentum), and keep only what improves the loss.""",
     "init:biases": """init : "random" or tuple of array-like, default={}

@@ -151,7 +151,7 @@ def run(
         """Status of an epoch whose objective is not finite, or worse by more than rounding."""
         if not np.isfinite(new.objective):
             return Status.NOT_FINITE
-        if not np.isfinite(old.objective):
+        if not (solver.is_monotone and np.isfinite(old.objective)):
             return None
         worse = (new.objective - old.objective) * (1 if solver.minimizes else -1)
         scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)

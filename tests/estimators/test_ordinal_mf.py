@@ -13,6 +13,8 @@ from halfseen import OrdinalMF, RoundMF, load, observe
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators import ordinal_mf
 from halfseen.likelihoods import LINKS, OwnThresholds
+from halfseen.model import Status
+from halfseen.solvers import Ridge
 from tests.estimators.models import folding_until, refused
 from tests.graded import oracle
 from tests.graded.data import ratings, upper_triangular
@@ -230,6 +232,19 @@ def test_the_smooth_start_of_rounding_is_a_fit_of_the_staircase(monkeypatch):
     assert [name for name, *_ in runs] == ["round"]
 
 
+@pytest.mark.parametrize("centred", [False, True])
+def test_rounding_under_a_ridge_keeps_the_thresholds_of_its_start_and_its_centre(centred):
+    """Otherwise thresholds would shrink with x, and with a strong ridge all cells would be at one level."""
+    smooth, model = (
+        fitted(RoundMF(3, loss=loss, l2=8.0, centred=centred, biases=False)) for loss in ("multi-sigmoid", "round")
+    )
+    assert_allclose(model.thresholds_, smooth.thresholds_, atol=0.1)
+    assert model.ridge_ == Ridge(8.0, False, centred)
+    seen = ~np.isnan(X)
+    errors = [np.mean((levels - FULL)[~seen] ** 2) for levels in (model.complete(X), np.full(X.shape, X[seen].mean()))]
+    assert errors[0] < errors[1]
+
+
 def test_learned_thresholds_of_the_staircase_are_where_its_height_passes_from_level_to_level():
     """So that the level is that which the prediction is nearest to; thresholds that are given stay what they are."""
     model = fitted("multi-sigmoid")
@@ -239,6 +254,98 @@ def test_learned_thresholds_of_the_staircase_are_where_its_height_passes_from_le
     assert_array_equal(model.predict_level(rows, columns), np.round(model.predict(rows, columns)))
     given = fitted("multi-sigmoid", thresholds=[-1.0, 0.0, 0.2, 3.0])
     assert_array_equal(given.thresholds_, [-1.0, 0.0, 0.2, 3.0])
+
+
+# The optimiser of the thesis
+
+
+def hinge_slope(r):
+    """Derivative of the smoothed hinge of the author's program."""
+    return 0.0 if r < 0 else min(100.0 * r, 1.0)
+
+
+def descended(loss, Y, weights, W, H, tau, learned, rate, l2, steps):
+    """The author's program, cell by cell: all gradients at the old place, then a step; thresholds take a tenth."""
+    W, H, tau, top = W.copy(), H.copy(), np.array(tau, float), len(tau)
+    for _ in range(steps):
+        of_W, of_H, of_tau = np.zeros_like(W), np.zeros_like(H), np.zeros_like(tau)
+        for u, i in np.argwhere(~np.isnan(Y)):
+            y, x = int(Y[u, i]), W[u] @ H[i]
+            if loss == "round":  # no margin, outer intervals of length 1
+                low = tau[y - 1] if y > 0 else tau[0] - 1.0
+                high = tau[y] if y < top else tau[-1] + 1.0
+                below, above = hinge_slope(low - x), hinge_slope(x - high)
+                slope, by_tau = above - below, np.zeros(top)
+                by_tau[y - 1] += below * (y > 0)
+                if y < top:
+                    by_tau[y] -= above
+            elif loss == "multi-sigmoid":
+                sigmoids = 1 / (1 + np.exp(tau - x))
+                by_tau = -2 * (sigmoids.sum() - y) * sigmoids * (1 - sigmoids)
+                slope = -by_tau.sum()
+            else:
+                slope, by_tau = 2 * (x - y), np.zeros(top)
+            of_W[u] += weights[u, i] * (slope * H[i] + l2 * W[u])
+            of_H[i] += weights[u, i] * (slope * W[u] + l2 * H[i])
+            of_tau += weights[u, i] * by_tau
+        W, H = W - rate * of_W, H - rate * of_H
+        tau = np.sort(tau - rate / 10 * of_tau) if learned else tau
+    return W, H, tau
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("fixed", [False, True], ids=["learned", "fixed"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_descent_is_the_thesis_own(loss, fixed, weighted):
+    Y = SMALL - 1  # levels 0..4
+    rng = np.random.default_rng(0)
+    W, H = rng.uniform(-1.5, 1.5, (20, 2)), rng.uniform(-1.5, 1.5, (15, 2))
+    weights = rng.choice([0.5, 1.0, 2.0], Y.shape) if weighted else np.ones(Y.shape)
+    if loss == "linear":
+        given, start, fixed = [0.5, 1.5, 2.5, 3.5], [0.5, 1.5, 2.5, 3.5], True
+    else:
+        given, start = ([-0.5, 0.3, 1.1, 2.0],) * 2 if fixed else (None, [0.0, 1.0, 2.0, 3.0])
+    model = RoundMF(
+        2, loss=loss, solver="gd", learning_rate=0.01, l2=0.02, biases=False, centred=False, thresholds=given,
+        init=(W, H), margin=0.0, ends=1.0, max_iter=12, tol=0.0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(Y, cell_weight=weights if weighted else None)
+    truth = descended(loss, Y, weights, W, H, start, not fixed, 0.01, 0.02, 12)
+    tau = model.likelihood_.thresholds
+    for found, expected in zip((model.W_, model.H_, tau), truth, strict=True):
+        assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert np.abs(truth[0] - W).max() > 0.05
+    if not fixed:
+        assert np.abs(tau - start).max() > 0.005
+
+
+@pytest.mark.parametrize("biases", [False, True], ids=["no biases", "biases"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_loss_of_gradient_descent_is_that_of_its_cells_and_a_ridge_for_each(loss, biases):
+    model = short(RoundMF, loss=loss, solver="gd", learning_rate=0.003, l2=0.03, biases=biases, init="random")
+    rows, columns = np.nonzero(~np.isnan(SMALL))
+    cost = model.likelihood_.divergence(SMALL[rows, columns] - 1, x_of(model)[rows, columns]).sum()
+    prior = oracle.Prior(0.03, biases)
+    for side, (factor, at) in enumerate(((model.W_, rows), (model.H_, columns))):
+        k = factor.shape[1]
+        cost += (prior.weights(k) / 2 * (factor[at] - prior.centre(k, side)) ** 2).sum()
+    assert_allclose(model.trace_["objective"][-1], cost, rtol=1e-9)
+
+
+def test_gradient_descent_starts_small_and_may_diverge():
+    first = short(RoundMF, solver="gd", learning_rate=1e-12, max_iter=1, biases=False, centred=False)
+    assert 0.004 < np.abs(first.W_).max() <= 0.005
+    assert_allclose(first.likelihood_.thresholds, [0, 1, 2, 3], atol=1e-8)
+    model = short(RoundMF, loss="linear", solver="gd", learning_rate=10.0, max_iter=200, biases=False)
+    assert model.status_ is Status.NOT_FINITE
+
+
+def test_gradient_descent_folds_rows_in_by_the_ridge_of_an_average_row():
+    model = short(RoundMF, solver="gd", l2=0.02, biases=False)
+    assert_allclose(model.l2_, 0.02 * (~np.isnan(SMALL)).sum() / 20)
+    assert_allclose(short(RoundMF, solver="gd").l2_, short(RoundMF).l2_, rtol=0.1)  # but for where thresholds start
 
 
 def test_restarts_end_when_rounding_is_exact(monkeypatch):
@@ -578,9 +685,11 @@ def test_invalid_parameters_are_refused(kind, wrong):
         short(kind, **wrong)
 
 
-def test_lines_have_no_thresholds():
+def test_lines_have_thresholds_a_unit_apart():
+    model = short(RoundMF, loss="linear", thresholds=[0.5, 1.5, 2.5, 3.5], biases=False)
+    assert_allclose(model.predict(*cells_of(SMALL)), 1 + x_of(model).ravel(), rtol=1e-12)  # Eq. 1.5: no offset
     with refused(ParameterError, "thresholds"):
-        short(RoundMF, loss="linear", thresholds=[1, 2, 3, 4])
+        short(RoundMF, loss="linear", thresholds=[1, 2, 3, 5])
 
 
 @both

@@ -57,6 +57,7 @@ RECORDED = [
     SquaredPoisson(),
     RoundMF(),
     RoundMF(loss="round"),
+    RoundMF(solver="gd", learning_rate=0.001),
     RoundMF(loss="linear"),
     OrdinalMF(early_stopping=True),
     OrdinalMF(own_thresholds="rows"),

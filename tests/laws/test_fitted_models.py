@@ -52,6 +52,7 @@ OTHER = {
     "biases": [True, False],
     "centred": [True, False],
     "margin": [0.5],
+    "ends": [2.0],
     "solver": ["sgd"],
     "learning_rate": [0.9],
     "batch_size": [3],

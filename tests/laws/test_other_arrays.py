@@ -285,6 +285,7 @@ def test_an_estimator_on_other_arrays_equals_the_cpu(estimator, strict):
         (OrdNMF(noise="exponential"), "exponential noise"),
         (OrdinalMF(solver="sgd"), "stochastic"),
         (RoundMF(solver="sgd"), "stochastic"),
+        (RoundMF(solver="gd"), "gradient descent"),
     ],
     ids=str,
 )

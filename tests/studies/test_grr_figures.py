@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from halfseen.studies import study
+from halfseen.studies import grr_figures, study
+from halfseen.studies.framework import RunSettings, no_progress
 from halfseen.studies.grr_figures import FAMILIES, QUICK_SIZE, relative_errors
 from halfseen.studies.grr_methods import IDENTITY, LINEAR, ROUND, SIGMOID
 from tests.studies.data import needs_data_of
@@ -19,7 +20,8 @@ def axes_of(picture):
 def test_figure_2_2():
     """Section 2.2.2: the squared error of the best approximation of rank k is n - k."""
     np.testing.assert_allclose(relative_errors(IDENTITY, 10, 0), 1 - np.arange(11) / 10, atol=1e-12)
-    result = study("grr/figure2.2").run(quick=True)
+    result = study("grr/figure2.2").compute(RunSettings(quick=True), no_progress)
+    assert {goal.state for goal in result.goals} == {"pass"}
     axes, (table,) = axes_of(result.pictures[0]), result.tables
     assert len(axes.lines) == len(FAMILIES)
     for line, family in zip(axes.lines, FAMILIES, strict=True):
@@ -106,10 +108,21 @@ def test_without_it_movielens_1m_stands_in_and_the_table_says_so():
     one = study("grr/figure4.5")
     if "smallnetflix" not in one.absent():
         pytest.skip("smallnetflix is in the data folder")
-    (table,) = one.run(quick=True).tables
+    result = one.compute(RunSettings(quick=True), no_progress)
+    assert result.substitute == "MovieLens 1M"
+    assert [goal.words.split(" (")[0] for goal in result.goals] == list(grr_figures.RMSE.claims)
+    (table,) = result.tables
     assert "MovieLens 1M" in table.title
     assert "The thesis has smallnetflix here, which is not in the data folder" in table.footnotes[-1]
     assert all(0.5 < value < 1.6 for value in table.column(f"{SIGMOID} mean"))
+
+
+@needs_data_of("grr/figure4.4", "movielens-1m")
+def test_figures_of_the_same_fits_are_fitted_once(monkeypatch):
+    first = study("grr/figure4.4").run(quick=True)
+    monkeypatch.setattr(grr_figures.grr, "score_fits", lambda *_: pytest.fail("fitted again"))
+    (accuracy,), (errors,) = first.tables, study("grr/figure4.5").run(quick=True).tables
+    assert accuracy.column("k") == errors.column("k")
 
 
 @needs_data_of("grr/figure4.6")

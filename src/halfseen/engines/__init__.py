@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from halfseen import validation
-from halfseen.engines.base import AdagradState, DeviceCells, Engine, RidgePenalty, Rule, Side, Sums
+from halfseen.engines.base import AdagradState, DeviceCells, Engine, Gradients, RidgePenalty, Rule, Side, Sums
 from halfseen.errors import EngineError
 from halfseen.likelihoods.base import Likelihood
 
@@ -109,6 +109,6 @@ def check_is_cpu(name: str, whose: str) -> None:
 
 
 __all__ = [
-    "ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "RidgePenalty", "Rule", "Side", "Sums", "check_is_cpu",
-    "open_engine",
+    "ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "Gradients", "RidgePenalty", "Rule", "Side", "Sums",
+    "check_is_cpu", "open_engine",
 ]  # fmt: skip

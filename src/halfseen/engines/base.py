@@ -81,6 +81,15 @@ class RidgePenalty(NamedTuple):
     """1 for components that must not move, else 0."""
 
 
+class Gradients(NamedTuple):
+    """The summed cost, and its gradient by both factors and by the parameters of the loss."""
+
+    cost: float
+    rows: Array
+    columns: Array
+    parameters: Array
+
+
 class AdagradState(NamedTuple):
     """Sums of squared gradients so far, one number per row, per column and per parameter of the likelihood."""
 
@@ -97,8 +106,8 @@ class Engine(ABC, Generic[CellsT]):
     """
 
     name: str
-    #: What there is beyond them: "newton", "sgd" and "numpy" (its arrays are NumPy's), which solvers and likelihoods
-    #: may need, and "top_k".
+    #: What there is beyond them: "newton", "sgd", "gd" and "numpy" (its arrays are NumPy's), which solvers and
+    #: likelihoods may need, and "top_k".
     offers: ClassVar[frozenset[str]] = frozenset()
 
     def __enter__(self) -> Self:
@@ -231,6 +240,17 @@ class Engine(ABC, Generic[CellsT]):
 
         `counts` are the numbers of cells per row and per column, among which the penalties are divided. Of engines that
         offer "sgd".
+        """
+        raise NotImplementedError
+
+    def gradients(
+        self, cells: CellsT, loss: str, tau: Array, shape: tuple[float, float, float], W: Any, H: Any,
+        counts: tuple[Array, Array], penalties: tuple[RidgePenalty, RidgePenalty],
+    ) -> Gradients:  # fmt: skip
+        """The summed cost of the observed cells under a loss of `likelihoods.rounding`, with the ridge of both rows of
+        each cell, and the gradient of that sum. `tau` are the thresholds, or the offset of "linear"; `shape` are
+        margin, ends and smoothing of "round"; `counts` are the weights of all cells of each row and column. Of engines
+        that offer "gd".
         """
         raise NotImplementedError
 

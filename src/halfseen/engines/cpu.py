@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from halfseen.arrays import Array, smallest
-from halfseen.engines.base import AdagradState, Engine, RidgePenalty, Rule, Side, Sums
+from halfseen.engines.base import AdagradState, Engine, Gradients, RidgePenalty, Rule, Side, Sums
 from halfseen.engines.threads import Block, Threads, hold_blas, release_blas, row_blocks
 from halfseen.kernels import cells as cell_kernels
 from halfseen.kernels import special, steps
@@ -95,7 +95,7 @@ class CpuEngine(Engine[CpuCells]):
     """Runs on `n_jobs` threads; BLAS is limited to one, because its sums depend on their number."""
 
     name = "cpu"
-    offers = frozenset({"newton", "sgd", "numpy"})
+    offers = frozenset({"newton", "sgd", "gd", "numpy"})
 
     def __init__(self, n_jobs: int | None) -> None:
         self._threads = Threads(n_jobs)
@@ -242,6 +242,17 @@ class CpuEngine(Engine[CpuCells]):
         sides = zip((W, H), counts, (state.rows, state.columns), penalties, strict=True)
         arguments = [(F, count, sums, *(a.astype(F.dtype) for a in penalty)) for F, count, sums, penalty in sides]
         steps.adagrad_step(rows, columns, slope, state.learning_rate, *arguments[0], *arguments[1])
+
+    def gradients(
+        self, cells: CpuCells, loss: str, tau: Array, shape: tuple[float, float, float], W: Array, H: Array,
+        counts: tuple[Array, Array], penalties: tuple[RidgePenalty, RidgePenalty],
+    ) -> Gradients:  # fmt: skip
+        code = {"linear": steps.LINEAR, "multi-sigmoid": steps.MULTI_SIGMOID, "round": steps.ROUND}[loss]
+        of_W, of_H, of_tau = np.empty_like(W), np.empty_like(H), np.empty_like(tau)
+        where = (cells.rows, cells.observed.indices, cells.y, cells.weights_along(Side.ROWS))
+        sides = ((W, counts[0], *penalties[0]), (H, counts[1], *penalties[1]))
+        cost = steps.gradients(*where, code, tau, *shape, *sides[0], *sides[1], of_W, of_H, of_tau)
+        return Gradients(cost, of_W, of_H, of_tau)
 
     def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Array, ...], Any]:
         if rule.__name__ in _COMPILED_RULES:

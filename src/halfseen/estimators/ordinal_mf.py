@@ -20,12 +20,14 @@ from halfseen.fitting import Callback, EarlyStopping, Start, run, split_validati
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
-from halfseen.solvers import BIAS_L2, SGD, Newton, Problem, Ridge, Solver
+from halfseen.solvers import BIAS_L2, GD, SGD, Newton, Problem, Ridge, Solver
 
 #: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT_L2 = 1e-5
 #: Standard deviation of its random start: different starts should have different ends.
 WIDE_START = 0.5
+#: learning_rate by default: of the solver "sgd", and of "gd".
+SGD_RATE, GD_RATE = 0.3, 0.01
 
 RULES: Mapping[str, validation.Rule] = {
     **Factorization.parameter_rules,
@@ -53,7 +55,7 @@ class ThresholdFactorization(Factorization):
     l2: float | None
     centred: bool
     solver: str
-    learning_rate: float
+    learning_rate: float | None
     batch_size: int
     n_init: int
     early_stopping: bool
@@ -85,7 +87,8 @@ class ThresholdFactorization(Factorization):
             encoder=OrdinalEncoder(self.levels, self.unseen),
             likelihood=self._initial_likelihood,
             solver=self._solver,
-            folding=lambda solver: Newton(solver.ridge),  # rows alone have one best place, which Newton finds fastest
+            # rows alone have one best place, which Newton finds fastest
+            folding=lambda solver: Newton(solver.ridge_of_row if isinstance(solver, GD) else solver.ridge),
         )
 
     def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
@@ -101,7 +104,13 @@ class ThresholdFactorization(Factorization):
         ridge = self._ridge(noise_l2(codes, likelihood) if self.l2 is None else float(self.l2))
         if self.solver == "newton":
             return Newton(ridge)
-        return SGD(ridge, self.learning_rate, self.batch_size, check_random_state(self.random_state))
+        if self.solver == "gd":
+            weight = codes.nnz if codes.weights is None else float(codes.weights.sum())
+            per_row = weight / codes.shape[0]
+            per_cell = replace(ridge, l2=ridge.l2 / per_row) if self.l2 is None else ridge
+            return GD(per_cell, GD_RATE if self.learning_rate is None else self.learning_rate, per_row)
+        rate = SGD_RATE if self.learning_rate is None else self.learning_rate
+        return SGD(ridge, rate, self.batch_size, check_random_state(self.random_state))
 
     def _ridge(self, l2: float) -> Ridge:
         return Ridge(l2, bool(self.biases), bool(self.centred))
@@ -352,7 +361,7 @@ class RoundMF(ThresholdFactorization):
 
     The level is GRF(x), the number of thresholds below x. Unseen cells are *missing* and carry no information. Factors
     may have any sign. Matrices of full rank can be of a low generalized round-rank: an identity matrix is of 2, a
-    triangular one of 1. The penalised loss never rises.
+    triangular one of 1. The penalised loss never rises, but for `solver="gd"`.
 
     Parameters
     ----------
@@ -360,21 +369,25 @@ class RoundMF(ThresholdFactorization):
         Number of components, beside biases.
     loss : {"multi-sigmoid", "round", "linear"}, default="multi-sigmoid"
         "multi-sigmoid": squared error of a staircase of sigmoids, for data with noise; "round": hinges around the
-        interval of each level, for data without noise, which they meet exactly if they can; "linear": squared error of
-        the levels' numbers themselves, for comparison.
+        interval of each level, for data without noise, which they meet exactly if they can, or with an l2 for data
+        with noise; "linear": squared error of the levels' numbers themselves, for comparison.
     {levels}
     thresholds : array-like of shape (n_levels - 1,) or None, default=None
-        tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
+        tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them ("round" with an l2 and a smooth start
+        keeps those of the start). For "linear", which rounds to the nearest level, they must be a unit apart: 0.5,
+        1.5, ... leave it without an offset.
     biases : bool, default=True
         Whether each row and each column has a bias. False gives the model of the thesis.
     l2 : float or None, default=None
-        Prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases. None takes it from the
-        number of cells and the slope of the loss, as noise would make it necessary; for "round" next to nothing. Hold
-        cells out to choose it.
+        Prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases; with `solver="gd"` once
+        for each cell of the row. None takes it from the number of cells and the slope of the loss, as noise would make
+        it necessary; for "round" next to nothing. Hold cells out to choose it.
     {centred}
     margin : float, default=0.05
         For "round": how far inside its interval x must be to cost nothing.
-    {solver}
+    ends : float or None, default=None
+        For "round": length of the intervals of the lowest and the highest level, 1 in the thesis; None: infinite.
+    {solver:gd}
     {max_iter}
     {tol:loss}
     {accelerate:newton}
@@ -407,6 +420,9 @@ class RoundMF(ThresholdFactorization):
         **RULES,
         "loss": validation.one_of("multi-sigmoid", "round", "linear"),
         "margin": validation.number(0.0),
+        "ends": validation.number(0.0, above=True, or_none=True),
+        "solver": validation.one_of("newton", "sgd", "gd"),
+        "learning_rate": validation.number(0.0, above=True, or_none=True),
         "init": validation.start("random", "smooth"),
     }
 
@@ -421,8 +437,9 @@ class RoundMF(ThresholdFactorization):
         l2: float | None = None,
         centred: bool = True,
         margin: float = 0.05,
+        ends: float | None = None,
         solver: str = "newton",
-        learning_rate: float = 0.3,
+        learning_rate: float | None = None,
         batch_size: int = 4000,
         n_init: int = 1,
         early_stopping: bool = False,
@@ -446,6 +463,7 @@ class RoundMF(ThresholdFactorization):
         self.l2 = l2
         self.centred = centred
         self.margin = margin
+        self.ends = ends
         self.solver = solver
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -464,27 +482,35 @@ class RoundMF(ThresholdFactorization):
         self.n_jobs = n_jobs
 
     def _method(self) -> Method:
-        return replace(super()._method(), start=_wide_start if self.loss == "round" else None)
+        is_exact = self.loss == "round" and self.l2 is None and self.solver != "gd"
+        return replace(super()._method(), start=_wide_start if is_exact else None)
+
+    def _initial_likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> SmoothOrdinal:
+        likelihood: Any = super()._initial_likelihood(codes, encoder)
+        if self.solver != "gd" or self.loss == "linear" or not likelihood.learned:
+            return likelihood
+        return replace(likelihood, thresholds=np.arange(float(likelihood.highest)))
 
     def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
         if self.loss == "round":
-            return Round(thresholds, learned, numbers, margin=self.margin)
+            ends = np.inf if self.ends is None else float(self.ends)
+            return Round(thresholds, learned, numbers, margin=self.margin, ends=ends)
         if self.loss == "multi-sigmoid":
             return MultiSigmoid(thresholds, learned, numbers)
-        if not learned:
+        if not learned and not np.allclose(np.diff(thresholds), 1.0):
             raise ParameterError(
-                'must be None for `loss="linear"`, which rounds to the nearest level.',
+                'must be a unit apart for `loss="linear"`, which rounds to the nearest level.',
                 parameter="thresholds",
                 found=repr(self.thresholds),
                 remedy="Leave them out, or choose another loss.",
             )
-        return Linear(thresholds.size, 0.5 - float(thresholds[0]), True, numbers)
+        return Linear(thresholds.size, 0.5 - float(thresholds[0]), learned, numbers)
 
     def _ridge(self, l2: float) -> Ridge:
-        """Where there is no noise there is nothing to shrink, and no reason for a centre."""
-        if self.loss != "round":
-            return super()._ridge(l2)
-        return Ridge(EXACT_L2 if self.l2 is None else l2, bool(self.biases), False)
+        """Where levels are to be met exactly there is nothing to shrink, and no reason for a centre."""
+        if self.loss == "round" and self.l2 is None:
+            return Ridge(EXACT_L2, bool(self.biases), False)
+        return super()._ridge(l2)
 
     def _is_perfect(self, fit: Fit, problem: Problem) -> bool:
         """For "round": whether every cell is at its level."""
@@ -500,7 +526,9 @@ class RoundMF(ThresholdFactorization):
         likelihood: Any = problem.likelihood
         smooth = MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values)
         first = super()._run_once(problem.with_likelihood(smooth), solver, method, random, None)
-        likelihood = replace(likelihood, thresholds=first.likelihood.cuts)
+        # Under a ridge learned thresholds would shrink with x until no interval is left: hinges have no scale.
+        learned = likelihood.learned and self.l2 is None
+        likelihood = replace(likelihood, thresholds=first.likelihood.cuts, learned=learned)
         if first.status is Status.INTERRUPTED:
             return replace(first, likelihood=likelihood)
         factors = (first.rows.mean, first.columns.mean)

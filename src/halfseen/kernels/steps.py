@@ -1,4 +1,4 @@
-"""Gradient-based steps: Newton's method by rows, and AdaGrad cell by cell.
+"""Gradient-based steps: Newton's method by rows, AdaGrad cell by cell, and the gradient of all cells.
 
 `F`, `G`, `indptr`, `indices` as in `cells`; `l2` is the L2 penalty of each component, `fixed` is 1 for components that
 must not move, else 0.
@@ -138,3 +138,82 @@ def adagrad_step(
         for a in range(k):
             w[a] -= step_w * down_w[a]
             h[a] -= step_h * down_h[a]
+
+
+#: Losses of `gradients`.
+LINEAR, MULTI_SIGMOID, ROUND = range(3)
+
+
+@kernel
+def gradients(
+    rows: Array, columns: Array, y: Array, weights: Array, loss: int, tau: Array, margin: float, ends: float,
+    smoothing: float,
+    W: Array, count_of_row: Array, l2: Array, centre: Array, fixed: Array,
+    H: Array, count_of_column: Array, far_l2: Array, far_centre: Array, far_fixed: Array,
+    of_W: Array, of_H: Array, of_tau: Array,
+) -> float:  # fmt: skip
+    """Return the summed cost with the penalty l2 / 2 |f - centre|^2 of both rows of each cell, and write its gradient.
+
+    `tau` holds the thresholds; for `LINEAR` the offset. The outer ends of intervals move with no threshold.
+    """
+    k, n = W.shape[1], tau.size
+    total = 0.0
+    of_W[:], of_H[:], of_tau[:] = 0.0, 0.0, 0.0
+    steps = np.empty(n)
+    for p in range(rows.size):
+        u, i = rows[p], columns[p]
+        weight = weights[p] if weights.size else 1.0
+        x = 0.0
+        for a in range(k):
+            x += W[u, a] * H[i, a]
+        slope = 0.0
+        if loss == LINEAR:
+            error = x + tau[0] - y[p]
+            slope = 2.0 * error
+            total += weight * error * error
+            of_tau[0] += weight * slope
+        elif loss == MULTI_SIGMOID:
+            height = 0.0
+            for d in range(n):
+                steps[d] = 1.0 / (1.0 + np.exp(tau[d] - x))
+                height += steps[d]
+            error = height - y[p]
+            total += weight * error * error
+            for d in range(n):
+                steep = 2.0 * error * steps[d] * (1.0 - steps[d])
+                slope += steep
+                of_tau[d] -= weight * steep
+        else:
+            level = int(y[p])
+            below = (tau[level - 1] if level > 0 else tau[0] - ends) + margin - x
+            above = x + margin - (tau[level] if level < n else tau[n - 1] + ends)
+            if below > 0:
+                pull = min(below / smoothing, 1.0)
+                slope -= pull
+                total += weight * (below - 0.5 * smoothing if pull == 1.0 else 0.5 * below * pull)
+                if level > 0:
+                    of_tau[level - 1] += weight * pull
+            if above > 0:
+                push = min(above / smoothing, 1.0)
+                slope += push
+                total += weight * (above - 0.5 * smoothing if push == 1.0 else 0.5 * above * push)
+                if level < n:
+                    of_tau[level] -= weight * push
+        slope *= weight
+        for a in range(k):
+            of_W[u, a] += slope * H[i, a]
+            of_H[i, a] += slope * W[u, a]
+    total += add_penalty(W, count_of_row, l2, centre, fixed, of_W)
+    return total + add_penalty(H, count_of_column, far_l2, far_centre, far_fixed, of_H)
+
+
+@kernel
+def add_penalty(F: Array, count: Array, l2: Array, centre: Array, fixed: Array, gradient: Array) -> float:
+    """Return count l2 / 2 |f - centre|^2 summed over rows; add its gradient, which is 0 for fixed components."""
+    total = 0.0
+    for u in range(F.shape[0]):
+        for a in range(F.shape[1]):
+            away = F[u, a] - centre[a]
+            total += 0.5 * count[u] * l2[a] * away * away
+            gradient[u, a] = (gradient[u, a] + count[u] * l2[a] * away) * (1 - fixed[a])
+    return total

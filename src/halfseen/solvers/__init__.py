@@ -8,7 +8,7 @@ from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFa
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
 from halfseen.solvers.newton import BIAS_L2, Newton, Ridge
 from halfseen.solvers.problem import Problem
-from halfseen.solvers.sgd import SGD
+from halfseen.solvers.sgd import GD, SGD
 
 #: Every type of factor that a model file may hold, by name.
 FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
@@ -20,6 +20,7 @@ SOLVERS: dict[str, Any] = {
 __all__ = [
     "BIAS_L2",
     "FACTORS",
+    "GD",
     "SGD",
     "SOLVERS",
     "Factor",

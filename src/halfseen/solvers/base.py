@@ -121,6 +121,8 @@ class Solver(ABC, Generic[FactorT]):
     name: ClassVar[str]
     #: Whether the objective is minimised (a loss) or maximised (a bound on the evidence).
     minimizes: ClassVar[bool]
+    #: Whether the objective never worsens, so that an epoch after which it does has failed.
+    is_monotone: ClassVar[bool] = True
     #: Whether factors are 0 or more and steps multiply, so that they are linear in logarithms; else steps add.
     is_multiplicative: ClassVar[bool] = True
     #: What an engine must offer, as `Engine.offers`.

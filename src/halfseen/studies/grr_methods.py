@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -13,33 +13,40 @@ import halfseen
 from halfseen.arrays import Array
 from halfseen.datasets import draw_active, load_ratings, load_smallnetflix, load_split, planted_levels, source
 from halfseen.io import split_cells
+from halfseen.metrics import ranked_probability_score
 from halfseen.observed import Observed
 from halfseen.rank import band, identity, triangular
-from halfseen.studies.framework import Progress, Setting, describe, ignore_fit_warnings
+from halfseen.studies.framework import Progress, RunSettings, Setting, describe, ignore_fit_warnings, parallel_map
 
 # The matrices of Chapters 2 and 4, each of a generalized round-rank of 2 at most
 
 
 class MatrixFamily(NamedTuple):
-    """Matrices of one form: generalized round-rank k, the thesis's fixed thresholds, and levels by size and seed."""
+    """Matrices of one form: generalized round-rank k, the thesis's fixed thresholds, and how they are constructed.
+
+    `construct` takes a size and a seed, and returns levels, both factors and thresholds.
+    """
 
     title: str
     k: int
     fixed: tuple[float, ...]
-    levels: Callable[[int, int], Array]
+    construct: Callable[[int, int], tuple[Array, Array, Array, Array]]
+
+    def levels(self, size: int, seed: int) -> Array:
+        """The matrix of levels."""
+        return self.construct(size, seed)[0]
 
 
-IDENTITY = MatrixFamily("identity", 2, (0.5,), lambda size, seed: identity(size).Y)
-UPPER_TRIANGLE = MatrixFamily("upper triangle", 1, (0.5,), lambda size, seed: triangular(size).Y)
+IDENTITY = MatrixFamily("identity", 2, (0.5,), lambda size, seed: identity(size))
+UPPER_TRIANGLE = MatrixFamily("upper triangle", 1, (0.5,), lambda size, seed: triangular(size))
 #: The thesis's bandwidth: 3 at size 10, where the rank is 8 as it says, and 10 at size 50.
-BAND = MatrixFamily("band diagonal", 2, (0.5,), lambda size, seed: band(size, 3 if size == 10 else size // 5).Y)
+BAND = MatrixFamily("band diagonal", 2, (0.5,), lambda size, seed: band(size, 3 if size == 10 else size // 5))
 RANDOM_SIGNS = MatrixFamily(
-    "random, levels 0 and 1", 2, (0.0,), lambda size, seed: planted_levels(size, size, 2, 1, seed)[0]
+    "random, levels 0 and 1", 2, (0.0,), lambda size, seed: planted_levels(size, size, 2, 1, seed)
 )
 RANDOM = MatrixFamily(
-    "random, levels 0 to 5", 2, (0.0, 1.0, 2.0, 3.0, 4.0),
-    lambda size, seed: planted_levels(size, size, 2, 5, seed)[0],
-)  # fmt: skip
+    "random, levels 0 to 5", 2, (0.0, 1.0, 2.0, 3.0, 4.0), lambda size, seed: planted_levels(size, size, 2, 5, seed)
+)
 
 # The ratings of section 4.3
 
@@ -57,12 +64,26 @@ class RatingsDataset(NamedTuple):
         return source(self.name).title
 
 
-SMALLNETFLIX = RatingsDataset("smallnetflix", "its own training and validation cells", lambda seed: load_smallnetflix())
-MOVIELENS_1M = RatingsDataset(
-    "movielens-1m", "a fifth of the cells, drawn uniformly, for test",
-    lambda seed: split_cells(load_ratings("movielens-1m"), 0.2, random_state=seed),
-)  # fmt: skip
-MOVIELENS_100K = RatingsDataset("movielens-100k", "its own split u1", lambda seed: load_split("u1"))
+def published_split(name: str, seed: int) -> tuple[Observed, Observed]:
+    """A split of MovieLens 100K, for any seed."""
+    return load_split(name)
+
+
+#: Data of section 4.3, by a name of ours: smallnetflix, what stands in for it, and the splits of MovieLens 100K.
+DATASETS = {
+    "smallnetflix": RatingsDataset(
+        "smallnetflix", "its own training and validation cells", lambda seed: load_smallnetflix()
+    ),
+    "movielens-1m": RatingsDataset(
+        "movielens-1m", "a fifth of the cells, drawn uniformly, for test",
+        lambda seed: split_cells(load_ratings("movielens-1m"), 0.2, random_state=seed),
+    ),
+    **{
+        split: RatingsDataset("movielens-100k", f"its own split {split}", partial(published_split, split))
+        for split in ("u1", "u2", "u3", "u4", "u5")
+    },
+    "movielens-100k": RatingsDataset("movielens-100k", "all cells", lambda seed: (load_ratings("movielens-100k"),) * 2),
+}  # fmt: skip
 
 #: Rows and columns of a quick run, and in words.
 QUICK_SHAPE = (120, 100)
@@ -131,25 +152,109 @@ def accuracy(errors: Array) -> float:
     return float((errors <= 0.25).mean())
 
 
+# Fits to ratings, each of which is a piece of work for a process
+
+#: Share of the training cells by which settings are selected.
+HELD_OUT = 0.1
+
+
+class RatingsCells(NamedTuple):
+    """Which cells: the name in `DATASETS`, the seed of the split, whether of a quick run, and the data folder."""
+
+    dataset: str
+    seed: int
+    quick: bool
+    folder: str
+
+
+@lru_cache(maxsize=5)
+def load_cells(cells: RatingsCells) -> tuple[Observed, Observed]:
+    """Training and test cells, loaded once per process."""
+    train, test = DATASETS[cells.dataset].load(cells.seed)
+    return quick_split(train, cells.seed) if cells.quick else (train, test)
+
+
+class RatingsFit(NamedTuple):
+    """A fit from one start; scored at test cells or, `to_select`, at cells held out of the training cells."""
+
+    cells: RatingsCells
+    method: Method
+    setting: Setting
+    start: int
+    to_select: bool = False
+
+    @property
+    def name(self) -> str:
+        choosing = ", choosing" if self.to_select else f", start {self.start}"
+        return f"{self.cells.dataset}: {self.method.name}{choosing}: {describe(self.setting, '-')}"
+
+
+class RatingsScores(NamedTuple):
+    """RMSE, share within 0.5, and ranked probability score."""
+
+    rmse: float
+    accuracy: float
+    rps: float
+
+
+def score_fit(fit: RatingsFit) -> RatingsScores:
+    """Fit and score."""
+    train, test = load_cells(fit.cells)
+    if fit.to_select:
+        train, test = split_cells(train, HELD_OUT, random_state=fit.cells.seed)
+    model = fit.method.fit(train, fit.setting, fit.start)
+    errors = squared_errors(model, test)
+    rps = ranked_probability_score(test.values, level_probabilities(model, test), labels=model.levels_)
+    return RatingsScores(rmse(errors), accuracy(errors), rps)
+
+
+def score_fits(fits: Sequence[RatingsFit], settings: RunSettings, progress: Progress) -> list[RatingsScores]:
+    """Scores of all fits, in processes; on a GPU one after another."""
+    n_jobs = settings.n_jobs if settings.engine == "cpu" else 1
+    scores: list[RatingsScores] = parallel_map(score_fit, fits, n_jobs, progress, lambda fit: fit.name)
+    return scores
+
+
+def select_for_ratings(
+    methods: Sequence[Method], data: Sequence[RatingsCells], settings: RunSettings, progress: Progress
+) -> dict[tuple[RatingsCells, str], Setting]:
+    """The setting with the lowest RMSE at held-out training cells, by data and name of the method; from one start."""
+    fits = [
+        RatingsFit(cells, method, setting, settings.seed, True)
+        for cells, method in product(data, methods)
+        for setting in method.grid
+    ]
+    best: dict[tuple[RatingsCells, str], tuple[float, Setting]] = {}
+    for fit, scores in zip(fits, score_fits(fits, settings, progress), strict=True):
+        key = (fit.cells, fit.method.name)
+        if key not in best or scores.rmse < best[key][0]:
+            best[key] = (scores.rmse, fit.setting)
+    return {key: setting for key, (_, setting) in best.items()}
+
+
 # The thesis's methods and ours
 
 LINEAR, SIGMOID, SIGMOID_FIXED = "Linear", "Multi-sigmoid", "Multi-sigmoid, fixed τ"
 ROUND, ROUND_FIXED = "Round", "Round, fixed τ"
-OURS_SIGMOID, OURS_ROUND, OURS_ORDINAL = "ours: Multi-sigmoid", "ours: Round", "ours: OrdinalMF"
+OURS_SIGMOID, OURS_ORDINAL = "ours: Multi-sigmoid", "ours: OrdinalMF"
 
-#: Grid of l2 for our methods, and epochs of the thesis's.
-L2 = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-EPOCHS = 40
+#: The thesis's program: steps of the factors to select from (its own are 100 times these), iterations, and ridge per
+#: cell (2 beta), which is next to nothing for Round.
+STEPS = (0.01, 0.003, 0.001)
+ITERATIONS = 4000
+THESIS_L2, THESIS_ROUND_L2 = 2 * 0.002, 2 * 1e-7
+#: Our methods: grid of l2, starts both while selecting and afterwards, and tol.
+L2 = (0.03, 0.1, 0.3, 1.0)
+STARTS = 10
+TOL = 1e-3
 #: Matrices as small as these are done before a second thread has started.
 ONE_THREAD = 1
-#: Without a margin the learned threshold of two levels comes to x, where nothing costs anything, and all stays there.
-MARGIN = 0.25
 #: Next to nothing: a matrix to be recovered is not predicted.
 RECOVERY_L2 = 1e-5
 
 LOSSES = {ROUND: "round", LINEAR: "linear", SIGMOID: "multi-sigmoid"}
 #: Grid of l2 for ratings, and of the components of OrdinalMF; the thesis's best competitor has 30.
-RATINGS_L2 = (3.0, 5.0, 7.0, 10.0, 15.0, 22.0, 30.0)
+RATINGS_L2 = (3.0, 5.0, 7.0, 10.0, 15.0, 22.0, 30.0, 45.0)
 ORDINAL_K = (10, 30)
 
 
@@ -165,50 +270,69 @@ def _losses(family: MatrixFamily) -> dict[str, dict[str, Any]]:
     }
 
 
-def recovery_methods(family: MatrixFamily) -> list[Method]:
-    """The thesis's five by Newton's method, without biases."""
-    make = partial(halfseen.RoundMF, family.k, biases=False, l2=RECOVERY_L2, tol=0.0, n_jobs=ONE_THREAD)
-    return [Method(name, partial(make, **loss)) for name, loss in _losses(family).items()]
+def recovery_methods(family: MatrixFamily, starts: int) -> list[Method]:
+    """The thesis's five by Newton's method, without biases, each from several starts."""
+    make = partial(halfseen.RoundMF, family.k, biases=False, tol=0.0, n_init=starts, n_jobs=ONE_THREAD)
+    ridges = {ROUND: None, ROUND_FIXED: None}  # Round's own is as small
+    return [
+        Method(name, partial(make, l2=ridges.get(name, RECOVERY_L2), **loss)) for name, loss in _losses(family).items()
+    ]
 
 
-def thesis_methods(family: MatrixFamily, size: int, epochs: int = EPOCHS) -> list[Method]:
-    """Stochastic gradients from a start uniform in (-0.005, 0.005), no biases  (section 3.2, the thesis's program)."""
-    margins = {ROUND: {"margin": MARGIN}, ROUND_FIXED: {"margin": 0.0}}
+def thesis_methods(
+    family: MatrixFamily, steps: Sequence[float] = STEPS, iterations: int = ITERATIONS
+) -> list[Method]:  # fmt: skip
+    """The thesis's five rows by its own program: full gradients, a constant step, a ridge per cell  (section 3.2).
 
-    def make(loss: Setting, *, random_state: int) -> halfseen.RoundMF:
-        random = np.random.default_rng(random_state)
-        W, H = (random.uniform(-0.005, 0.005, (size, family.k)) for _ in range(2))
-        return halfseen.RoundMF(
-            family.k, biases=False, centred=False, solver="sgd", init=(W, H), l2=1e-4, tol=0.0, max_iter=epochs,
-            random_state=random_state, n_jobs=ONE_THREAD, **loss,
-        )  # fmt: skip
+    It starts at factors uniform in (-0.005, 0.005) and, if they are learned, at thresholds 0, 1, ... Linear has no
+    offset; Round has no margin, and outer intervals of length 1.
+    """
+    highest = len(family.fixed)
+    rounding = {"l2": THESIS_ROUND_L2, "margin": 0.0, "ends": 1.0}
+    options: dict[str, dict[str, Any]] = {
+        LINEAR: {"thresholds": np.arange(highest) + 0.5, "levels": list(range(highest + 1))},
+        ROUND: rounding,
+        ROUND_FIXED: rounding,
+    }
+    make = partial(
+        halfseen.RoundMF, family.k, biases=False, centred=False, solver="gd", init="random", tol=0.0,
+        max_iter=iterations, n_jobs=ONE_THREAD,
+    )  # fmt: skip
+    grid = [{"learning_rate": step} for step in steps]
+    return [
+        Method(name, partial(make, **{"l2": THESIS_L2, **loss, **options.get(name, {})}), grid)
+        for name, loss in _losses(family).items()
+    ]
 
-    losses = {name: loss | margins.get(name, {}) for name, loss in _losses(family).items()}
-    return [Method(name, partial(make, loss)) for name, loss in losses.items()]
 
-
-def our_methods(family: MatrixFamily, l2: Sequence[float] = L2, starts: int = 2) -> list[Method]:
-    """Newton's method from several starts, with or without biases, a ridge around 0 or our centre."""
-    forms = product((False, True), (False, True), l2)
-    grid = [{"biases": biases, "centred": centred, "l2": value} for biases, centred, value in forms]
-    options: dict[str, Any] = {"n_init": starts, "n_jobs": ONE_THREAD}
-    losses = _losses(family)
-
-    def rounded(*, fixed: bool, random_state: int) -> halfseen.RoundMF:
-        loss = losses[ROUND_FIXED if fixed else ROUND]
-        return halfseen.RoundMF(family.k, biases=False, margin=MARGIN, random_state=random_state, **options, **loss)
-
+def our_methods(family: MatrixFamily, l2: Sequence[float] = L2, starts: int = STARTS) -> list[Method]:
+    """Newton's method from several starts; at k = 1, where x has no room for averages, with biases and our centre."""
+    form = {"biases": family.k == 1, "centred": family.k == 1}
+    grid = [{**form, "l2": value} for value in l2]
+    options: dict[str, Any] = {"n_init": starts, "tol": TOL, "n_jobs": ONE_THREAD}
     return [
         Method(OURS_SIGMOID, partial(halfseen.RoundMF, family.k, **options), grid),
-        Method(OURS_ROUND, rounded, [{"fixed": False}, {"fixed": True}]),
         Method(OURS_ORDINAL, partial(halfseen.OrdinalMF, family.k, **options), grid),
     ]
 
 
-def ratings_method(name: str, k: int, biases: bool, l2: Sequence[float]) -> Method:
+def ratings_method(
+    name: str, k: int, biases: bool, l2: Sequence[float], settings: RunSettings
+) -> Method:  # fmt: skip
     """RoundMF with one of the thesis's losses, for ratings."""
-    make = partial(halfseen.RoundMF, k, loss=LOSSES[name], biases=biases)
+    make = partial(halfseen.RoundMF, k, loss=LOSSES[name], biases=biases, **resources(settings))
     return Method(f"{name}, biases" if biases else name, make, [{"l2": value} for value in l2])
+
+
+def ordinal_ratings_method(ks: Sequence[int], l2: Sequence[float], settings: RunSettings) -> Method:
+    """OrdinalMF, with its number of components selected too."""
+    grid = [{"n_components": k, "l2": value} for k, value in product(ks, l2)]
+    return Method("OrdinalMF", partial(halfseen.OrdinalMF, **resources(settings)), grid)
+
+
+def resources(settings: RunSettings) -> dict[str, Any]:
+    """Parameters of an estimator: the engine, and one thread where processes share the machine."""
+    return {"engine": settings.engine, "n_jobs": None if settings.n_jobs == 1 else ONE_THREAD}
 
 
 def level_probabilities(model: Any, cells: Observed) -> Array:

@@ -304,15 +304,29 @@ def solved(rows, n_jobs=1):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_linear_program_finds_less(kind):
-    """1,000 rows in all."""
-    rows = rows_of(kind, 50)
+def test_no_linear_program_finds_less_or_a_flatter_line_at_the_same_cost(kind):
+    """400 rows in all."""
+    rows = rows_of(kind, 20)
     w, errors = solved(rows)
     assert (w >= 0).all()
     for row, of_row, error in zip(rows, w, errors, strict=True):
         scale = np.abs(row).max() or 1.0
         assert_allclose(error / scale, oracle.deviation(row, of_row) / scale, rtol=0, atol=1e-12)
-        assert_allclose(error / scale, oracle.least_deviation(row) / scale, rtol=0, atol=1e-9)
+        least, flattest = oracle.least_deviation(row)
+        assert_allclose(error / scale, least / scale, rtol=0, atol=1e-9)
+        assert_allclose(of_row / scale, flattest / scale, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_w_is_the_flattest_best_line_to_the_last_digit(kind):
+    """Against every line through two answers, in fractions."""
+    rows = [row for row in rows_of(kind, 30, seed=1) if row.size <= 8]
+    w, errors = solved(rows)
+    for row, of_row, error in zip(rows, w, errors, strict=True):
+        scale = np.abs(row).max() or 1.0
+        truth, least = oracle.flattest_line(row)
+        assert_allclose(of_row / scale, [float(one) / scale for one in truth], rtol=0, atol=4e-16)
+        assert_allclose(error / scale, float(least) / scale, rtol=0, atol=4e-16)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -364,6 +378,9 @@ def test_rows_without_answers_threads_and_scales_move_no_other():
         ([-2.0], (0, 0), 2), ([-1.0] * 2, (0, 0), 1),
         ([3.0, 4.0], (2, 1), 0),  # F is 1/2 and 1: the line through both starts at 2,
         ([1.0, 4.0], (2, 0), 0.5),  # and this one would start below 0
+        # Several lines are best: 0 to 1.5 .. 0 to 2; 1 to 5 .. 0 to 16/3; 0 to 0 .. 0 to 5/4.
+        ([0.0, 1.0, 2.0], (0.75, 0), 1 / 3), ([1.0, 3.0, 4.0, 5.0], (2.5, 0.5), 0.25),
+        ([0.0, 0.0, 0.0, 1.0, 2.0], (0, 0), 0.6),
     ],
 )  # fmt: skip
 def test_few_answers_by_hand(row, w, error):

@@ -183,9 +183,9 @@ def fit_by_loop(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[s
         values, n_clipped = decoded_answers(seen)
     else:
         with Threads(model.n_jobs) as threads:
-            w, _ = error_weights(seen.answers, seen.answer_indptr, threads)
+            w, errors = error_weights(seen.answers, seen.answer_indptr, threads)
         values, n_clipped, w, balance = pseudo_observations(seen, w, model.balance)
-        further = {"w_": w, "balance_": balance}
+        further = {"w_": w, "balance_": balance, "error_bounds_": errors}
     illegal = int(np.count_nonzero(~likelihood.legal(values.values)))  # clipped at 0, which some losses don't allow
     if illegal:
         found = f"{illegal:,} of {values.nnz:,} cells at 0 by what the comparisons make of their question's answers"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen import Uncoupled
+from halfseen import Uncoupled, UncoupledNMF
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError, ParameterError
 from halfseen.likelihoods import likelihood_for
@@ -104,6 +104,29 @@ def test_the_loop_takes_the_papers_steps(case, beta, balance, floor):
         assert pseudo.n_clipped == 0
         assert np.all(np.diff(losses) <= 1e-13 * np.abs(losses[0]))
         assert losses[-1] < losses[0]
+
+
+@both_rules
+@pytest.mark.parametrize("balance", BALANCES)
+def test_six_iterations_of_the_estimator_are_algorithm_1(beta, balance):
+    """From the three lists to A and B, in plain loops but for w."""
+    asked, answers, compared = lists(4, floor=20.0)
+    seen = Uncoupled(asked, answers, compared)
+    rows, columns = (np.asarray(labels) for labels in (seen.question_labels, seen.respondent_labels))
+    rng = np.random.default_rng(4)
+    A, B = rng.uniform(0.2, 1.5, (SHAPE[0], 2)), rng.uniform(0.2, 1.5, (SHAPE[1], 2))
+    model = UncoupledNMF(
+        2, method="unmf", loss=beta, balance=balance, init=(A[rows], B[columns]), max_iter=6, tol=0.0, n_jobs=1
+    ).fit(seen)
+    w, balances = np.empty((SHAPE[0], 2)), np.empty(SHAPE[0])
+    w[rows], balances[rows] = model.w_, model.balance_
+    assert_allclose(balances, lambdas(balance, w), rtol=1e-15)
+    gamma, z = oracle.coefficients(asked, compared, SHAPE, w, balances)
+    assert z.min() >= 0
+    for _ in range(6):
+        A, B = oracle.step(gamma, z, A, B, beta)
+    assert_allclose(model.W_, A[rows], rtol=1e-13)
+    assert_allclose(model.H_, B[columns], rtol=1e-13)
 
 
 def uniform_rows(multiplicities, bounds):

@@ -61,13 +61,16 @@ def test_the_tables_of_figure_1(without_data):
     for row in ratios.rows:
         assert row[3:7] == [rows[row[1]][place] for place in (0, 3, 2, 5)]
         np.testing.assert_allclose(row[7:9], np.array(row[3:5]) / rows[ORACLE][0])
+    shares = table_of(without_data[0], "shares")
+    assert shares.column("method") == [ZERO.name, HALF.name]
+    assert shares.column(ORACLE) == [rows[ORACLE][0]] * 2
     table = table_of(without_data[0], "calibration")
     assert table.column("comparisons per row") == list(QUICK.grid)
     for kind in ("coverage", "risk", "hits"):
         assert all(0 < share <= 1 for share in table.column(f"{kind} mean"))
     assert table.column("hits mean")[1] > table.column("hits mean")[0]  # more comparisons give more away
     result, messages = without_data
-    assert [table.name for table in result.tables] == ["a", "ratios", "calibration"]
+    assert [table.name for table in result.tables] == ["a", "ratios", "shares", "calibration"]
     assert not result.goals
     assert result.summary.endswith(" Left out, for want of data: MovieLens genres, SUSHI groups.")
     notes = " ".join(table_of(result, "ratios").footnotes)
@@ -79,7 +82,7 @@ def test_the_tables_of_figure_1(without_data):
 @needs_data_of("unmf/figure1")
 def test_with_all_data_there_are_three_panels():
     result = study("unmf/figure1").run(quick=True)
-    assert [table.name for table in result.tables] == ["a", "b", "c", "ratios", "calibration"]
+    assert [table.name for table in result.tables] == ["a", "b", "c", "ratios", "shares", "calibration"]
     _, panels = panels_of(result.pictures[0])
     assert [axes.get_title() for axes in panels] == [
         "(a) SYNTH", "(b) MovieLens genres (a part)", "(c) SUSHI groups (a part)",

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from halfseen import Uncoupled
 from halfseen.datasets import unmf_synthetic
 from halfseen.engines.threads import Threads
 from halfseen.io import observe
@@ -227,7 +228,7 @@ def invented(few, many, oracle=(0.5,) * 10, **spread):
         width = spread.get("zero" if name == ZERO.name else "half", 0.01)
         errors[name] = np.stack([first + width * around, np.full(10, last)], axis=1)
     errors[unmf.ORACLE] = np.stack([oracle, oracle], axis=1)
-    curves = unmf.ErrorCurves(unmf.MOVIELENS, grid, (2, 2), errors, {})
+    curves = unmf.ErrorCurves(unmf.MOVIELENS, grid, (2, 2), errors, {}, {})
     return [goal.state for goal in unmf.claims(curves)]
 
 
@@ -247,11 +248,28 @@ def test_one_fold_that_runs_away_is_no_improvement_of_most_folds():
     errors = {name: np.full((10, 2), 2.0) for name in unmf.NAMES}
     errors[HALF.name] = np.full((10, 2), 0.6)
     errors[HALF.name][0, 0], errors[HALF.name][1:, 0] = 50.0, 0.5  # the mean falls, nine folds rise
-    curves = unmf.ErrorCurves(unmf.SYNTHETIC, QUICK._replace(grid=(6, 28)), (2, 2), errors, {})
+    curves = unmf.ErrorCurves(unmf.SYNTHETIC, QUICK._replace(grid=(6, 28)), (2, 2), errors, {}, {})
     assert curves.at(HALF.name, 6) > curves.at(HALF.name, 28)
     assert curves.medians(HALF.name)[0] == pytest.approx(0.5)
     improves = [goal for goal in unmf.claims(curves) if HALF.name in goal.words and "improves" in goal.words]
     assert [goal.state for goal in improves] == [SHORT]
+
+
+@pytest.mark.parametrize("balance", ["zero", "half"])
+def test_with_equal_shares_all_pairs_give_each_row_its_own_level(balance):
+    """Answers a + (b - a) r / n have w = (b, a) / 2; of all pairs the r-th of n wins r - 1 and loses n - r. So with
+    equal shares y = a + (b - a) (r - 1) / (n - 1). In Eq. 4 as printed, what comparisons add is off by the ratio."""
+    X, expected, sizes = np.full((2, 8), np.nan), np.full((2, 8), np.nan), np.array([4, 8])
+    for row, (n, a, b) in enumerate(((4, 1.0, 3.0), (8, 2.0, 6.0))):
+        X[row, :n] = a + (b - a) * np.arange(1, n + 1) / n
+        expected[row, :n] = np.linspace(a, b, n)
+    printed, equal = unmf.row_shares(Uncoupled.from_coupled(observe(X), 100, random_state=0), balance)
+    np.testing.assert_allclose(equal.to_dense(), expected, rtol=1e-12)
+    n_pairs = sizes * (sizes - 1) / 2
+    ratio = (n_pairs / n_pairs.sum()) / (sizes / sizes.sum())
+    level = np.array([2.0, 4.0]) * (0.0 if balance == "zero" else 0.5)  # lambda
+    off = (expected - level[:, None]) * ratio[:, None] + level[:, None]
+    np.testing.assert_allclose(printed.to_dense(), off, rtol=1e-12)
 
 
 def test_a_fold_can_be_sent_to_another_process(holey):

@@ -62,7 +62,8 @@ class Figure1(Study):
             done = [pair for pair in zip(tasks, results, strict=True) if pair[0].dataset is dataset]
             if done:
                 curves.append(ErrorCurves.from_folds(*zip(*done, strict=True)))
-        tables = [*map(error_table, curves), ratio_table(curves, list(absent.values())), calibration_table(curves)]
+        tables = [*map(error_table, curves), ratio_table(curves, list(absent.values())), share_table(curves)]
+        tables.append(calibration_table(curves))
         pictures = [
             Picture("", "Test MAE against comparisons per row", partial(draw_curves, curves, False)),
             Picture("near", "Medians, near the row mean", partial(draw_curves, curves, True)),
@@ -123,6 +124,26 @@ def ratio_table(curves: Sequence[ErrorCurves], absent: Sequence[str]) -> Table:
             ratios = [end / one.at(ORACLE, fewest) for end in ends]
             rows.append([one.title, name, f"{fewest} and {most}", *ends, *medians, *ratios])
     return Table("The paper's methods and its oracle", columns, rows, absent, "ratios")
+
+
+def share_table(curves: Sequence[ErrorCurves]) -> Table:
+    """How far Eq. 4 is from the oracle if all pairs are compared, as printed and with the same share of a row."""
+    columns = [Column("data"), Column("method")]
+    for group in ("most comparisons", "all pairs"):
+        columns += [Column(name, group, ".3f") for name in ("Eq. 4", "equal shares")]
+    columns.append(Column(ORACLE, form=".3f"))
+    rows = [
+        [one.title, name, *runs.mean(axis=0).tolist(), one.at(ORACLE, one.config.grid[0])]
+        for one in curves
+        for name, runs in one.shares.items()
+    ]
+    footnote = (
+        "Test MAE, mean of the folds. In Eq. 4, a row's share of the comparisons stands beside its share of the asked "
+        "cells. Where rows have different numbers of cells they differ, and a row's pseudo-observations are too high "
+        "or too low by their ratio, however many pairs are compared: with λ zero wholly, with λ half by half. 'Equal "
+        "shares' has the share of the asked cells in both places; it is not in the paper."
+    )
+    return Table("Shares of rows in Eq. 4", columns, rows, [footnote], "shares")
 
 
 def calibration_table(curves: Sequence[ErrorCurves]) -> Table:

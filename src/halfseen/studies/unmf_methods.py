@@ -18,6 +18,7 @@ from halfseen.observed import Observed
 from halfseen.studies.framework import Goal, Setting, ignore_fit_warnings
 from halfseen.uncoupled import Uncoupled
 from halfseen.uncoupled.layout import Layout
+from halfseen.uncoupled.pseudo_observations import error_weights, pseudo_observations
 
 FOLDS = 5
 #: n_per of the paper: pairs compared in each row.
@@ -38,7 +39,7 @@ class UncoupledConfig(NamedTuple):
 
 
 FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-4, 400, 100, every_draw=True)
-QUICK = UncoupledConfig((6, 28), 2, 30, 1e-4, 30, 10, every_draw=False, rows=60)
+QUICK = UncoupledConfig((6, 28), 2, 10, 1e-4, 30, 10, every_draw=False, rows=60)
 
 # Data
 
@@ -241,6 +242,23 @@ def calibrate(model: Any, fold: Fold) -> Calibration:
     )
 
 
+def row_shares(seen: Uncoupled, balance: str) -> tuple[Observed, Observed]:
+    """Pseudo-observations of Eq. 4 as printed, and with the same share of each row in both of its sums.
+
+    Row i has the share n_Ci / n_C of the comparisons, but n_Ui / n_U of the asked cells. Where these differ, Eq. 4 is
+    not the coupled loss even if all pairs are compared. With the latter share in both, y - lambda is multiplied by
+    their ratio.
+    """
+    with Threads(1) as threads:
+        w, _ = error_weights(seen.answers, seen.answer_indptr, threads)
+    printed, _, _, balances = pseudo_observations(seen, w, balance)
+    n_asked, n_compared = np.diff(seen.indptr), np.diff(seen.comparison_indptr)
+    ratio = np.where(n_compared > 0, n_asked / n_asked.sum() * n_compared.sum() / np.maximum(n_compared, 1), 1.0)
+    row = seen.row_of_cell()
+    values = balances[row] + (printed.values - balances[row]) * ratio[row]
+    return printed, replace(printed, values=np.maximum(values, 0.0))
+
+
 class FoldTask(NamedTuple):
     """A fold of a drawn matrix on which all methods are run."""
 
@@ -269,10 +287,15 @@ def fold_tasks(dataset: MatrixDataset, config: UncoupledConfig, seed: int) -> li
 
 
 class FoldErrors(NamedTuple):
-    """Test MAE of all methods by number of comparisons, and calibration of `GIBBS` at some of these."""
+    """Test MAE of all methods by number of comparisons, and calibration of `GIBBS` at some of these.
+
+    Also test MAE of the paper's methods with Eq. 4 as printed and with equal `row_shares`, each with the most
+    comparisons of the grid and with those of all pairs.
+    """
 
     errors: Mapping[str, list[float]]
     calibrations: Mapping[int, Calibration]
+    shares: Mapping[str, list[float]]
 
 
 def fold_errors(task: FoldTask) -> FoldErrors:
@@ -289,11 +312,18 @@ def fold_errors(task: FoldTask) -> FoldErrors:
             errors[method.name].append(fold.mae(model.predict(*fold.test_cells)))
             if method is GIBBS and n_per in CALIBRATE_AT:
                 calibrations[n_per] = calibrate(model, fold)
-    return FoldErrors(errors, calibrations)
+    shares: dict[str, list[float]] = {method.name: [] for method in (ZERO, HALF)}
+    for n_per in (config.grid[-1], task.X.shape[1] ** 2):
+        seen = fold.uncouple(n_per, task.draw)
+        for method in (ZERO, HALF):
+            for values in row_shares(seen, method.parameters["balance"]):
+                predicted = coupled_nmf(values, fold.test_cells, dataset.k, config, fold.seed)
+                shares[method.name].append(fold.mae(predicted))
+    return FoldErrors(errors, calibrations, shares)
 
 
 class ErrorCurves(NamedTuple):
-    """Test MAE by method, as (runs, numbers of comparisons), and calibrations by number of comparisons, as (runs, 4).
+    """Test MAE by method, as (runs, numbers of comparisons), calibrations by number of comparisons, and `row_shares`.
 
     A run is a fold of a draw. A baseline has the same error for every number of comparisons.
     """
@@ -303,6 +333,7 @@ class ErrorCurves(NamedTuple):
     shape: tuple[int, int]
     errors: Mapping[str, Array]
     calibrations: Mapping[int, Array]
+    shares: Mapping[str, Array]
 
     @classmethod
     def from_folds(cls, tasks: Sequence[FoldTask], results: Sequence[FoldErrors]) -> ErrorCurves:
@@ -311,7 +342,8 @@ class ErrorCurves(NamedTuple):
         errors = {name: np.array([result.errors[name] for result in results]) for name in NAMES}
         numbers = results[0].calibrations
         calibrations = {n_per: np.array([result.calibrations[n_per] for result in results]) for n_per in numbers}
-        return cls(dataset, config, X.shape, errors, calibrations)
+        shares = {name: np.array([result.shares[name] for result in results]) for name in results[0].shares}
+        return cls(dataset, config, X.shape, errors, calibrations, shares)
 
     @property
     def title(self) -> str:

@@ -117,6 +117,13 @@ def test_uncouple(tmp_path):
         "certain": np.count_nonzero(risk >= 0.9),
     }
     assert (found["file"], found["model_file"]) == (str(tmp_path / "out.csv"), str(tmp_path / "m.hs"))
+    words = ("--method", "unmf", "-o", tmp_path / "out.csv", "--model", tmp_path / "m.hs")
+    found = json.loads(run("uncouple", *write_lists(tmp_path), *words, "--json", "-q").stdout)
+    model = halfseen.load(tmp_path / "m.hs")
+    bounds = dict(zip(map(str, model.row_labels_), model.error_bounds_, strict=True))
+    question = max(bounds, key=bounds.get)
+    expected = {"median": np.median(model.error_bounds_), "largest": bounds[question], "question": question}
+    assert found["error_bounds"] == expected
 
 
 def test_split(ratings, tmp_path):

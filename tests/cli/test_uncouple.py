@@ -179,8 +179,15 @@ def test_a_matrix_of_those_asked_alone_is_empty_elsewhere(lists, tmp_path):
     ],
 )
 def test_options_are_parameters_and_methods_that_do_not_sample_give_values_alone(few, tmp_path, words, parameters):
-    filled(*few, "--method", *words.split(), "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    told = filled(*few, "--method", *words.split(), "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
     model, table = hs.load(tmp_path / "model.hs"), records(tmp_path / "out.csv")
+    bounds = getattr(model, "error_bounds_", None)
+    assert (bounds is not None) == (model.method in ("unmf", "bayes"))
+    assert any("uniformly distributed" in line for line in told) == (bounds is not None)
+    if bounds is not None:
+        (line,) = (line for line in told if "uniformly distributed" in line)
+        assert f"{np.median(bounds):.3g} (median" in line
+        assert f"at most by {bounds.max():.3g}, in question {str(model.row_labels_[bounds.argmax()])!r}" in line
     assert (parameters | {"method": words.split()[0]}).items() <= model.get_params().items()
     if model.method != "gibbs":
         assert table[0] == ["question", "respondent", "value", "asked"]

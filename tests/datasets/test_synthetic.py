@@ -62,10 +62,10 @@ def test_skewed_cells_are_skewed_on_both_sides():
 
 
 def test_the_uncoupled_synthetic_matrix_is_two_blocks_and_noise():
-    many, means = np.array([unmf_synthetic(seed) for seed in range(400)]), np.full((10, 10), 2.0)
+    many, means = np.array([unmf_synthetic(seed) for seed in range(4000)]), np.full((10, 10), 2.0)
     for i, j in np.ndindex(10, 10):  # from 0
         means[i, j] += (j + 2) / 2 if max(i, j) <= 3 else (j - 3) / 2 if min(i, j) > 4 else 0
-    np.testing.assert_allclose(many.mean(axis=0), means, atol=4.5 * 0.6 / 20)
+    np.testing.assert_allclose(many.mean(axis=0), means, atol=4.5 * 0.6 / np.sqrt(4000))
     np.testing.assert_allclose((many - means).std(), 0.6, rtol=0.02)
     assert (many >= 0).all()
 

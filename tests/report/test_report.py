@@ -245,6 +245,17 @@ def test_uncoupled_data():
         assert_allclose(mixed[name], found, rtol=5e-4)
 
 
+@pytest.mark.parametrize("questions_are", ["rows", "columns"])
+def test_error_bounds_of_questions_are_listed_the_largest_first(questions_are):
+    seen = survey(questions_are=questions_are)
+    model = hs.UncoupledNMF(2, method="unmf", random_state=0).fit(seen)
+    heads, *lines = page_of(model).tables["Error bounds of questions"]
+    assert heads == ["Question", "Error bound"]
+    bounds = {f"question {place}": bound for place, bound in enumerate(model.error_bounds_)}
+    assert [line[0] for line in lines] == sorted(bounds, key=bounds.get, reverse=True)
+    assert_allclose([float(line[1]) for line in lines], sorted(bounds.values(), reverse=True), rtol=5e-4)
+
+
 def test_train_may_come_in_any_order_or_be_other_data():
     frame = pd.DataFrame({"user": list("aabbcc"), "item": list("xyxzyz"), "rating": [1.0, 2, 3, 4, 5, 1]})
     model = hs.PoissonFactorization(1, random_state=0).fit(frame)

@@ -1,16 +1,19 @@
-"""Folds, uncoupled training cells, baselines, calibration and goals of the study of uncoupled data."""
+"""Folds, uncoupled training cells, baselines, calibration and claims of the study of uncoupled data."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from halfseen import Uncoupled
 from halfseen.datasets import unmf_synthetic
 from halfseen.engines.threads import Threads
 from halfseen.io import observe
+from halfseen.model import Status
 from halfseen.observed import Observed
 from halfseen.studies import unmf_methods as unmf
-from halfseen.studies.unmf_figures import goals_table
+from halfseen.studies.framework import MIN_DRAWS, PASS, SHORT
 from halfseen.studies.unmf_methods import DATASETS, FULL, GIBBS, GRID, HALF, METHODS, QUICK, ROW_MEAN, ZERO, make_folds
 from tests.studies.data import needs_data_of
 
@@ -35,7 +38,12 @@ def test_the_settings_are_those_of_section_5():
     np.testing.assert_array_equal(unmf.SYNTHETIC.load(3).to_dense(), unmf_synthetic(3))
     assert [dataset.guesses for dataset in DATASETS] == [(0.5, 6.5), (1.0, 5.0), (0.0, 4.0)]
     assert [dataset.letter for dataset in DATASETS] == ["a", "b", "c"]
-    assert [(method.parameters["balance"], method.k) for method in (ZERO, HALF)] == [("zero", None), ("half", None)]
+    for of_loss, loss in ((METHODS[:3], None), (METHODS[3:6], "kullback-leibler")):
+        assert [method.parameters["balance"] for method in of_loss] == ["zero", "half", "full"]
+        assert {(method.parameters["method"], method.parameters.get("loss"), method.k) for method in of_loss} == {
+            ("unmf", loss, None)
+        }
+    assert all(dataset.draws * FULL.folds >= MIN_DRAWS for dataset in DATASETS)
 
 
 @needs_data_of("unmf/figure1")
@@ -109,7 +117,9 @@ def test_methods_have_the_components_and_the_length_they_say_and_the_row_mean_is
     assert components == {method.name: method.k or 2 for method in METHODS}
     assert components[GIBBS.name] == 5
     assert len(models[GIBBS.name].trace_["objective"]) == QUICK.sweeps
-    assert models[HALF.name].n_iter_ == QUICK.iterations
+    longer = HALF.fit(seen, 2, FULL, 0)
+    assert models[HALF.name].n_iter_ == QUICK.max_iter < longer.n_iter_ < FULL.max_iter
+    assert longer.status_ is Status.CONVERGED
     train = fold.train.to_dense()
     train[5] = np.nan
     without = fold._replace(train=observe(train))
@@ -138,7 +148,7 @@ def test_coupled_baselines_find_planted_factors():
     rng = np.random.default_rng(1)
     X = rng.gamma(2.0, size=(40, 2)) @ rng.gamma(2.0, size=(2, 15))
     part = make_folds(observe(X), 0)[0]
-    predicted = unmf.coupled_nmf(part.train, part.test_cells, 2, FULL._replace(iterations=2000), 0)
+    predicted = unmf.coupled_nmf(part.train, part.test_cells, 2, FULL._replace(max_iter=2000, tol=0.0), 0)
     np.testing.assert_allclose(predicted, X[part.test_cells], rtol=0.05)
     # Planted factors: given the columns, nothing is better than least squares in each row.
     rng = np.random.default_rng(2)
@@ -209,41 +219,60 @@ def test_coverage_and_hits_are_counted_by_the_truth(fold, holey):
     assert ours.hits == pytest.approx(np.mean(answer == train[~np.isnan(train)]))
 
 
-def invented(dataset, **means):
-    """Errors with these means at every number of comparisons, two runs around them."""
-    errors = {name: np.full((2, 12), 1.0) for name in unmf.NAMES}
-    for name, mean in means.items():
-        errors[name] = np.array([[0.9], [1.1]]) * np.broadcast_to(mean, 12)
-    return unmf.ErrorCurves(dataset, FULL, (2, 2), errors, {})
+def invented(few, many, oracle=(0.5,) * 10, **spread):
+    """Errors of ten folds: of λ zero and λ half with the fewest and the most comparisons, and of the oracle."""
+    grid = QUICK._replace(grid=(6, 28))
+    errors = {name: np.full((10, 2), 2.0) for name in unmf.NAMES}
+    around = np.linspace(-1, 1, 10)
+    for name, first, last in zip((ZERO.name, HALF.name), few, many, strict=True):
+        width = spread.get("zero" if name == ZERO.name else "half", 0.01)
+        errors[name] = np.stack([first + width * around, np.full(10, last)], axis=1)
+    errors[unmf.ORACLE] = np.stack([oracle, oracle], axis=1)
+    curves = unmf.ErrorCurves(unmf.MOVIELENS, grid, (2, 2), errors, {}, {})
+    return [goal.state for goal in unmf.claims(curves)]
 
 
-def verdicts(curves):
-    return {(row.method, row.comparisons): row.reached for row in unmf.goal_rows(curves)}
+def test_claims():
+    """Of each λ: improves, approaches the oracle, below RANDOM (2.0 here); then λ half is the stable one."""
+    oracle = np.linspace(0.4, 0.7, 10)
+    good = invented((1.5, 0.9), (0.69, 0.6), oracle, zero=0.3, half=0.1)
+    assert good == [PASS] * 7
+    assert invented((1.5, 0.9), (0.71, 0.6), oracle, zero=0.3) == [PASS, SHORT, PASS, *[PASS] * 4]  # beyond its folds
+    assert invented((0.6, 0.9), (0.65, 0.6), oracle, zero=0.3)[:3] == [SHORT, SHORT, PASS]  # gets worse
+    assert invented((2.5, 0.9), (2.1, 0.6), oracle, zero=0.3)[:3] == [PASS, SHORT, SHORT]  # no better than guesses
+    assert invented((1.5, 0.9), (0.6, 0.6), oracle, zero=0.1, half=0.2)[-1] == SHORT  # larger S.D.
+    assert invented((0.8, 0.9), (0.6, 0.6), oracle, zero=0.3, half=0.2)[-1] == SHORT  # larger mean
 
 
-def test_goals():
-    curves = invented(unmf.MOVIELENS, **{HALF.name: np.arange(12.0)})
-    np.testing.assert_allclose(curves.means(HALF.name), np.arange(12))
-    np.testing.assert_allclose(curves.stds(HALF.name), np.arange(12) * 0.1 * np.sqrt(2))
-    assert curves.at(HALF.name, 10) == pytest.approx(2.0)
-    errors = np.full(12, 0.39)
-    errors[GRID.index(28)] = 0.389
-    reached = verdicts(invented(unmf.MOVIELENS, **{GIBBS.name: errors, ROW_MEAN: 0.439}))
-    assert reached[GIBBS.name, 12]
-    assert not reached[GIBBS.name, 28]
-    for error, words in ((0.6, ["yes", "yes"]), (0.7, ["short", "yes"])):
-        assert goals_table([invented(unmf.SYNTHETIC, **{GIBBS.name: error})]).column("reached") == words
-    assert unmf.LARGEST["SUSHI groups"] == {12: 0.905, 28: 0.9}
-    errors = np.full(12, 0.5)
-    for error, reached in ((1.03, False), (1.01, True)):
-        errors[4] = error
-        curves = invented(unmf.SYNTHETIC, **{GIBBS.name: errors})
-        (worst,) = [row for row in unmf.goal_rows(curves) if "row mean" in row.wanted]
-        assert (worst.comparisons, worst.reached) == (GRID[4], reached)
-        assert worst.ours == pytest.approx(error)
-    earlier = unmf.EARLIER[unmf.WHOLE.name, unmf.SUSHI.title]
-    errors = np.ones(12)
-    for n_per, factor in ((6, 1.049), (12, 0.951), (20, 1.06), (28, 0.94)):
-        errors[GRID.index(n_per)] = factor * earlier[n_per]
-    reached = verdicts(invented(unmf.SUSHI, **{unmf.WHOLE.name: errors}))
-    assert [reached[unmf.WHOLE.name, n_per] for n_per in (6, 12, 20, 28)] == [True, True, False, False]
+def test_one_fold_that_runs_away_is_no_improvement_of_most_folds():
+    errors = {name: np.full((10, 2), 2.0) for name in unmf.NAMES}
+    errors[HALF.name] = np.full((10, 2), 0.6)
+    errors[HALF.name][0, 0], errors[HALF.name][1:, 0] = 50.0, 0.5  # the mean falls, nine folds rise
+    curves = unmf.ErrorCurves(unmf.SYNTHETIC, QUICK._replace(grid=(6, 28)), (2, 2), errors, {}, {})
+    assert curves.at(HALF.name, 6) > curves.at(HALF.name, 28)
+    assert curves.medians(HALF.name)[0] == pytest.approx(0.5)
+    improves = [goal for goal in unmf.claims(curves) if HALF.name in goal.words and "improves" in goal.words]
+    assert [goal.state for goal in improves] == [SHORT]
+
+
+@pytest.mark.parametrize("balance", ["zero", "half"])
+def test_with_equal_shares_all_pairs_give_each_row_its_own_level(balance):
+    """Answers a + (b - a) r / n have w = (b, a) / 2; of all pairs the r-th of n wins r - 1 and loses n - r. So with
+    equal shares y = a + (b - a) (r - 1) / (n - 1). In Eq. 4 as printed, what comparisons add is off by the ratio."""
+    X, expected, sizes = np.full((2, 8), np.nan), np.full((2, 8), np.nan), np.array([4, 8])
+    for row, (n, a, b) in enumerate(((4, 1.0, 3.0), (8, 2.0, 6.0))):
+        X[row, :n] = a + (b - a) * np.arange(1, n + 1) / n
+        expected[row, :n] = np.linspace(a, b, n)
+    printed, equal = unmf.row_shares(Uncoupled.from_coupled(observe(X), 100, random_state=0), balance)
+    np.testing.assert_allclose(equal.to_dense(), expected, rtol=1e-12)
+    n_pairs = sizes * (sizes - 1) / 2
+    ratio = (n_pairs / n_pairs.sum()) / (sizes / sizes.sum())
+    level = np.array([2.0, 4.0]) * (0.0 if balance == "zero" else 0.5)  # lambda
+    off = (expected - level[:, None]) * ratio[:, None] + level[:, None]
+    np.testing.assert_allclose(printed.to_dense(), off, rtol=1e-12)
+
+
+def test_a_fold_can_be_sent_to_another_process(holey):
+    config = QUICK._replace(grid=(6,), sweeps=12, burn=4)
+    task = unmf.FoldTask(unmf.SYNTHETIC, config, 0, 1, observe(holey))
+    assert unmf.fold_errors(pickle.loads(pickle.dumps(task))) == unmf.fold_errors(task)

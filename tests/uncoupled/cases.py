@@ -92,7 +92,7 @@ def said(model, seen):
         "status": model.status_.name, "n_iter": model.n_iter_, "clipped": model.n_clipped_,
     }  # fmt: skip
     told |= {f"trace {name}": values for name, values in model.trace_.items() if name != "seconds"}
-    told |= {name: getattr(model, name) for name in ("w_", "balance_") if hasattr(model, name)}
+    told |= {name: getattr(model, name) for name in ("w_", "balance_", "error_bounds_") if hasattr(model, name)}
     if model.method == "gibbs":
         low, high = model.predict_interval(rows, columns, 0.8)
         told |= {"low": low, "high": high, "risk": model.disclosure_risk()}

@@ -5,6 +5,8 @@ i) and B (a row a j) are dense; `w` has a pair and `balance` (lambda) a number f
 """
 
 import math
+from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 from scipy import optimize
@@ -109,15 +111,45 @@ def deviation(row, w):
 
 
 def least_deviation(row):
-    """Its minimum over w >= 0, by a linear program over (w1, w2, deviations)."""
+    """Its minimum over w >= 0, and of the w that have it the one with the lowest w1 - w2 >= 0, by two linear programs.
+
+    Both are over (w1, w2, deviations); the second has a price on w1 - w2 that is too low to pay for any deviation:
+    about an answer or the origin, the mean deviation changes by multiples of (2 / n^2) (w1 - w2).
+    """
     scale = max(abs(x) for x in row) or 1.0
     row = np.array(row) / scale
     F, one = distribution(row, ties=1), np.eye(len(row))
     lines = np.column_stack([2 * F, 2 * (1 - F)])
     cost = np.concatenate([[0, 0], np.full(len(row), 1 / len(row))])
-    bounds = np.block([[lines, -one], [-lines, -one]])
+    bounds, limits = np.block([[lines, -one], [-lines, -one]]), np.concatenate([row, -row])
     options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    return scale * optimize.linprog(cost, bounds, np.concatenate([row, -row]), method="highs", options=options).fun
+    least = optimize.linprog(cost, bounds, limits, method="highs", options=options).fun
+    cost[:2] = np.array([0.1, -0.1]) / len(row) ** 2
+    bounds, limits = np.vstack([bounds, [-1, 1, *np.zeros(len(row))]]), np.append(limits, 0)
+    flattest = optimize.linprog(cost, bounds, limits, method="highs", options=options).x
+    return scale * least, scale * flattest[:2]
+
+
+def flattest_line(row):
+    """The same in fractions, w and the minimum, by trial of every line through two of the points, or the origin.
+
+    A row of equal answers has lines through one point only: the flat one.
+    """
+    row = [Fraction(float(x)) for x in row]
+    points = [(sum(y <= x for y in row), x) for x in sorted(set(row))]
+    lines = [
+        (Fraction(0), max(points[0][1], Fraction(0)) if len(points) == 1 else Fraction(0))
+    ]  # slope, value at R = 0
+    for (R, x), (other, y) in combinations([(0, Fraction(0)), *points], 2):
+        slope = (y - x) / (other - R)
+        lines.append((slope, x - slope * R))
+    costs = {
+        (sum(abs(x - low - slope * sum(y <= x for y in row)) for x in row), slope, low)
+        for slope, low in lines
+        if low >= 0 and low + slope * len(row) >= 0
+    }
+    cost, slope, low = min(costs)
+    return ((low + slope * len(row)) / 2, low / 2), cost / len(row)
 
 
 def decoded(asked, answers, comparisons):

@@ -15,6 +15,7 @@ from halfseen.uncoupled import chain as chain_module
 from halfseen.uncoupled import sampler
 from halfseen.uncoupled.pseudo_observations import decoded_answers, error_weights, pseudo_observations
 
+from . import oracle
 from .cases import METHODS, SHORT, assert_same, collected, fitted, labelled, odd_lists, planted, said, three_lists
 
 every_method = pytest.mark.parametrize("method", METHODS)
@@ -382,9 +383,12 @@ def test_w_and_lambda_are_kept_until_the_next_fit(seen, method, balance):
     assert model.n_clipped_ == expected.n_clipped
     share = {"zero": 0.0, "half": 0.5, "full": 1.0}.get(balance) if isinstance(balance, str) else None
     assert_allclose(model.balance_, balance if share is None else share * model.w_.sum(axis=1), rtol=1e-13)
+    bounds = [oracle.deviation(seen.answers[slice(*seen.answer_indptr[i : i + 2])], w) for i, w in enumerate(model.w_)]
+    assert_allclose(model.error_bounds_, bounds, rtol=1e-12, atol=1e-14)
+    assert max(bounds) > 0
     model.set_params(method="decode", tol=0.0).fit(seen)
-    assert not hasattr(model, "w_")
-    assert not hasattr(model, "balance_")
+    for name in ("w_", "balance_", "error_bounds_"):
+        assert not hasattr(model, name)
 
 
 @every_method

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from halfseen import Uncoupled
+from halfseen import Uncoupled, UncoupledNMF
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError, ParameterError
 from halfseen.likelihoods import likelihood_for
@@ -104,6 +104,29 @@ def test_the_loop_takes_the_papers_steps(case, beta, balance, floor):
         assert pseudo.n_clipped == 0
         assert np.all(np.diff(losses) <= 1e-13 * np.abs(losses[0]))
         assert losses[-1] < losses[0]
+
+
+@both_rules
+@pytest.mark.parametrize("balance", BALANCES)
+def test_six_iterations_of_the_estimator_are_algorithm_1(beta, balance):
+    """From the three lists to A and B, in plain loops but for w."""
+    asked, answers, compared = lists(4, floor=20.0)
+    seen = Uncoupled(asked, answers, compared)
+    rows, columns = (np.asarray(labels) for labels in (seen.question_labels, seen.respondent_labels))
+    rng = np.random.default_rng(4)
+    A, B = rng.uniform(0.2, 1.5, (SHAPE[0], 2)), rng.uniform(0.2, 1.5, (SHAPE[1], 2))
+    model = UncoupledNMF(
+        2, method="unmf", loss=beta, balance=balance, init=(A[rows], B[columns]), max_iter=6, tol=0.0, n_jobs=1
+    ).fit(seen)
+    w, balances = np.empty((SHAPE[0], 2)), np.empty(SHAPE[0])
+    w[rows], balances[rows] = model.w_, model.balance_
+    assert_allclose(balances, lambdas(balance, w), rtol=1e-15)
+    gamma, z = oracle.coefficients(asked, compared, SHAPE, w, balances)
+    assert z.min() >= 0
+    for _ in range(6):
+        A, B = oracle.step(gamma, z, A, B, beta)
+    assert_allclose(model.W_, A[rows], rtol=1e-13)
+    assert_allclose(model.H_, B[columns], rtol=1e-13)
 
 
 def uniform_rows(multiplicities, bounds):
@@ -304,15 +327,29 @@ def solved(rows, n_jobs=1):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_linear_program_finds_less(kind):
-    """1,000 rows in all."""
-    rows = rows_of(kind, 50)
+def test_no_linear_program_finds_less_or_a_flatter_line_at_the_same_cost(kind):
+    """400 rows in all."""
+    rows = rows_of(kind, 20)
     w, errors = solved(rows)
     assert (w >= 0).all()
     for row, of_row, error in zip(rows, w, errors, strict=True):
         scale = np.abs(row).max() or 1.0
         assert_allclose(error / scale, oracle.deviation(row, of_row) / scale, rtol=0, atol=1e-12)
-        assert_allclose(error / scale, oracle.least_deviation(row) / scale, rtol=0, atol=1e-9)
+        least, flattest = oracle.least_deviation(row)
+        assert_allclose(error / scale, least / scale, rtol=0, atol=1e-9)
+        assert_allclose(of_row / scale, flattest / scale, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_w_is_the_flattest_best_line_to_the_last_digit(kind):
+    """Against every line through two answers, in fractions."""
+    rows = [row for row in rows_of(kind, 30, seed=1) if row.size <= 8]
+    w, errors = solved(rows)
+    for row, of_row, error in zip(rows, w, errors, strict=True):
+        scale = np.abs(row).max() or 1.0
+        truth, least = oracle.flattest_line(row)
+        assert_allclose(of_row / scale, [float(one) / scale for one in truth], rtol=0, atol=4e-16)
+        assert_allclose(error / scale, float(least) / scale, rtol=0, atol=4e-16)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -364,6 +401,9 @@ def test_rows_without_answers_threads_and_scales_move_no_other():
         ([-2.0], (0, 0), 2), ([-1.0] * 2, (0, 0), 1),
         ([3.0, 4.0], (2, 1), 0),  # F is 1/2 and 1: the line through both starts at 2,
         ([1.0, 4.0], (2, 0), 0.5),  # and this one would start below 0
+        # Several lines are best: 0 to 1.5 .. 0 to 2; 1 to 5 .. 0 to 16/3; 0 to 0 .. 0 to 5/4.
+        ([0.0, 1.0, 2.0], (0.75, 0), 1 / 3), ([1.0, 3.0, 4.0, 5.0], (2.5, 0.5), 0.25),
+        ([0.0, 0.0, 0.0, 1.0, 2.0], (0, 0), 0.6),
     ],
 )  # fmt: skip
 def test_few_answers_by_hand(row, w, error):

@@ -233,7 +233,19 @@ def coupling(context: ReportContext) -> Section | None:
     model, title = context.model, "Coupling of answers"
     if model.posterior_ is None:
         sentence = f'Method {model.method!r} does not estimate who gave which answer; fit with "gibbs" for that.'
-        return Section("coupling", title, [sentence])
+        bounds = getattr(model, "error_bounds_", None)  # files of 0.1 have none
+        if bounds is None:
+            return Section("coupling", title, [sentence])
+        exact = (
+            "The loss of a question is exact if its answers are uniformly distributed. Else it is off by at most a "
+            "multiple of its error bound (Theorem 4.2 of Kohjima, 2022): how far its answers are on average from those "
+            "of a uniform distribution, in their units."
+        )
+        worst = np.argsort(-bounds, kind="stable")[: min(_COUPLINGS, np.count_nonzero(~np.isnan(bounds)))]
+        labels = context.names(worst, "row" if context.questions_are_rows else "column")
+        caption = "Questions with the largest error bounds" if worst.size < bounds.size else "Error bounds of questions"
+        rows = [[name, float(bound)] for name, bound in zip(labels, bounds[worst], strict=True)]
+        return Section("coupling", title, [sentence, exact, Table(caption, ["Question", "Error bound"], rows, bar=1)])
     risk, alone = model.disclosure_risk(), model.disclosure_risk(comparisons=False)
     facts = {
         "A guess of an answer is right": f"{page.percent(risk.mean())} of the time on average",

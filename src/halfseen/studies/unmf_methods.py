@@ -1,8 +1,8 @@
-"""The paper on uncoupled data: its matrices, five folds over their cells, its methods and ours, baselines and goals."""
+"""The paper on uncoupled data: its matrices, five folds over their cells, its methods and ours, baselines, claims."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -15,9 +15,10 @@ from halfseen.datasets import draw_active, load_movielens_genres, load_sushi_gro
 from halfseen.engines.threads import Threads, one_blas_thread
 from halfseen.io import k_folds, observe
 from halfseen.observed import Observed
-from halfseen.studies.framework import Progress, Setting, ignore_fit_warnings
+from halfseen.studies.framework import Goal, Setting, ignore_fit_warnings
 from halfseen.uncoupled import Uncoupled
 from halfseen.uncoupled.layout import Layout
+from halfseen.uncoupled.pseudo_observations import error_weights, pseudo_observations
 
 FOLDS = 5
 #: n_per of the paper: pairs compared in each row.
@@ -25,46 +26,49 @@ GRID = (6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28)
 
 
 class UncoupledConfig(NamedTuple):
-    """Size of a run: numbers of comparisons, folds, iterations, sweeps, whether all draws of a matrix, and its rows."""
+    """Size of a run: numbers of comparisons, folds, stop of all that iterates, sweeps, all draws or one, and rows."""
 
     grid: Sequence[int]
     folds: int
-    iterations: int
+    max_iter: int
+    tol: float
     sweeps: int
     burn: int
     every_draw: bool
     rows: int | None = None
 
 
-FULL = UncoupledConfig(GRID, FOLDS, 250, 400, 100, every_draw=True)
-QUICK = UncoupledConfig((6, 28), 2, 30, 30, 10, every_draw=False, rows=60)
+FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-4, 400, 100, every_draw=True)
+QUICK = UncoupledConfig((6, 28), 2, 10, 1e-4, 30, 10, every_draw=False, rows=60)
 
 # Data
 
 
 @dataclass(frozen=True)
 class MatrixDataset:
-    """A panel of Figure 1: the paper's k and range of random guesses, and the matrix by the number of a draw."""
+    """A panel of Figure 1: the paper's k and range of random guesses, and the number of draws.
+
+    Each draw has folds and comparisons of its own, the synthetic matrix also its noise.
+    """
 
     letter: str
     title: str
     k: int
     guesses: tuple[float, float]
-    read: Callable[[int], Observed]
-    draws: int = 1
+    draws: int
+    read: Callable[[], Observed] | None = None
     source: str | None = None  # name in the data folder
 
     def load(self, draw: int, rows: int | None = None) -> Observed:
         """The matrix without labels, or a sample of its rows."""
-        matrix = replace(self.read(draw), row_labels=None, column_labels=None)
+        matrix = observe(unmf_synthetic(draw)) if self.read is None else self.read()
+        matrix = replace(matrix, row_labels=None, column_labels=None)
         return matrix if rows is None else draw_active(matrix, rows, random_state=draw)
 
 
-SYNTHETIC = MatrixDataset("a", "SYNTH", 2, (0.5, 6.5), lambda draw: observe(unmf_synthetic(draw)), draws=5)
-MOVIELENS = MatrixDataset(
-    "b", "MovieLens genres", 3, (1.0, 5.0), lambda draw: load_movielens_genres(), source="movielens-genres"
-)
-SUSHI = MatrixDataset("c", "SUSHI groups", 3, (0.0, 4.0), lambda draw: load_sushi_groups(), source="sushi-groups")
+SYNTHETIC = MatrixDataset("a", "SYNTH", 2, (0.5, 6.5), 5)
+MOVIELENS = MatrixDataset("b", "MovieLens genres", 3, (1.0, 5.0), 2, load_movielens_genres, "movielens-genres")
+SUSHI = MatrixDataset("c", "SUSHI groups", 3, (0.0, 4.0), 2, load_sushi_groups, "sushi-groups")
 DATASETS = (SYNTHETIC, MOVIELENS, SUSHI)
 
 
@@ -108,25 +112,29 @@ class UncoupledMethod:
     k: int | None = None
 
     def fit(self, seen: Uncoupled, k: int, config: UncoupledConfig, seed: int) -> Any:
-        """Fit for a fixed number of iterations: no prediction decides when to stop."""
+        """Fit in one thread. The objective alone decides when to stop, by the library's rule."""
         if self.parameters["method"] == "gibbs":
             length: dict[str, Any] = {"n_sweeps": config.sweeps, "n_burn": config.burn}
         else:
-            length = {"max_iter": config.iterations, "tol": 0.0}
+            length = {"max_iter": config.max_iter, "tol": config.tol}
+        model = halfseen.UncoupledNMF(self.k or k, **self.parameters, **length, random_state=seed, n_jobs=1)
         with ignore_fit_warnings():
-            return halfseen.UncoupledNMF(self.k or k, **self.parameters, **length, random_state=seed).fit(seen)
+            return model.fit(seen)
 
 
 ZERO = UncoupledMethod("UNMF, λ zero", {"method": "unmf", "balance": "zero"})
 HALF = UncoupledMethod("UNMF, λ half", {"method": "unmf", "balance": "half"})
 WHOLE = UncoupledMethod("UNMF, λ full", {"method": "unmf", "balance": "full"})
-KL = UncoupledMethod("UNMF, λ full, KL", {"method": "unmf", "balance": "full", "loss": "kullback-leibler"})
+KL_ZERO, KL_HALF, KL_WHOLE = (
+    UncoupledMethod(f"{method.name}, KL", {**method.parameters, "loss": "kullback-leibler"})
+    for method in (ZERO, HALF, WHOLE)
+)
 BAYES = UncoupledMethod("bayes", {"method": "bayes"})
 DECODE = UncoupledMethod("decode, k = 1", {"method": "decode"}, k=1)
 GIBBS = UncoupledMethod("gibbs, k = 5", {"method": "gibbs"}, k=5)
 
-#: The first two are the paper's.
-METHODS = (ZERO, HALF, WHOLE, KL, BAYES, DECODE, GIBBS)
+#: The first two are those of the paper's experiments.
+METHODS = (ZERO, HALF, WHOLE, KL_ZERO, KL_HALF, KL_WHOLE, BAYES, DECODE, GIBBS)
 
 # Baselines that need no comparisons
 
@@ -137,8 +145,10 @@ BAYES_K, TRUST = 5, 1.0
 
 
 def coupled_nmf(train: Observed, cells: tuple[Array, Array], k: int, config: UncoupledConfig, seed: int) -> Array:
-    """The paper's ORACLE: squared error, multiplicative updates, as many as of the uncoupled methods."""
-    model = halfseen.WeightedNMF(k, loss="frobenius", max_iter=config.iterations, tol=0.0, random_state=seed)
+    """The paper's ORACLE: squared error, multiplicative updates, stopped as the uncoupled methods are."""
+    model = halfseen.WeightedNMF(
+        k, loss="frobenius", max_iter=config.max_iter, tol=config.tol, random_state=seed, n_jobs=1
+    )
     with ignore_fit_warnings():
         return np.asarray(model.fit(train).predict(*cells))
 
@@ -159,7 +169,7 @@ def coupled_bayes(train: Observed, k: int, sweeps: int, burn: int, seed: int) ->
     The posterior mean of every cell under  x_ij ~ N(a_i . b_j, rho_i s_j^2), x known at the training cells.
     """
     total = np.zeros(train.shape)
-    with one_blas_thread(), Threads(None) as threads:  # its matrices are small
+    with one_blas_thread(), Threads(1) as threads:  # its matrices are small
         chain = known_chain(train, k, seed, threads)
         for number in range(sweeps):
             chain.sweep(0)
@@ -232,10 +242,90 @@ def calibrate(model: Any, fold: Fold) -> Calibration:
     )
 
 
-class ErrorCurves(NamedTuple):
-    """Test MAE by method, as (runs, numbers of comparisons), and calibrations by number of comparisons, as (runs, 4).
+def row_shares(seen: Uncoupled, balance: str) -> tuple[Observed, Observed]:
+    """Pseudo-observations of Eq. 4 as printed, and with the same share of each row in both of its sums.
 
-    A run is a fold of a matrix. A baseline has the same error for every number of comparisons.
+    Row i has the share n_Ci / n_C of the comparisons, but n_Ui / n_U of the asked cells. Where these differ, Eq. 4 is
+    not the coupled loss even if all pairs are compared. With the latter share in both, y - lambda is multiplied by
+    their ratio.
+    """
+    with Threads(1) as threads:
+        w, _ = error_weights(seen.answers, seen.answer_indptr, threads)
+    printed, _, _, balances = pseudo_observations(seen, w, balance)
+    n_asked, n_compared = np.diff(seen.indptr), np.diff(seen.comparison_indptr)
+    ratio = np.where(n_compared > 0, n_asked / n_asked.sum() * n_compared.sum() / np.maximum(n_compared, 1), 1.0)
+    row = seen.row_of_cell()
+    values = balances[row] + (printed.values - balances[row]) * ratio[row]
+    return printed, replace(printed, values=np.maximum(values, 0.0))
+
+
+class FoldTask(NamedTuple):
+    """A fold of a drawn matrix on which all methods are run."""
+
+    dataset: MatrixDataset
+    config: UncoupledConfig
+    draw: int
+    number: int
+    X: Observed
+
+    def __str__(self) -> str:
+        return f"{self.dataset.title}, draw {self.draw}, fold {self.number + 1}"
+
+    @property
+    def fold(self) -> Fold:
+        """Training and test cells."""
+        return make_folds(self.X, self.draw)[self.number]
+
+
+def fold_tasks(dataset: MatrixDataset, config: UncoupledConfig, seed: int) -> list[FoldTask]:
+    """The folds of all draws, which have the seeds from `seed` on."""
+    draws = range(seed, seed + (dataset.draws if config.every_draw else 1))
+    matrices = {draw: dataset.load(draw, config.rows) for draw in draws}
+    return [
+        FoldTask(dataset, config, draw, number, X) for draw, X in matrices.items() for number in range(config.folds)
+    ]
+
+
+class FoldErrors(NamedTuple):
+    """Test MAE of all methods by number of comparisons, and calibration of `GIBBS` at some of these.
+
+    Also test MAE of the paper's methods with Eq. 4 as printed and with equal `row_shares`, each with the most
+    comparisons of the grid and with those of all pairs.
+    """
+
+    errors: Mapping[str, list[float]]
+    calibrations: Mapping[int, Calibration]
+    shares: Mapping[str, list[float]]
+
+
+def fold_errors(task: FoldTask) -> FoldErrors:
+    """Run all methods on a fold."""
+    dataset, config, fold = task.dataset, task.config, task.fold
+    errors: dict[str, list[float]] = {method.name: [] for method in METHODS}
+    for name in BASELINES:
+        errors[name] = [fold.mae(predict_baseline(name, fold, dataset, config))] * len(config.grid)
+    calibrations: dict[int, Calibration] = {}
+    for n_per in config.grid:
+        seen = fold.uncouple(n_per, task.draw)
+        for method in METHODS:
+            model = method.fit(seen, dataset.k, config, fold.seed)
+            errors[method.name].append(fold.mae(model.predict(*fold.test_cells)))
+            if method is GIBBS and n_per in CALIBRATE_AT:
+                calibrations[n_per] = calibrate(model, fold)
+    shares: dict[str, list[float]] = {method.name: [] for method in (ZERO, HALF)}
+    for n_per in (config.grid[-1], task.X.shape[1] ** 2):
+        seen = fold.uncouple(n_per, task.draw)
+        for method in (ZERO, HALF):
+            for values in row_shares(seen, method.parameters["balance"]):
+                predicted = coupled_nmf(values, fold.test_cells, dataset.k, config, fold.seed)
+                shares[method.name].append(fold.mae(predicted))
+    return FoldErrors(errors, calibrations, shares)
+
+
+class ErrorCurves(NamedTuple):
+    """Test MAE by method, as (runs, numbers of comparisons), calibrations by number of comparisons, and `row_shares`.
+
+    A run is a fold of a draw. A baseline has the same error for every number of comparisons.
     """
 
     dataset: MatrixDataset
@@ -243,6 +333,17 @@ class ErrorCurves(NamedTuple):
     shape: tuple[int, int]
     errors: Mapping[str, Array]
     calibrations: Mapping[int, Array]
+    shares: Mapping[str, Array]
+
+    @classmethod
+    def from_folds(cls, tasks: Sequence[FoldTask], results: Sequence[FoldErrors]) -> ErrorCurves:
+        """Errors of all folds of a dataset."""
+        dataset, config, *_, X = tasks[0]
+        errors = {name: np.array([result.errors[name] for result in results]) for name in NAMES}
+        numbers = results[0].calibrations
+        calibrations = {n_per: np.array([result.calibrations[n_per] for result in results]) for n_per in numbers}
+        shares = {name: np.array([result.shares[name] for result in results]) for name in results[0].shares}
+        return cls(dataset, config, X.shape, errors, calibrations, shares)
 
     @property
     def title(self) -> str:
@@ -258,81 +359,64 @@ class ErrorCurves(NamedTuple):
         """The standard deviations that go with them."""
         return np.std(self.errors[name], axis=0, ddof=1)
 
+    def medians(self, name: str) -> Array:
+        """Median of a method over the runs, by number of comparisons."""
+        return np.median(self.errors[name], axis=0)
+
     def at(self, name: str, n_per: int) -> float:
         """Mean of a method with this many comparisons per row."""
         return float(self.means(name)[list(self.config.grid).index(n_per)])
 
 
-def error_curves(dataset: MatrixDataset, config: UncoupledConfig, seed: int, progress: Progress) -> ErrorCurves:
-    """Run all methods on the folds of all matrices, which are drawn with the seeds from `seed` on."""
-    draws = range(seed, seed + (dataset.draws if config.every_draw else 1))
-    matrices = [dataset.load(draw, config.rows) for draw in draws]
-    runs: dict[str, list[list[float]]] = {name: [] for name in NAMES}
-    calibrations: dict[int, list[Calibration]] = {}
-    for draw, X in zip(draws, matrices, strict=True):
-        for number, fold in enumerate(make_folds(X, draw)[: config.folds], 1):
-            where = f"{dataset.title}, {f'draw {draw}, ' if dataset.draws > 1 else ''}fold {number}"
-            progress(f"{where}: baselines")
-            for name in BASELINES:
-                runs[name].append([fold.mae(predict_baseline(name, fold, dataset, config))] * len(config.grid))
-            for method in METHODS:
-                runs[method.name].append([])
-            for n_per in config.grid:
-                progress(f"{where}: {n_per} comparisons a row")
-                seen = fold.uncouple(n_per, draw)
-                models = {method.name: method.fit(seen, dataset.k, config, fold.seed) for method in METHODS}
-                for name, model in models.items():
-                    runs[name][-1].append(fold.mae(model.predict(*fold.test_cells)))
-                if n_per in CALIBRATE_AT:
-                    calibrations.setdefault(n_per, []).append(calibrate(models[GIBBS.name], fold))
-    errors = {name: np.array(by_fold) for name, by_fold in runs.items()}
-    by_number = {n_per: np.array(by_fold) for n_per, by_fold in calibrations.items()}
-    return ErrorCurves(dataset, config, matrices[0].shape, errors, by_number)
+# The paper's claims
 
 
-# Goals
+def claims(curves: ErrorCurves) -> list[Goal]:
+    """What section 5 says of Figure 1, which prints no numbers, for one dataset.
 
-#: Largest test MAE of sampled couplings, by data and comparisons per row.
-LARGEST = {SYNTHETIC.title: {28: 0.66}, MOVIELENS.title: {12: 0.400, 28: 0.388}, SUSHI.title: {12: 0.905, 28: 0.900}}
-#: Largest ratio of their error to that of the row mean.
-AGAINST_ROW_MEAN = 1.02
-#: Five-fold errors of an earlier prototype, and the relative tolerance.
-EARLIER = {
-    (HALF.name, MOVIELENS.title): {6: 1.04, 12: 0.811, 20: 0.697, 28: 0.620},
-    (WHOLE.name, MOVIELENS.title): {6: 0.552, 12: 0.508, 20: 0.480, 28: 0.471},
-    (HALF.name, SUSHI.title): {6: 1.60, 12: 1.33, 20: 1.30, 28: 1.30},
-    (WHOLE.name, SUSHI.title): {6: 1.48, 12: 1.26, 20: 1.21, 28: 1.20},
-}
-TOLERANCE = 0.05
-
-
-class GoalRow(NamedTuple):
-    """Row of the table of goals."""
-
-    method: str
-    data: str
-    comparisons: int
-    wanted: str
-    ours: float
-    reached: bool
-
-
-def goal_rows(curves: ErrorCurves) -> Iterator[GoalRow]:
-    """All goals for one dataset."""
-    data, grid = curves.dataset.title, curves.config.grid
-    for n_per, largest in LARGEST[data].items():
-        if n_per in grid:
-            ours = curves.at(GIBBS.name, n_per)
-            yield GoalRow(GIBBS.name, data, n_per, f"at most {largest:.3f}", ours, ours <= largest)
-    # where sampled couplings are worst relative to the row mean
-    means, row_mean = curves.means(GIBBS.name), curves.means(ROW_MEAN)
-    worst = int((means / row_mean).argmax())
-    largest, ours = AGAINST_ROW_MEAN * row_mean[worst], float(means[worst])
-    wanted = f"at most {largest:.3f}, {AGAINST_ROW_MEAN:g} times the row mean, at every number: here the worst"
-    yield GoalRow(GIBBS.name, data, grid[worst], wanted, ours, bool(ours <= largest))
-    for (name, where), errors in EARLIER.items():
-        for n_per, earlier in errors.items():
-            if where == data and n_per in grid:
-                ours = curves.at(name, n_per)
-                is_near = abs(ours - earlier) <= TOLERANCE * earlier
-                yield GoalRow(name, data, n_per, f"{earlier:#.3g} within {TOLERANCE:.0%}", ours, is_near)
+    Averages and standard deviations are over the folds, as in the figure. Few comparisons are the fewest of the grid,
+    many the most.
+    """
+    few, many = curves.config.grid[0], curves.config.grid[-1]
+    oracle, random = curves.errors[ORACLE][:, 0], curves.errors[RANDOM][:, 0]
+    goals = []
+    for name in (ZERO.name, HALF.name):
+        first, last = curves.errors[name][:, 0], curves.errors[name][:, -1]
+        means = float(first.mean()), float(last.mean())
+        of_method, shown = f"{curves.title}, {name}", f"{means[0]:.3f} with {few}, {means[1]:.3f} with {many}"
+        n_better = int(np.count_nonzero(last < first))
+        goals.append(
+            Goal.claim(
+                f"{of_method}: 'improves with the number of PCD': the average with {many} comparisons per row is below "
+                f"that with {few}, and so are most folds: {shown}, {n_better} of {first.size} folds",
+                means[1] < means[0] and 2 * n_better > first.size,
+            )
+        )
+        ratios = [mean / oracle.mean() for mean in means]
+        goals.append(
+            Goal.claim(
+                f"{of_method}: 'approaches the performance of ORACLE NMF', 'matches' it in section 1: the average "
+                f"with {many} is nearer to the oracle's than with {few}, and within its folds: {ratios[0]:.2f} and "
+                f"{ratios[1]:.2f} times {oracle.mean():.3f}; the oracle's folds end at {oracle.max():.3f}",
+                bool(ratios[1] < ratios[0] and means[1] <= oracle.max()),
+            )
+        )
+        goals.append(
+            Goal.claim(
+                f"{of_method}: 'is effective': with {many} comparisons the average is below that of RANDOM, the "
+                f"paper's benchmark: {means[1]:.3f} against {random.mean():.3f}",
+                bool(means[1] < random.mean()),
+            )
+        )
+    (zero, zero_std), (half, half_std) = (
+        (float(curves.means(name)[0]), float(curves.stds(name)[0])) for name in (ZERO.name, HALF.name)
+    )
+    goals.append(
+        Goal.claim(
+            f"{curves.title}, {HALF.name}: 'shows stable performance even when only small amount of PCD is available': "
+            f"with {few}, average and S.D. are below those of λ zero: {half:.3f} (S.D. {half_std:.3f}) against "
+            f"{zero:.3f} (S.D. {zero_std:.3f})",
+            half < zero and half_std < zero_std,
+        )
+    )
+    return goals

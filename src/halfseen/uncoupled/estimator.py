@@ -134,7 +134,12 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     n_clipped_ : int
         Number of pseudo-observations, or posterior means, that were below 0 and counted as 0.
     w_, balance_ : ndarray of shape (n_questions, 2) and (n_questions,)
-        w_i and lambda_i of each question, for "unmf" and "bayes".
+        w_i and lambda_i of each question, for "unmf" and "bayes". Of all best w_i, that with the lowest |w_i1 - w_i2|.
+    error_bounds_ : ndarray of shape (n_questions,)
+        Err_i(w_i) of Eq. 3, for "unmf" and "bayes": how far the answers x of a question are on average from
+        2 w_i1 F(x) + 2 w_i2 (1 - F(x)), in their units; 0 if they are uniformly distributed. By Theorem 4.2 the loss
+        of a question is approximated to within M Err_i, M the largest |psi(x)| (|x| for the squared error). NaN for
+        questions without answers.
     row_labels_, column_labels_ : ndarray or None
         Labels of rows and columns, if there were any.
     questions_are_ : {"rows", "columns"}
@@ -414,6 +419,8 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         arrays = {"turned": np.array(self.questions_are_ == "columns"), "n_clipped": np.array(self.n_clipped_)}
         arrays |= to_state(self.asked_, self.posterior_)
         arrays |= {name: getattr(self, name) for name in ("w_", "balance_") if getattr(self, name, None) is not None}
+        if hasattr(self, "error_bounds_"):
+            arrays["error_bounds_"] = np.nan_to_num(self.error_bounds_, nan=-1.0)  # arrays of files are finite
         if isinstance(self.posterior_, SampledCoupling):
             arrays["diagnosed"] = np.array(list(self.diagnostics_), dtype=object)
             arrays["diagnostics"] = np.array(list(self.diagnostics_.values()))
@@ -428,6 +435,9 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         for name, shape in (("w_", (n, 2)), ("balance_", (n,))):
             if name in further:
                 setattr(self, name, check_array(further, name, "f", shape))
+        if "error_bounds_" in further:  # not in files of 0.1
+            bounds = check_array(further, "error_bounds_", "f", (n,))
+            self.error_bounds_ = np.where(bounds < 0, np.nan, bounds)
         self.asked_, self.posterior_ = from_state(further, n, m)
         if isinstance(self.posterior_, AnyCoupling):
             self.diagnostics_ = {}

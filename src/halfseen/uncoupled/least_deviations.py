@@ -4,6 +4,9 @@ A row's distinct answers are points (R, x), R the number of answers up to x: int
 the residuals is exact. The best line passes through two points, one of which may be the origin: there the line's value
 at R = 0 is at its bound. From vertex to vertex the line is rotated about a point on it, until no rotation lowers the
 cost. As answers ascend with R, no best line falls: its value at R = 0 is the only bound that matters.
+
+Several lines may be best. Of these the flattest is taken. There is only one: (value at 0, slope) of the best lines form
+a convex polygon, each side of which belongs to the rotations about a point, and none of these keeps the slope.
 """
 
 from typing import Any
@@ -23,7 +26,8 @@ _NONE, _ORIGIN = -2, -1
 @kernel
 def fit_lines(indptr: Array, answers: Array, ends: Array, errors: Array) -> None:
     """ends[i] = the values at F = 0 and at F = 1, none below 0, of the best line in F = R / n through the answers of
-    row i, answers[indptr[i]:indptr[i + 1]], ascending; errors[i] = their mean deviation. NaN for rows without any."""
+    row i, answers[indptr[i]:indptr[i + 1]], ascending, and of all best lines the flattest; errors[i] = their mean
+    deviation. NaN for rows without any."""
     longest = 0
     for i in range(errors.size):
         longest = max(longest, indptr[i + 1] - indptr[i])
@@ -53,7 +57,7 @@ def _distinct(row: Array, values: Array, ranks: Array) -> int:
 
 @kernel
 def _best_line(values: Array, ranks: Array, slopes: Array, weights: Array, sides: Array) -> tuple[float, float]:
-    """Values at R = 0 and at R = n of the best line; of the many through a single point, the flat one."""
+    """Values at R = 0 and at R = n of the flattest best line; of the many through a single point, the flat one."""
     last = values.size - 1
     if last == 0:
         level = max(values[0], 0.0)
@@ -68,13 +72,14 @@ def _best_line(values: Array, ranks: Array, slopes: Array, weights: Array, sides
     slope = _best_slope(rank, value, values, ranks, slopes, weights)
     cost = _sides_and_cost(rank, value, slope, values, ranks, close, sides)
     while True:
-        pivot = _pivot(value - slope * rank <= close, ranks, sides)
+        pivot, gain = _pivot(value - slope * rank <= close, ranks, sides)
         if pivot == _NONE:
             break
         new_rank, new_value = (0.0, 0.0) if pivot == _ORIGIN else (ranks[pivot], values[pivot])
         new_slope = _best_slope(new_rank, new_value, values, ranks, slopes, weights)
         new_cost = _sides_and_cost(new_rank, new_value, new_slope, values, ranks, close, sides)
-        if not new_cost < cost:  # only by rounding
+        # Where the cost cannot fall, the slope does. Otherwise only by rounding.
+        if not (new_cost < cost if gain > 0 else new_slope < slope and new_cost <= cost + n * close):
             break
         rank, value, slope, cost = new_rank, new_value, new_slope, new_cost
     low = value - slope * rank
@@ -150,8 +155,9 @@ def _sides_and_cost(
 
 
 @kernel
-def _pivot(at_origin: bool, ranks: Array, sides: Array) -> int:
-    """Point on the line about which a rotation lowers the cost fastest.
+def _pivot(at_origin: bool, ranks: Array, sides: Array) -> tuple[int, float]:
+    """Point on the line about which a rotation lowers the cost fastest, and how fast; if none does, one about which the
+    line becomes flatter at the same cost.
 
     Rotated up about R, the line gains  turn = sum of c side (R_m - R)  over the answers off the line and loses
     on = sum of c |R_m - R|  over those on it; rotated down, it gains -turn. All of these are integers.
@@ -165,9 +171,12 @@ def _pivot(at_origin: bool, ranks: Array, sides: Array) -> int:
             count += c
             total += c * ranks[m]
         before = ranks[m]
-    best, gain = _NONE, 0.0
-    if at_origin and abs(moment) - total > gain:
-        best, gain = _ORIGIN, abs(moment) - total
+    best, gain, flatter = _NONE, 0.0, _NONE
+    if at_origin:
+        if abs(moment) - total > gain:
+            best, gain = _ORIGIN, abs(moment) - total
+        if -moment - total == 0.0:
+            flatter = _ORIGIN
     before, count_left, total_left = 0.0, 0.0, 0.0
     for m in range(ranks.size):
         if sides[m] == 0:
@@ -177,10 +186,12 @@ def _pivot(at_origin: bool, ranks: Array, sides: Array) -> int:
             here = (-turn if at_origin else abs(turn)) - on  # at its bound the line can only be rotated down
             if here > gain:
                 best, gain = m, here
+            if -turn - on == 0.0:
+                flatter = m
             count_left += c
             total_left += c * ranks[m]
         before = ranks[m]
-    return best
+    return (flatter, 0.0) if best == _NONE else (best, gain)
 
 
 @kernel

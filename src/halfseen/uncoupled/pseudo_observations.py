@@ -43,8 +43,9 @@ def error_weights(answers: Array, answer_indptr: Array, threads: Threads) -> tup
     """w_i = argmin over w >= 0 of  Err_i(w) = mean over the answers x of row i of |x - 2 w_1 F(x) - 2 w_2 (1 - F(x))|,
 
     F the row's empirical distribution function: the bound of Theorem 4.2 (Eq. 3) as section 4.3 estimates it. It is a
-    line in F of least absolute deviations, found exactly. If all answers of a row are equal, every line through their
-    value x is best, and the flat one is taken: w_1 = w_2 = x / 2.
+    line in F of least absolute deviations, found exactly. Where several lines are best, the flattest is taken, with the
+    lowest |w_1 - w_2|, so that w is unique and comparisons count least: if all answers of a row are x,
+    w_1 = w_2 = x / 2.
 
     The answers ascend inside each row, `answers[answer_indptr[i]:answer_indptr[i + 1]]`. Returns w, of shape (n, 2),
     and Err_i(w_i), both NaN for a row without answers.
@@ -182,9 +183,9 @@ def fit_by_loop(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[s
         values, n_clipped = decoded_answers(seen)
     else:
         with Threads(model.n_jobs) as threads:
-            w, _ = error_weights(seen.answers, seen.answer_indptr, threads)
+            w, errors = error_weights(seen.answers, seen.answer_indptr, threads)
         values, n_clipped, w, balance = pseudo_observations(seen, w, model.balance)
-        further = {"w_": w, "balance_": balance}
+        further = {"w_": w, "balance_": balance, "error_bounds_": errors}
     illegal = int(np.count_nonzero(~likelihood.legal(values.values)))  # clipped at 0, which some losses don't allow
     if illegal:
         found = f"{illegal:,} of {values.nnz:,} cells at 0 by what the comparisons make of their question's answers"

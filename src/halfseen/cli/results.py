@@ -146,7 +146,10 @@ def terms(study: Study, settings: RunSettings) -> dict[str, Any]:
 
 def record(study: Study, settings: RunSettings) -> Record:
     """When, on what, and by which command the study was run."""
-    machine = f"{os.cpu_count()} processors, {settings.n_jobs} processes"
+    machine = f"{os.cpu_count()} processors"
+    if hasattr(os, "sysconf"):  # not on Windows
+        machine += f", {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
+    machine += f", {settings.n_jobs} {'process' if settings.n_jobs == 1 else 'processes'}"
     if settings.engine == "cuda":
         import torch
 

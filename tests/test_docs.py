@@ -2,11 +2,12 @@
 
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
 
-from halfseen import Observed, Status
+from halfseen import Observed, Status, studies
 from halfseen.cli.app import COMMANDS
 from halfseen.engines import Side, open_engine
 from halfseen.fitting import run

@@ -40,12 +40,9 @@ SHOWN = (
     "rank.certainty",
     "rank.complete_by_orders",
     "rank.round_rank",
-<<<<<<< HEAD
     "rank.sign_rank",
-=======
     "rank_one",
     "rank_one_nmtf",
->>>>>>> h18-a1gm
 )
 
 

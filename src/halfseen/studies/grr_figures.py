@@ -29,6 +29,7 @@ from halfseen.studies.framework import (
     Progress,
     Result,
     RunSettings,
+    Setting,
     Study,
     Table,
     mean_and_std,
@@ -223,45 +224,13 @@ def draw_recovery(title: str, iterations: Sequence[int], curves: Mapping[str, Ar
 # Figures 4.4 to 4.6
 
 KS, STARTS = (2, 5, 10, 20, 30), 5
-#: The number of components at which l2 is selected.
-SELECT_AT = 10
+#: The number of components of the summary, that of Table 4.4.
+SUMMARY_K = 10
 QUICK_KS, QUICK_STARTS, QUICK_L2 = (1, 3), 2, (3.0, 6.0)
+CURVES = (LINEAR, SIGMOID, ROUND)
 
-
-class Curves(NamedTuple):
-    """Scores of each method as (components, starts, scores), and the settings chosen, in words."""
-
-    scores: Mapping[str, Array]
-    chosen: str
-
-
-#: Those that were computed, so that two figures of the same fits need them once.
-_COMPUTED: dict[tuple[grr.RatingsCells, str], Curves] = {}
-
-
-def compute_curves(
-    cells: grr.RatingsCells, ks: Sequence[int], l2: Sequence[float], starts: int, settings: RunSettings,
-    progress: Progress,
-) -> Curves:  # fmt: skip
-    """Select l2 once per method, then fit every number of components from every start."""
-    key = (cells, settings.engine)
-    if key in _COMPUTED:
-        return _COMPUTED[key]
-    names, select_at = (LINEAR, SIGMOID, ROUND), SELECT_AT if SELECT_AT in ks else max(ks)
-    methods = [grr.ratings_method(name, select_at, False, l2, settings) for name in names]
-    settings_of = grr.select_for_ratings(methods, [cells], settings, progress)
-    fits = [
-        grr.RatingsFit(
-            cells, grr.ratings_method(name, k, False, l2, settings), {**settings_of[cells, name]}, settings.seed + start
-        )
-        for name in names
-        for k in ks
-        for start in range(starts)
-    ]
-    scores = np.array(grr.score_fits(fits, settings, progress)).reshape(len(names), len(ks), starts, -1)
-    words = (f"{name}: {framework.describe(settings_of[cells, name], '-')} at k = {select_at}" for name in names)
-    _COMPUTED[key] = Curves(dict(zip(names, scores, strict=True)), "; ".join(words))
-    return _COMPUTED[key]
+#: Scores at held-out cells of every l2, so that two figures of the same data need them once.
+_HELD_OUT: dict[tuple[grr.RatingsCells, str], list[tuple[grr.RatingsFit, grr.RatingsScores]]] = {}
 
 
 class Measure(NamedTuple):
@@ -316,16 +285,34 @@ class RatingCurves(Study):
             data, split = f"{data} (a part)", f"{split}; of the training cells a part, {grr.QUICK_SAMPLE}"
         ks, starts, l2 = (QUICK_KS, QUICK_STARTS, QUICK_L2) if quick else (KS, STARTS, grr.RATINGS_L2)
         cells = grr.RatingsCells(key, seed, quick, str(data_folder()))
-        curves = compute_curves(cells, ks, l2, starts, settings, progress)
-        field = grr.RatingsScores._fields.index(self.measure.field)
-        scores = {name: each[:, :, field] for name, each in curves.scores.items()}  # (components, starts)
+        methods = {(name, k): grr.ratings_method(name, k, False, l2, settings) for name in CURVES for k in ks}
+        key_of_fits = (cells, settings.engine)
+        if key_of_fits not in _HELD_OUT:
+            _HELD_OUT[key_of_fits] = grr.held_out_scores(list(methods.values()), [cells], settings, progress)
+        field, sign = grr.RatingsScores._fields.index(self.measure.field), self.measure.sign
+        chosen: list[Setting] = []  # in the order of the methods
+        for start in range(0, len(_HELD_OUT[key_of_fits]), len(l2)):
+            of_method = _HELD_OUT[key_of_fits][start : start + len(l2)]
+            chosen.append(max(of_method, key=lambda pair: sign * pair[1][field])[0].setting)
+        fits = [
+            grr.RatingsFit(cells, method, setting, seed + start)
+            for method, setting in zip(methods.values(), chosen, strict=True)
+            for start in range(starts)
+        ]
+        fitted = np.array(grr.score_fits(fits, settings, progress)).reshape(len(CURVES), len(ks), starts, -1)
+        scores = dict(zip(CURVES, fitted[..., field], strict=True))  # (components, starts) by name
 
         title = f"{data}: {self.measure.title}"
         rows = framework.mean_and_std_rows(ks, scores.values())
+        l2_of = np.array([setting["l2"] for setting in chosen]).reshape(len(CURVES), len(ks))
+        words = "; ".join(
+            f"{name} {', '.join(f'{x:g}' for x in each)}" for name, each in zip(CURVES, l2_of, strict=True)
+        )
         footnotes = [
-            f"Data: {dataset.title}, {split}. Without biases, as in the thesis. l2 is chosen by RMSE at "
-            f"{grr.HELD_OUT:.0%} of the training cells, once for all k ({curves.chosen}). Mean and standard "
-            f"deviation of {starts} starts. The thesis prints no numbers for this figure.",
+            f"Data: {dataset.title}, {split}. Without biases, as in the thesis. l2, out of "
+            f"{', '.join(f'{value:g}' for value in l2)}, is chosen for each k by {self.measure.title} at "
+            f"{grr.HELD_OUT:.0%} of the training cells ({words}). Mean and standard deviation of {starts} starts. The "
+            "thesis prints no numbers for this figure.",
         ]
         if dataset is not first:
             footnotes.append(
@@ -334,12 +321,12 @@ class RatingCurves(Study):
             )
         columns = [Column("k"), *framework.mean_and_std_columns(scores, self.measure.form)]
         table = Table(title, columns, rows, footnotes)
-        at = ks.index(SELECT_AT) if SELECT_AT in ks else len(ks) - 1
+        at = ks.index(SUMMARY_K) if SUMMARY_K in ks else len(ks) - 1
         means = "; ".join(f"{name} {values[at].mean():{self.measure.form}}" for name, values in scores.items())
         picture = Picture("", title, partial(draw_curves, title, self.measure.title, ks, scores))
         goals = []
         for words, (better, worse) in self.measure.claims.items():
-            gains = self.measure.sign * (scores[better].mean(axis=1) - scores[worse].mean(axis=1))
+            gains = sign * (scores[better].mean(axis=1) - scores[worse].mean(axis=1))
             goals.append(
                 Goal.claim(f"{words} (at every k; here at {int((gains > 0).sum())} of {len(ks)})", min(gains) > 0)
             )

@@ -15,7 +15,7 @@ from halfseen.datasets import draw_active, load_ratings, load_smallnetflix, load
 from halfseen.io import split_cells
 from halfseen.metrics import ranked_probability_score
 from halfseen.observed import Observed
-from halfseen.rank import band, identity, triangular
+from halfseen.rank import band, complete_by_orders, identity, triangular
 from halfseen.studies.framework import Progress, RunSettings, Setting, describe, ignore_fit_warnings, parallel_map
 
 # The matrices of Chapters 2 and 4, each of a generalized round-rank of 2 at most
@@ -215,28 +215,23 @@ def score_fits(fits: Sequence[RatingsFit], settings: RunSettings, progress: Prog
     return scores
 
 
-def select_for_ratings(
+def held_out_scores(
     methods: Sequence[Method], data: Sequence[RatingsCells], settings: RunSettings, progress: Progress
-) -> dict[tuple[RatingsCells, str], Setting]:
-    """The setting with the lowest RMSE at held-out training cells, by data and name of the method; from one start."""
+) -> list[tuple[RatingsFit, RatingsScores]]:
+    """Scores at held-out training cells of every setting of every method, from one start."""
     fits = [
         RatingsFit(cells, method, setting, settings.seed, True)
         for cells, method in product(data, methods)
         for setting in method.grid
     ]
-    best: dict[tuple[RatingsCells, str], tuple[float, Setting]] = {}
-    for fit, scores in zip(fits, score_fits(fits, settings, progress), strict=True):
-        key = (fit.cells, fit.method.name)
-        if key not in best or scores.rmse < best[key][0]:
-            best[key] = (scores.rmse, fit.setting)
-    return {key: setting for key, (_, setting) in best.items()}
+    return list(zip(fits, score_fits(fits, settings, progress), strict=True))
 
 
 # The thesis's methods and ours
 
 LINEAR, SIGMOID, SIGMOID_FIXED = "Linear", "Multi-sigmoid", "Multi-sigmoid, fixed τ"
 ROUND, ROUND_FIXED = "Round", "Round, fixed τ"
-OURS_SIGMOID, OURS_ORDINAL = "ours: Multi-sigmoid", "ours: OrdinalMF"
+OURS_SIGMOID, OURS_ORDINAL, OURS_ORDERS = "ours: Multi-sigmoid", "ours: OrdinalMF", "ours: mean over orders"
 
 #: The thesis's program: steps of the factors to select from (its own are 100 times these), iterations, and ridge per
 #: cell (2 beta), which is next to nothing for Round.
@@ -305,14 +300,36 @@ def thesis_methods(
     ]
 
 
+class OrderMeans:
+    """`complete_by_orders` with the methods of an estimator, for triangles in any order."""
+
+    row_labels_ = None
+
+    def __init__(self, random_state: int) -> None:
+        self.random_state = random_state
+
+    def fit(self, cells: Observed) -> "OrderMeans":
+        """Sample the orders that agree with the cells."""
+        self.mean_ = complete_by_orders(cells, random_state=self.random_state).mean
+        return self
+
+    def predict(self, rows: Array, columns: Array) -> Array:
+        """Mean level over the orders."""
+        return np.asarray(self.mean_[rows, columns])
+
+
 def our_methods(family: MatrixFamily, l2: Sequence[float] = L2, starts: int = STARTS) -> list[Method]:
-    """Newton's method from several starts; at k = 1, where x has no room for averages, with biases and our centre."""
+    """Newton's method from several starts; at k = 1, where x has no room for averages, with biases and our centre.
+
+    At k = 1, which is a triangle here, also the mean over all orders of rows and columns.
+    """
     form = {"biases": family.k == 1, "centred": family.k == 1}
     grid = [{**form, "l2": value} for value in l2]
     options: dict[str, Any] = {"n_init": starts, "tol": TOL, "n_jobs": ONE_THREAD}
     return [
         Method(OURS_SIGMOID, partial(halfseen.RoundMF, family.k, **options), grid),
         Method(OURS_ORDINAL, partial(halfseen.OrdinalMF, family.k, **options), grid),
+        *([Method(OURS_ORDERS, OrderMeans)] if family.k == 1 else []),
     ]
 
 

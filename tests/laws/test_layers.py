@@ -25,6 +25,7 @@ LAYERS = {
     ("solvers",): 7,
     ("engines", "encoders"): 6,
     ("likelihoods",): 5,
+    ("imputation",): 4,
     ("io",): 3,
     ("observed", "labels"): 2,
     ("kernels",): 1,

@@ -1,0 +1,461 @@
+"""Candidates for every hole, and a blend of them with weights for each column by cells held out.
+
+A tenth of the seen cells is hidden, twice; every candidate is fitted to the rest and predicts them. On the standard
+scale, where the column mean is 0, the weights of column j minimise over w >= 0
+
+    sum_cells (y - sum_c w_c x_c)^2,    over the column's own held-out cells and `COMMON_CELLS` of the average column
+
+(non-negative least squares; what the weights lack to 1 is the column mean's). The residuals of held-out cells, whose
+weights come from the other of the two draws, give the intervals: a cell's prediction plus its scale times the quantiles
+of its column's residuals in such scales.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import ndtr, ndtri
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from halfseen.arrays import Array
+from halfseen.imputation.columns import Marginal
+from halfseen.imputation.gaussian import Conditional, fit_factors, fit_gaussian, fits_full
+from halfseen.imputation.neighbours import Neighbours, leave_one_out
+
+#: The candidates beside the column mean, in their order.
+CANDIDATES = ("gaussian", "gaussian+neighbours", "neighbours", "copula", "copula+neighbours", "boosting")
+#: Held-out cells of the average column that stand beside a column's own; the same for the shape of residuals.
+COMMON_CELLS, COMMON_RESIDUALS = 100.0, 20.0
+#: Share of the seen cells that are held out, and how often.
+HELD_OUT, N_DRAWS = 0.1, 2
+#: Ranks that are tried where columns are many.
+RANKS = (5, 10, 20, 40)
+#: Probabilities at which the quantiles of residuals are kept.
+PROBABILITIES = np.concatenate([[0.001, 0.0025, 0.005], np.arange(1, 100) / 100, [0.995, 0.9975, 0.999]])
+#: Cells of a block of rows that is predicted at a time.
+BLOCK_CELLS = 4_000_000
+#: Added to the variance of a cell, in the column's: no scale is 0.
+LEAST_VARIANCE = 0.001
+#: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
+FAR = 5.0
+#: Least weight for which boosting is fitted again.
+LEAST_WEIGHT = 0.03
+
+
+@dataclass(frozen=True)
+class Standard:
+    """The standard scale of each column, and the range of what was seen, on that scale.
+
+    Parameters
+    ----------
+    centre, spread : ndarray of shape (p,)
+        Means and standard deviations of the seen cells; spread 1 where all are the same.
+    low, high : ndarray of shape (p,)
+        Least and largest seen cell on the standard scale.
+    """
+
+    centre: Array
+    spread: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, X: Array) -> "Standard":
+        """From a table with NaN in its holes; numbers of any size."""
+        seen = ~np.isnan(X)
+        counts = np.maximum(seen.sum(axis=0), 1)
+        size = np.max(np.abs(X), axis=0, where=seen, initial=0.0)
+        size = np.where(size > 0, size, 1.0)
+        scaled = np.where(seen, X / size, 0.0)
+        centre = scaled.sum(axis=0) / counts
+        spread = np.sqrt((np.where(seen, scaled - centre, 0.0) ** 2).sum(axis=0) / counts)
+        spread = np.where(spread > 1e-12 * np.maximum(np.abs(centre), 1e-300), spread, 1.0)
+        low = np.min(scaled - centre, axis=0, where=seen, initial=np.inf) / spread
+        high = np.max(scaled - centre, axis=0, where=seen, initial=-np.inf) / spread
+        empty = ~seen.any(axis=0)
+        return cls(centre * size, spread * size, np.where(empty, 0.0, low), np.where(empty, 0.0, high))
+
+    def of_values(self, X: Array) -> Array:
+        """Values on the standard scale."""
+        return X / self.spread - self.centre / self.spread
+
+    def to_values(self, Z: Array, columns: Array) -> Array:
+        """Numbers of these columns on the scale of the data."""
+        return Z * self.spread[columns] + self.centre[columns]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the candidates say of the holes of a table, hole by hole, on the standard scale.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of shape (m,)
+        The holes.
+    means : ndarray of shape (n_candidates, m)
+        Of each candidate.
+    variances : ndarray of shape (m,)
+        Of the copula.
+    """
+
+    rows: Array
+    columns: Array
+    means: Array
+    variances: Array
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """All candidates, fitted to one table.
+
+    Parameters
+    ----------
+    standard : Standard
+        Standard scale of the columns.
+    marginals : tuple of Marginal
+        Distributions of the columns on the standard scale.
+    gaussian, copula : Gaussian or FactorModel
+        Fitted to the standard scale and to normal scores.
+    near, near_scores : Neighbours
+        Neighbours of their residuals.
+    boosters : dict of int to HistGradientBoostingRegressor
+        By column.
+    """
+
+    standard: Standard
+    marginals: tuple[Marginal, ...]
+    gaussian: Conditional
+    copula: Conditional
+    near: Neighbours
+    near_scores: Neighbours
+    boosters: dict[int, Any]
+
+    @classmethod
+    def fit(cls, X: Array, groups: Array, rank: int | None, boosted: Array, seed: int) -> "Candidates":
+        """Fit to a table.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Rows, NaN where nothing was seen.
+        groups : ndarray of shape (p,)
+            Columns with the same number are missing together.
+        rank : int or None
+            Rank of the covariances; None: full.
+        boosted : ndarray of int
+            Columns to fit by boosting.
+        seed : int
+            Seed of what is random.
+        """
+        standard, seen = Standard.of(X), ~np.isnan(X)
+        Z = standard.of_values(X)
+        marginals = tuple(
+            Marginal.of(z[s]) if s.any() else Marginal.of(np.zeros(1)) for z, s in zip(Z.T, seen.T, strict=True)
+        )
+        scores = np.column_stack([one.to_latent(z) for one, z in zip(marginals, Z.T, strict=True)])
+        gaussian, copula = (fit_gaussian(one) if rank is None else fit_factors(one, rank) for one in (Z, scores))
+        filled, filled_scores = gaussian.complete(Z)[0], copula.complete(scores)[0]
+        near = Neighbours.of(gaussian, filled, seen, groups)
+        near_scores = Neighbours.of(copula, filled_scores, seen, groups)
+        boosters = {}
+        expected = filled - leave_one_out(gaussian, filled, groups) if boosted.size else filled
+        for j in boosted:
+            shown = seen[:, j]
+            leaf = int(np.clip(shown.sum() // 40, 5, 20))
+            if shown.sum() >= 4 * leaf:
+                booster = HistGradientBoostingRegressor(
+                    max_iter=40, max_leaf_nodes=16, min_samples_leaf=leaf, l2_regularization=1.0,
+                    early_stopping=False, random_state=seed,
+                )  # fmt: skip
+                boosters[int(j)] = booster.fit(_features(Z, expected, j, groups)[shown], Z[shown, j])
+        return cls(standard, marginals, gaussian, copula, near, near_scores, boosters)
+
+    def predict(self, X: Array, wanted: Array | None = None) -> Prediction:
+        """What the candidates say of the holes of these rows, or of those that are `wanted`."""
+        holes = np.isnan(X) if wanted is None else wanted
+        columns, rows = np.nonzero(holes.T)
+        Z = self.standard.of_values(X)
+        filled, _ = self.gaussian.complete(Z)
+        residuals, values = self.near.means(filled, holes)
+        scores = np.column_stack([one.to_latent(z) for one, z in zip(self.marginals, Z.T, strict=True)])
+        filled_scores, score_variance = self.copula.complete(scores)
+        score_residuals, _ = self.near_scores.means(filled_scores, holes)
+        cells = rows, columns
+        means, variances = np.zeros((len(CANDIDATES), rows.size)), np.zeros(rows.size)
+        means[0], means[1], means[2] = filled[cells], filled[cells] + residuals[cells], values[cells]
+        means[5] = means[1]
+        ends = np.searchsorted(columns, np.arange(X.shape[1] + 1))
+        for j in np.unique(columns):
+            here, hole = slice(ends[j], ends[j + 1]), rows[ends[j] : ends[j + 1]]
+            latent, spread = filled_scores[hole, j], score_variance[hole, j]
+            means[3, here], variances[here] = self.marginals[j].moments(latent, spread)
+            means[4, here], _ = self.marginals[j].moments(latent + score_residuals[hole, j], spread)
+            if j in self.boosters:
+                means[5, here] = self.boosters[j].predict(_features(Z[hole], filled[hole], j, self.near.groups))
+        means = np.clip(means, self.standard.low[columns], self.standard.high[columns])
+        return Prediction(rows, columns, means, variances)
+
+
+def _features(Z: Array, expected: Array, j: int, groups: Array) -> Array:
+    """What boosting predicts column j from: the other columns with their holes, and the Gaussian's prediction."""
+    return np.column_stack([Z[:, groups != groups[j]], expected[:, j]])
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Predictions for the holes of a table, hole by hole, on the scale of the data.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of shape (m,)
+        The holes.
+    means, scales : ndarray of shape (m,)
+        Prediction of each, and the unit in which its column's residuals are counted.
+    """
+
+    rows: Array
+    columns: Array
+    means: Array
+    scales: Array
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A table's candidates with their weights, and what they left unexplained on held-out cells.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        Fitted to all seen cells.
+    weights : ndarray of shape (p, n_candidates)
+        Weights by column; what they lack to 1 is the column mean's.
+    quantiles : ndarray of shape (p, n_probabilities)
+        Of the residuals of held-out cells, in scales, at `PROBABILITIES`.
+    errors, mean_errors : ndarray of shape (p,)
+        Root mean squared error of held-out cells in the column's spread: of the blend, and of the column mean.
+    n_held_out : ndarray of shape (p,)
+        Number of held-out cells.
+    rank : int or None
+        Rank of the covariances; None: full.
+    """
+
+    candidates: Candidates
+    weights: Array
+    quantiles: Array
+    errors: Array
+    mean_errors: Array
+    n_held_out: Array
+    rank: int | None
+
+    def predict(self, X: Array) -> Filled:
+        """Predict the holes of rows of the table, or of new ones; block by block."""
+        standard, parts = self.candidates.standard, []
+        height = max(1, BLOCK_CELLS // X.shape[1])
+        for top in range(0, len(X), height):
+            found = self.candidates.predict(X[top : top + height])
+            means, scales = blended(found, self.weights)
+            means = np.clip(means, standard.low[found.columns], standard.high[found.columns])
+            values = standard.to_values(means, found.columns)
+            parts.append((found.rows + top, found.columns, values, scales * standard.spread[found.columns]))
+        return Filled(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+
+    def quantile(self, filled: Filled, probabilities: Array) -> Array:
+        """The value below which a hole's value is with this probability, one for each hole; within the seen range."""
+        standard, j = self.candidates.standard, filled.columns
+        grid = np.clip(np.searchsorted(PROBABILITIES, probabilities), 1, PROBABILITIES.size - 1)
+        low, high = PROBABILITIES[grid - 1], PROBABILITIES[grid]
+        share = np.clip((probabilities - low) / (high - low), 0.0, 1.0)
+        steps = (1 - share) * self.quantiles[j, grid - 1] + share * self.quantiles[j, grid]
+        ends = (
+            standard.to_values(standard.low, np.arange(standard.low.size)),
+            standard.to_values(standard.high, np.arange(standard.high.size)),
+        )
+        return np.clip(filled.means + filled.scales * steps, ends[0][j], ends[1][j])
+
+    def ranks(self, X: Array, filled: Filled, random: np.random.RandomState) -> Array:
+        """A draw, for each hole, of where its value is in its distribution, from 0 to 1, a row's holes together.
+
+        A row drawn from the Gaussian and completed from the same cells deviates from itself as the true cells do from
+        their conditional means (Matheron's rule).
+        """
+        model, found = self.candidates.gaussian, np.empty(filled.rows.size)
+        height = max(1, BLOCK_CELLS // X.shape[1])
+        for top in range(0, len(X), height):
+            drawn = model.draw(len(X[top : top + height]), random)
+            completed, variance = model.complete(np.where(np.isnan(X[top : top + height]), np.nan, drawn))
+            here = (filled.rows >= top) & (filled.rows < top + height)
+            cells = filled.rows[here] - top, filled.columns[here]
+            found[here] = ndtr((drawn[cells] - completed[cells]) / np.sqrt(variance[cells]))
+        return found
+
+
+def blended(found: Prediction, weights: Array) -> tuple[Array, Array]:
+    """The blend of candidates, and the scale of its residuals: the copula's, which is small where little varies."""
+    w = weights[found.columns].T
+    return (w * found.means).sum(axis=0), np.sqrt(found.variances + LEAST_VARIANCE)
+
+
+def blend_weights(gram: Array, products: Array, counts: Array, common: float = COMMON_CELLS) -> Array:
+    """Weights of the candidates for each column.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (p, c, c)
+        sum x x^T over the held-out cells of each column.
+    products : ndarray of shape (p, c)
+        sum x y.
+    counts : ndarray of shape (p,)
+        Number of held-out cells.
+    common : float
+        Cells of the average column that stand beside a column's own.
+
+    Returns
+    -------
+    ndarray of shape (p, c)
+        argmin over w >= 0 of w^T A w - 2 w^T b, with A and b of both kinds of cells.
+    """
+    total = max(counts.sum(), 1)
+    A = gram + common * gram.sum(axis=0) / total
+    b = products + common * products.sum(axis=0) / total
+    c = b.shape[1]
+    weights = np.zeros(b.shape)
+    for j in range(len(b)):
+        size = max(np.trace(A[j]) / c, 1e-12)
+        root = np.linalg.cholesky(A[j] + 1e-6 * size * np.eye(c))
+        weights[j] = nnls(root.T, np.linalg.solve(root, b[j]))[0]
+    return weights
+
+
+def fit_table(
+    X: Array, groups: Array, *, boosting: bool = True, max_rows: int = 10_000, random_state: Any = None
+) -> TableModel:
+    """Fit all candidates and their weights.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows, NaN where nothing was seen.
+    groups : ndarray of shape (p,)
+        Columns with the same number are missing together: those of one category.
+    boosting : bool, default=True
+        Whether gradient boosting is a candidate.
+    max_rows : int, default=10_000
+        Rows to fit to, drawn at random where there are more; half as many to hold cells out of.
+    random_state : RandomState
+        What is drawn: rows, held-out cells.
+
+    Returns
+    -------
+    TableModel
+        The fitted model.
+    """
+    random = random_state or np.random.RandomState(0)
+    seed = int(random.randint(2**31 - 1))
+    if len(X) > max_rows:
+        X = X[np.sort(random.permutation(len(X))[:max_rows])]
+    p = X.shape[1]
+    part = X if 2 * len(X) <= max_rows else X[np.sort(random.permutation(len(X))[: max_rows // 2])]
+    rank: int | None = None
+    boosted = np.arange(p) if boosting else np.arange(0)
+    draws = []
+    for draw in range(N_DRAWS):
+        hidden = hide_cells(part, groups, random)
+        rest = np.where(hidden, np.nan, part)
+        if draw == 0 and not fits_full(part):
+            rank = best_rank(rest, part, hidden)
+        candidates = Candidates.fit(rest, groups, rank, boosted, seed)
+        found = candidates.predict(rest, hidden)
+        truth = candidates.standard.of_values(part)[found.rows, found.columns]
+        draws.append((found, truth))
+    sums = [held_out_sums(found, truth, p) for found, truth in draws]
+    totals = [sum(one) for one in zip(*sums, strict=True)]
+    weights = blend_weights(*totals)
+    # residuals of each draw by the weights of the others
+    residuals, scales, truths, columns = [], [], [], []
+    for (found, truth), own in zip(draws, sums, strict=True):
+        others = blend_weights(*(total - one for total, one in zip(totals, own, strict=True)))
+        means, scale = blended(found, others)
+        residuals.append(truth - means)
+        scales.append(scale)
+        truths.append(truth)
+        columns.append(found.columns)
+    residual, scale, truth, column = map(np.concatenate, (residuals, scales, truths, columns))
+    counts = totals[2]
+    errors, mean_errors = (
+        np.sqrt(np.bincount(column, one**2, minlength=p) / np.maximum(counts, 1)) for one in (residual, truth)
+    )
+    quantiles = residual_quantiles(residual / scale, column, p)
+    boosted = np.flatnonzero(weights[:, -1] >= LEAST_WEIGHT) if boosting else boosted
+    candidates = Candidates.fit(X, groups, rank, boosted, seed)
+    return TableModel(candidates, weights, quantiles, errors, mean_errors, counts, rank)
+
+
+def hide_cells(X: Array, groups: Array, random: np.random.RandomState) -> Array:
+    """Mask of cells to hold out; columns of a group together, and none of a column that shows fewer than five."""
+    seen = ~np.isnan(X)
+    _, first, place = np.unique(groups, return_index=True, return_inverse=True)
+    chosen = random.random_sample((len(X), first.size)) < HELD_OUT
+    return chosen[:, place] & seen & (seen.sum(axis=0) >= 5)
+
+
+def held_out_sums(found: Prediction, truth: Array, p: int) -> tuple[Array, Array, Array]:
+    """Gram matrices, products and numbers of cells, by column."""
+    c = len(found.means)
+    ends = np.searchsorted(found.columns, np.arange(p + 1))
+    gram, products = np.zeros((p, c, c)), np.zeros((p, c))
+    means, truth = np.clip(found.means, -FAR, FAR), np.clip(truth, -FAR, FAR)
+    for j in range(p):
+        here = means[:, ends[j] : ends[j + 1]]
+        gram[j], products[j] = here @ here.T, here @ truth[ends[j] : ends[j + 1]]
+    return gram, products, np.diff(ends).astype(float)
+
+
+def best_rank(rest: Array, whole: Array, hidden: Array) -> int:
+    """The rank of the covariance that predicts held-out cells best."""
+    standard = Standard.of(rest)
+    Z, truth = standard.of_values(rest), standard.of_values(whole)[hidden]
+    errors = {}
+    for rank in RANKS:
+        if rank <= min(Z.shape) // 3 or rank == RANKS[0]:
+            filled, _ = fit_factors(Z, rank, max_iter=20).complete(Z)
+            errors[rank] = float(np.mean((filled[hidden] - truth) ** 2))
+    return min(errors, key=lambda rank: errors[rank])
+
+
+def residual_quantiles(residuals: Array, columns: Array, p: int, common: float = COMMON_RESIDUALS) -> Array:
+    """Quantiles of each column's residuals, beside which some of all columns stand, in the column's own size.
+
+    Parameters
+    ----------
+    residuals : ndarray of shape (m,)
+        Residuals in scales.
+    columns : ndarray of shape (m,)
+        Their columns.
+    p : int
+        Number of columns.
+    common : float
+        Weight of the residuals of all columns together, in cells.
+
+    Returns
+    -------
+    ndarray of shape (p, n_probabilities)
+        Quantiles at `PROBABILITIES`; value i of m at the probability i / (m + 1).
+    """
+    if residuals.size == 0:
+        return np.tile(ndtri(PROBABILITIES), (p, 1))
+    counts = np.bincount(columns, minlength=p)
+    overall = np.mean(residuals**2)
+    sizes = np.sqrt((np.bincount(columns, residuals**2, minlength=p) + common * overall) / (counts + common))
+    alike = np.sort(residuals / sizes[columns])
+    if alike.size > 1000:
+        alike = np.quantile(alike, (np.arange(1000) + 0.5) / 1000)
+    quantiles = np.empty((p, PROBABILITIES.size))
+    for j in range(p):
+        own = residuals[columns == j] / sizes[j]
+        values = np.concatenate([own, alike])
+        weights = np.concatenate([np.ones(own.size), np.full(alike.size, common / alike.size)])
+        order = np.argsort(values)
+        middles = np.cumsum(weights[order]) - weights[order] / 2
+        quantiles[j] = sizes[j] * np.interp(PROBABILITIES, (middles + 0.5) / (weights.sum() + 1), values[order])
+    return quantiles

@@ -1,0 +1,179 @@
+"""Candidates, their weights by held-out cells, intervals and draws."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import nnls
+from scipy.stats import norm
+
+from halfseen.imputation import blend
+from halfseen.imputation.blend import (
+    CANDIDATES,
+    PROBABILITIES,
+    Standard,
+    blend_weights,
+    fit_table,
+    residual_quantiles,
+)
+from tests.imputation.cases import correlated
+
+
+def test_the_standard_scale_is_that_of_the_seen_cells():
+    X = correlated(100)[0]
+    standard = Standard.of(X)
+    assert_allclose(standard.centre, np.nanmean(X, axis=0))
+    assert_allclose(standard.spread, np.nanstd(X, axis=0))
+    Z = standard.of_values(X)
+    assert_allclose((np.nanmin(Z, axis=0), np.nanmax(Z, axis=0)), (standard.low, standard.high))
+    assert_allclose(standard.to_values(Z[:, 2], np.full(100, 2)), X[:, 2])
+
+
+def test_numbers_of_any_size_have_a_standard_scale():
+    X = np.array([[1e300, 1e-300, 7.0, np.nan], [-1e300, 3e-300, 7.0, np.nan], [0.0, np.nan, 7.0, np.nan]])
+    standard = Standard.of(X)
+    Z = standard.of_values(X)
+    assert_allclose(Z[:, 0], [1.224745, -1.224745, 0], atol=1e-6)
+    assert_allclose(Z[:2, 1], [-1, 1])
+    assert_array_equal(Z[:, 2], 0)
+    assert np.isfinite(standard.spread).all()
+
+
+def test_weights_are_those_of_non_negative_least_squares_with_cells_of_the_average_column():
+    random = np.random.default_rng(0)
+    cells = [(random.normal(size=(m, 3)), random.normal(size=m)) for m in (5, 40, 0)]
+    sums = [(A.T @ A, A.T @ y, len(y)) for A, y in cells]
+    gram, products, counts = (np.array(one, float) for one in zip(*sums, strict=True))
+    weights = blend_weights(gram, products, counts, common=20.0)
+    everything = np.vstack([A for A, _ in cells]), np.concatenate([y for _, y in cells])
+    share = np.sqrt(20 / 45)
+    for found, (A, y) in zip(weights, cells, strict=True):
+        expected = nnls(np.vstack([A, share * everything[0]]), np.concatenate([y, share * everything[1]]))[0]
+        assert_allclose(found, expected, atol=1e-4)
+
+
+def test_without_held_out_cells_the_mean_is_all_there_is():
+    assert_array_equal(blend_weights(np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros(2)), 0)
+
+
+def test_quantiles_of_residuals_are_those_of_their_column():
+    random = np.random.default_rng(0)
+    columns = np.repeat([0, 1], [20_000, 20_000])
+    residuals = np.where(columns == 0, random.normal(size=40_000), 3 * random.exponential(size=40_000))
+    quantiles = residual_quantiles(residuals, columns, 3)
+    middle = (PROBABILITIES > 0.03) & (PROBABILITIES < 0.97)
+    assert_allclose(quantiles[0, middle], norm.ppf(PROBABILITIES[middle]), atol=0.05)
+    assert_allclose(quantiles[1, middle], -3 * np.log1p(-PROBABILITIES[middle]), atol=0.2)
+    assert (np.diff(quantiles, axis=1) >= 0).all()
+
+
+def cells_of(model, X):
+    filled = model.predict(X)
+    return filled, np.stack([filled.rows, filled.columns])
+
+
+def test_a_table_is_filled_better_than_by_its_means_and_about_as_well_as_by_the_truth():
+    X, cells, mean, covariance = correlated(600, holes=0.15)
+    model = fit_table(X, np.arange(6), boosting=False)
+    filled, (rows, columns) = cells_of(model, X)
+    assert_array_equal(np.sort(rows * 6 + columns), np.flatnonzero(np.isnan(X)))
+    truth = blend.fit_gaussian(X)
+    best = truth.__class__(mean, covariance, np.linalg.inv(covariance)).complete(X)[0]
+    error, least = (np.mean((one - cells[rows, columns]) ** 2) for one in (filled.means, best[rows, columns]))
+    assert error < 1.1 * least
+    assert error < 0.7 * np.mean((np.nanmean(X, axis=0)[columns] - cells[rows, columns]) ** 2)
+    ratio = np.mean(model.errors**2) / np.mean(model.mean_errors**2)
+    assert 0.7 < ratio / (error / np.mean((np.nanmean(X, axis=0)[columns] - cells[rows, columns]) ** 2)) < 1.4
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_intervals_cover_as_often_as_they_say(skewed):
+    X, cells, *_ = correlated(1500, holes=0.15, seed=4)
+    X, cells = (np.exp(one / 2) if skewed else one for one in (X, cells))
+    model = fit_table(X, np.arange(6), boosting=False)
+    filled, (rows, columns) = cells_of(model, X)
+    truth = cells[rows, columns]
+    for level in (0.5, 0.9):
+        low, high = (model.quantile(filled, np.full(truth.size, p)) for p in ((1 - level) / 2, (1 + level) / 2))
+        assert abs(np.mean((low <= truth) & (truth <= high)) - level) < 0.035
+        assert abs(np.mean(truth < low) - np.mean(truth > high)) < 0.07
+
+
+def test_draws_have_the_spread_and_the_correlations_of_what_was_hidden():
+    X, _, _, covariance = correlated(4000, p=4, holes=0.0, seed=2)
+    X[:2000, :2] = np.nan  # two columns missing together
+    model = fit_table(X, np.arange(4), boosting=False)
+    filled, (rows, columns) = cells_of(model, X)
+    drawn = X.copy()
+    drawn[rows, columns] = model.quantile(filled, model.ranks(X, filled, np.random.RandomState(0)))
+    spreads = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    assert_allclose(np.cov(drawn[:2000].T) / spreads, covariance / spreads, atol=0.1)
+
+
+def test_noise_gets_its_mean():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 5))
+    X[random.random(X.shape) < 0.1] = np.nan
+    model = fit_table(X, np.arange(5))
+    filled = model.predict(X)
+    standard = model.candidates.standard
+    assert (
+        np.sqrt(np.mean(((filled.means - standard.centre[filled.columns]) / standard.spread[filled.columns]) ** 2))
+        < 0.15
+    )
+
+
+def test_boosting_finds_what_is_not_linear():
+    random = np.random.default_rng(0)
+    cells = random.normal(size=(1500, 4))
+    cells[:, 0] = np.sign(cells[:, 1]) * np.sign(cells[:, 2]) + 0.1 * random.normal(size=1500)
+    X = np.where(random.random(cells.shape) < 0.1, np.nan, cells)
+    errors = {}
+    for boosting in (False, True):
+        model = fit_table(X, np.arange(4), boosting=boosting)
+        filled, (rows, columns) = cells_of(model, X)
+        own = columns == 0
+        errors[boosting] = np.mean((filled.means - cells[rows, columns])[own] ** 2)
+    assert errors[True] < 0.8 * errors[False]
+    assert model.weights[0, CANDIDATES.index("boosting")] > 0.3
+
+
+def test_cells_of_a_category_are_held_out_together():
+    groups = np.array([0, 1, 1, 1, 2])
+    X = np.random.default_rng(0).normal(size=(50, 5))
+    X[3, 1:4] = np.nan
+    X[:47, 4] = np.nan
+    hidden = blend.hide_cells(X, groups, np.random.RandomState(0))
+    assert_array_equal(hidden[:, 1], hidden[:, 2])
+    assert_array_equal(hidden[:, 1], hidden[:, 3])
+    assert not hidden[np.isnan(X)].any()
+    assert not hidden[:, 4].any()
+    assert hidden.any()
+
+
+def test_wide_tables_choose_their_rank_and_are_filled(monkeypatch):
+    monkeypatch.setattr("halfseen.imputation.gaussian.MOST_FULL", 10)
+    X, cells, *_ = correlated(200, p=30, holes=0.1)
+    model = fit_table(X, np.arange(30), boosting=False)
+    assert model.rank == 5
+    filled, (rows, columns) = cells_of(model, X)
+    assert np.mean((filled.means - cells[rows, columns]) ** 2) < 0.5 * np.mean(np.nanvar(X, axis=0))
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    X = correlated(120)[0]
+    model = fit_table(X, np.arange(6), boosting=False, max_rows=80)
+    whole = model.predict(X)
+    monkeypatch.setattr(blend, "BLOCK_CELLS", 6 * 25)
+    parts = model.predict(X)
+    for one, other in ((whole, parts),):
+        order = [np.lexsort((found.columns, found.rows)) for found in (one, other)]
+        assert_array_equal(one.rows[order[0]], other.rows[order[1]])
+        assert_allclose(one.means[order[0]], other.means[order[1]], rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (4, 4)])
+def test_tiny_tables_get_their_means(shape):
+    X = np.arange(12.0)[: shape[0] * shape[1]].reshape(shape) if shape != (4, 4) else np.eye(4)
+    X[0, 0] = np.nan
+    filled = fit_table(X, np.arange(shape[1])).predict(X)
+    assert_allclose(filled.means, 0 if shape[0] == 1 else np.nanmean(X[:, 0]), atol=1e-9)

@@ -1,0 +1,135 @@
+"""Kinds of columns and their marginals."""
+
+import datetime
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+
+from halfseen.errors import DataError
+from halfseen.imputation.columns import Column, Marginal, missing_cells, recognise_choices, recognise_numbers
+
+
+def objects(*values):
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    return cells
+
+
+def test_the_scores_of_levels_are_means_between_their_thresholds():
+    values = np.repeat([1.0, 2.0, 5.0], [20, 50, 30])
+    marginal = Marginal.of(values)
+    cuts = norm.ppf([0, 0.2, 0.7, 1])
+    assert_allclose(marginal.cuts, cuts)
+    between = [norm.expect(lambda z: z, lb=a, ub=b, conditional=True) for a, b in pairwise(cuts)]
+    assert_allclose(marginal.to_latent(np.array([1.0, 2.0, 5.0])), between, atol=1e-6)
+    assert np.isnan(marginal.to_latent(np.array([np.nan]))).all()
+
+
+@pytest.mark.parametrize("values", [np.repeat([1.0, 2, 5], [20, 50, 30]), np.random.default_rng(0).gamma(1, 2, 3000)])
+def test_moments_are_those_of_a_latent_normal_that_is_cut(values):
+    marginal = Marginal.of(values)
+    drawn = np.random.default_rng(1).normal(0.7, 0.6, 400_000)
+    x = marginal.atoms[np.searchsorted(marginal.cuts, drawn) - 1]
+    mean, variance = marginal.moments(np.array([0.7]), np.array([0.36]))
+    assert_allclose(mean, x.mean(), rtol=0.01)
+    assert_allclose(variance, x.var(), rtol=0.02)
+
+
+def test_nothing_known_gives_the_columns_own_mean_and_variance():
+    values = np.random.default_rng(0).gamma(1, 2, 3000)
+    mean, variance = Marginal.of(values).moments(np.zeros(1), np.ones(1))
+    assert_allclose(mean, values.mean(), rtol=1e-6)
+    assert 0.9 * values.var() < variance < values.var()  # parts of equal size stand for their means
+
+
+def test_scores_of_many_values_follow_their_ranks():
+    values = np.random.default_rng(0).gamma(1, 2, 3000)
+    ranks = np.argsort(np.argsort(values))
+    density = norm.pdf(norm.ppf(np.arange(3001) / 3000))
+    assert_allclose(Marginal.of(values).to_latent(values), 3000 * -np.diff(density)[ranks], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("age", [20, 31, np.nan], "count"),
+        ("change", [-1, 3, 2.0], "continuous"),
+        ("height", [1.75, 1.8, np.nan], "continuous"),
+        ("flat", [7, 7, np.nan], "constant"),
+        ("huge", [1e300, -1e300, 1.0], "continuous"),
+        ("nothing", [np.nan, np.nan], "empty"),
+        ("customer_id", [5, np.nan, 12], "id"),
+        ("zip", [1013, 90210, np.nan], "code"),
+        ("Zip Code", [1013, 90210, np.nan], "code"),
+        ("year", [1999, 2004, np.nan], "count"),
+        ("valid", [1, 0, np.nan], "count"),
+        ("id", [0.5, 1.5, np.nan], "continuous"),
+    ],
+)
+def test_kinds_of_numbers(name, values, kind):
+    assert recognise_numbers(name, np.array(values, float), named=True).kind == kind
+
+
+def test_a_name_decides_nothing_where_the_user_does_and_where_there_are_no_names():
+    ids = np.array([5, np.nan, 12.0])
+    assert recognise_numbers("customer_id", ids, named=True, amount=True).kind == "count"
+    assert recognise_numbers("id", ids, named=False).kind == "count"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["red", "blue", "red", "blue", None], "category"),
+        ([True, False, None], "boolean"),
+        (["01013", "90210", None], "code"),
+        (["1.5", "2", None], "number as text"),
+        (["2024-01-31", "2024-02-01"], "date"),
+        (["31.1.2024", None], "date"),
+        ([datetime.date(2024, 1, 31), None], "date"),
+        ([f"a remark, the {i}th" for i in range(30)], "text"),
+        ([None, np.nan], "empty"),
+    ],
+)
+def test_kinds_of_other_columns(values, kind):
+    assert recognise_choices("c", objects(*values)).kind == kind
+
+
+def test_levels_have_the_order_that_is_given():
+    column = recognise_choices("q", objects("often", None, "never"), ["never", "rarely", "often"])
+    assert (column.kind, column.values) == ("levels", ("never", "rarely", "often"))
+    numbers, unknown = column.encode(objects("often", None, "sometimes"))
+    assert_array_equal(numbers, [[2], [np.nan], [np.nan]])
+    assert unknown.tolist() == [2]
+    assert column.decode(np.array([[1.2], [-3], [9]])).tolist() == ["rarely", "never", "often"]
+    with pytest.raises(DataError, match="'always'"):
+        recognise_choices("q", objects("always"), ["never", "rarely", "often"])
+
+
+def test_mixed_types_are_refused_with_the_column():
+    with pytest.raises(DataError, match=r"one type. Found 1 and 'two' in column 'c'"):
+        recognise_choices("c", objects(1, "two", None))
+
+
+def test_infinite_values_are_refused_with_their_place():
+    with pytest.raises(DataError, match="inf at row 1, column 'a'"):
+        recognise_numbers("a", np.array([1.0, np.inf]), named=True)
+
+
+def test_categories_have_a_column_each():
+    column = recognise_choices("c", objects(*"abcabcab", None))
+    numbers, _ = column.encode(objects("b", None, "c"))
+    assert_array_equal(numbers, [[0, 1, 0], [np.nan] * 3, [0, 0, 1]])
+    assert column.decode(np.array([[0.2, 0.5, 0.3]])).tolist() == ["b"]
+    assert Column("c", "category", ("a", "b")).width == 1
+    assert_array_equal(missing_cells(objects("b", None, np.nan, "")), [False, True, True, False])
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_categories_are_drawn_by_their_shares(width):
+    column = Column("c", "category", ("a", "b", "c")[: 2 if width == 1 else 3])
+    shares = np.tile([0.3] if width == 1 else [0.5, 0.2, 0.3], (100_000, 1))
+    drawn = column.draw(shares, np.random.default_rng(0).random(100_000))
+    assert_allclose(drawn.mean(axis=0), shares[0], atol=0.01)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RoundMF,
         SquaredOrdNMF,
         SquaredPoisson,
+        TableImputer,
         WeightedNMF,
         rank_one,
     )
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "archive": "load",
     "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson WeightedNMF rank_one",
+    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF rank_one",
     "io": "observe",
     "model": "Recommendations Status",
     "observed": "Observed",

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from halfseen.imputation import gaussian
-from halfseen.imputation.gaussian import FactorModel, Gaussian, fit_factors, fit_gaussian, fits_full
+from halfseen.imputation.gaussian import FactorModel, Gaussian, Structure, fit_factors, fit_gaussian, fits_full
 from tests.imputation.cases import correlated
 
 
@@ -121,6 +121,18 @@ def test_factors_predict_about_as_well_as_the_truth():
     holes = np.isnan(Z)
     error = np.mean((fit_factors(Z, 2).complete(Z)[0] - cells)[holes] ** 2)
     assert error < 1.03 * np.mean((conditional(Z, mean, covariance)[0] - cells)[holes] ** 2)
+
+
+def test_hidden_cells_choose_the_pull_to_the_diagonal():
+    _, cells, *_ = correlated(60, p=12, seed=2)
+    random = np.random.default_rng(0)
+    noise, hidden = random.normal(size=(60, 12)), random.random((60, 12)) < 0.2
+    pulls = {}
+    for name, truth in (("related", cells @ np.ones((12, 12)) + 0.01 * noise), ("noise", noise)):
+        truth = truth / truth.std(axis=0)
+        pulls[name] = Structure.best(np.where(hidden, np.nan, truth), truth, hidden).earlier_rows
+    assert pulls["related"] == min(gaussian.PULLS) * 8
+    assert pulls["noise"] == max(gaussian.PULLS) * 8
 
 
 def test_wide_tables_get_low_rank():

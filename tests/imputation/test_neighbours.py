@@ -19,8 +19,9 @@ def by_hand(near, filled, row, j, groups):
     distances = np.sqrt(((near.rows[shown] - filled[row]) ** 2 * rho).sum(axis=1))
     nearest = np.argsort(distances)[:N_NEIGHBOURS]
     weights = 1 / (distances[nearest] / np.median(distances[nearest]) + 0.1)
-    weights *= len(nearest) / (len(nearest) + N_ZEROS) / weights.sum()
-    return weights @ near.residuals[shown[nearest], j], weights @ near.rows[shown[nearest], j]
+    weights /= weights.sum()
+    share = len(nearest) / (len(nearest) + N_ZEROS)
+    return share * weights @ near.residuals[shown[nearest], j], weights @ near.rows[shown[nearest], j]
 
 
 @pytest.mark.parametrize("fit", [fit_gaussian, lambda Z: fit_factors(Z, 2)], ids=["full", "low rank"])

@@ -27,6 +27,7 @@ SHOWN = (
     "RoundMF",
     "SquaredOrdNMF",
     "SquaredPoisson",
+    "TableImputer",
     "Uncoupled",
     "UncoupledNMF",
     "WeightedNMF",

@@ -6,6 +6,7 @@ from halfseen.estimators.ordnmf import OrdNMF, SquaredOrdNMF, SquaredPoisson
 from halfseen.estimators.poisson import BernoulliPoisson, CompoundPoisson, PoissonFactorization
 from halfseen.estimators.quantizer import Quantizer
 from halfseen.estimators.rank_one_nmf import RankOne, RankOneNMF, rank_one
+from halfseen.estimators.table_imputer import TableImputer
 
 __all__ = [
     "BernoulliPoisson",
@@ -19,6 +20,7 @@ __all__ = [
     "RoundMF",
     "SquaredOrdNMF",
     "SquaredPoisson",
+    "TableImputer",
     "WeightedNMF",
     "rank_one",
 ]

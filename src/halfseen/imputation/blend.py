@@ -1,7 +1,7 @@
 """Candidates for every hole, and a blend of them with weights for each column by cells held out.
 
 A tenth of the seen cells is hidden, twice; every candidate is fitted to the rest and predicts them. On the standard
-scale, where the column mean is 0, the weights of column j minimise over w >= 0
+scale, where the column mean is 0, the weights of column j minimise over w >= 0 with sum_c w_c <= 1
 
     sum_cells (y - sum_c w_c x_c)^2,    over the column's own held-out cells and `COMMON_CELLS` of the average column
 
@@ -20,7 +20,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from halfseen.arrays import Array
 from halfseen.imputation.columns import Marginal
-from halfseen.imputation.gaussian import Conditional, fit_factors, fit_gaussian, fits_full
+from halfseen.imputation.gaussian import Conditional, Structure
 from halfseen.imputation.neighbours import Neighbours, leave_one_out
 
 #: The candidates beside the column mean, in their order.
@@ -29,8 +29,6 @@ CANDIDATES = ("gaussian", "gaussian+neighbours", "neighbours", "copula", "copula
 COMMON_CELLS, COMMON_RESIDUALS = 100.0, 20.0
 #: Share of the seen cells that are held out, and how often.
 HELD_OUT, N_DRAWS = 0.1, 2
-#: Ranks that are tried where columns are many.
-RANKS = (5, 10, 20, 40)
 #: Probabilities at which the quantiles of residuals are kept.
 PROBABILITIES = np.concatenate([[0.001, 0.0025, 0.005], np.arange(1, 100) / 100, [0.995, 0.9975, 0.999]])
 #: Cells of a block of rows that is predicted at a time.
@@ -132,7 +130,7 @@ class Candidates:
     boosters: dict[int, Any]
 
     @classmethod
-    def fit(cls, X: Array, groups: Array, rank: int | None, boosted: Array, seed: int) -> "Candidates":
+    def fit(cls, X: Array, groups: Array, structure: Structure, boosted: Array, seed: int) -> "Candidates":
         """Fit to a table.
 
         Parameters
@@ -141,8 +139,8 @@ class Candidates:
             Rows, NaN where nothing was seen.
         groups : ndarray of shape (p,)
             Columns with the same number are missing together.
-        rank : int or None
-            Rank of the covariances; None: full.
+        structure : Structure
+            How the covariances are fitted.
         boosted : ndarray of int
             Columns to fit by boosting.
         seed : int
@@ -154,7 +152,7 @@ class Candidates:
             Marginal.of(z[s]) if s.any() else Marginal.of(np.zeros(1)) for z, s in zip(Z.T, seen.T, strict=True)
         )
         scores = np.column_stack([one.to_latent(z) for one, z in zip(marginals, Z.T, strict=True)])
-        gaussian, copula = (fit_gaussian(one) if rank is None else fit_factors(one, rank) for one in (Z, scores))
+        gaussian, copula = (structure.fit(one) for one in (Z, scores))
         filled, filled_scores = gaussian.complete(Z)[0], copula.complete(scores)[0]
         near = Neighbours.of(gaussian, filled, seen, groups)
         near_scores = Neighbours.of(copula, filled_scores, seen, groups)
@@ -168,7 +166,7 @@ class Candidates:
                     max_iter=40, max_leaf_nodes=16, min_samples_leaf=leaf, l2_regularization=1.0,
                     early_stopping=False, random_state=seed,
                 )  # fmt: skip
-                boosters[int(j)] = booster.fit(_features(Z, expected, j, groups)[shown], Z[shown, j])
+                boosters[int(j)] = booster.fit(boosting_features(Z, expected, j, groups)[shown], Z[shown, j])
         return cls(standard, marginals, gaussian, copula, near, near_scores, boosters)
 
     def predict(self, X: Array, wanted: Array | None = None) -> Prediction:
@@ -192,12 +190,12 @@ class Candidates:
             means[3, here], variances[here] = self.marginals[j].moments(latent, spread)
             means[4, here], _ = self.marginals[j].moments(latent + score_residuals[hole, j], spread)
             if j in self.boosters:
-                means[5, here] = self.boosters[j].predict(_features(Z[hole], filled[hole], j, self.near.groups))
+                means[5, here] = self.boosters[j].predict(boosting_features(Z[hole], filled[hole], j, self.near.groups))
         means = np.clip(means, self.standard.low[columns], self.standard.high[columns])
         return Prediction(rows, columns, means, variances)
 
 
-def _features(Z: Array, expected: Array, j: int, groups: Array) -> Array:
+def boosting_features(Z: Array, expected: Array, j: int, groups: Array) -> Array:
     """What boosting predicts column j from: the other columns with their holes, and the Gaussian's prediction."""
     return np.column_stack([Z[:, groups != groups[j]], expected[:, j]])
 
@@ -236,8 +234,8 @@ class TableModel:
         Root mean squared error of held-out cells in the column's spread: of the blend, and of the column mean.
     n_held_out : ndarray of shape (p,)
         Number of held-out cells.
-    rank : int or None
-        Rank of the covariances; None: full.
+    structure : Structure
+        How the covariances were fitted, as held-out cells decided.
     """
 
     candidates: Candidates
@@ -246,7 +244,7 @@ class TableModel:
     errors: Array
     mean_errors: Array
     n_held_out: Array
-    rank: int | None
+    structure: Structure
 
     def predict(self, X: Array) -> Filled:
         """Predict the holes of rows of the table, or of new ones; block by block."""
@@ -313,7 +311,7 @@ def blend_weights(gram: Array, products: Array, counts: Array, common: float = C
     Returns
     -------
     ndarray of shape (p, c)
-        argmin over w >= 0 of w^T A w - 2 w^T b, with A and b of both kinds of cells.
+        argmin over w >= 0, sum w <= 1, of w^T A w - 2 w^T b, with A and b of both kinds of cells.
     """
     total = max(counts.sum(), 1)
     A = gram + common * gram.sum(axis=0) / total
@@ -323,7 +321,10 @@ def blend_weights(gram: Array, products: Array, counts: Array, common: float = C
     for j in range(len(b)):
         size = max(np.trace(A[j]) / c, 1e-12)
         root = np.linalg.cholesky(A[j] + 1e-6 * size * np.eye(c))
-        weights[j] = nnls(root.T, np.linalg.solve(root, b[j]))[0]
+        # the mean is one more candidate, which says 0; a heavy equation makes the sum of all weights 1
+        heavy = 1e3 * np.sqrt(size)
+        equations = np.vstack([np.column_stack([root.T, np.zeros(c)]), np.full(c + 1, heavy)])
+        weights[j] = nnls(equations, np.append(np.linalg.solve(root, b[j]), heavy))[0][:c]
     return weights
 
 
@@ -356,15 +357,15 @@ def fit_table(
         X = X[np.sort(random.permutation(len(X))[:max_rows])]
     p = X.shape[1]
     part = X if 2 * len(X) <= max_rows else X[np.sort(random.permutation(len(X))[: max_rows // 2])]
-    rank: int | None = None
     boosted = np.arange(p) if boosting else np.arange(0)
     draws = []
     for draw in range(N_DRAWS):
         hidden = hide_cells(part, groups, random)
         rest = np.where(hidden, np.nan, part)
-        if draw == 0 and not fits_full(part):
-            rank = best_rank(rest, part, hidden)
-        candidates = Candidates.fit(rest, groups, rank, boosted, seed)
+        if draw == 0:
+            standard = Standard.of(rest)
+            structure = Structure.best(standard.of_values(rest), standard.of_values(part), hidden)
+        candidates = Candidates.fit(rest, groups, structure, boosted, seed)
         found = candidates.predict(rest, hidden)
         truth = candidates.standard.of_values(part)[found.rows, found.columns]
         draws.append((found, truth))
@@ -387,8 +388,8 @@ def fit_table(
     )
     quantiles = residual_quantiles(residual / scale, column, p)
     boosted = np.flatnonzero(weights[:, -1] >= LEAST_WEIGHT) if boosting else boosted
-    candidates = Candidates.fit(X, groups, rank, boosted, seed)
-    return TableModel(candidates, weights, quantiles, errors, mean_errors, counts, rank)
+    candidates = Candidates.fit(X, groups, structure, boosted, seed)
+    return TableModel(candidates, weights, quantiles, errors, mean_errors, counts, structure)
 
 
 def hide_cells(X: Array, groups: Array, random: np.random.RandomState) -> Array:
@@ -409,18 +410,6 @@ def held_out_sums(found: Prediction, truth: Array, p: int) -> tuple[Array, Array
         here = means[:, ends[j] : ends[j + 1]]
         gram[j], products[j] = here @ here.T, here @ truth[ends[j] : ends[j + 1]]
     return gram, products, np.diff(ends).astype(float)
-
-
-def best_rank(rest: Array, whole: Array, hidden: Array) -> int:
-    """The rank of the covariance that predicts held-out cells best."""
-    standard = Standard.of(rest)
-    Z, truth = standard.of_values(rest), standard.of_values(whole)[hidden]
-    errors = {}
-    for rank in RANKS:
-        if rank <= min(Z.shape) // 3 or rank == RANKS[0]:
-            filled, _ = fit_factors(Z, rank, max_iter=20).complete(Z)
-            errors[rank] = float(np.mean((filled[hidden] - truth) ** 2))
-    return min(errors, key=lambda rank: errors[rank])
 
 
 def residual_quantiles(residuals: Array, columns: Array, p: int, common: float = COMMON_RESIDUALS) -> Array:

@@ -20,6 +20,9 @@ from halfseen.arrays import Array
 
 #: Numbers that a block of rows may take at a time.
 BLOCK = 4_000_000
+#: Pulls of a full covariance to its diagonal that are tried, in units of p / 2 + 2 rows (the usual one first),
+#: and ranks that are tried where columns are many.
+PULLS, RANKS = (1.0, 0.3, 0.03, 3.0, 10.0), (5, 10, 20, 40)
 #: Columns and operations per iteration up to which the covariance is full.
 MOST_FULL, MOST_OPERATIONS = 400, 3e9
 
@@ -231,6 +234,44 @@ class FactorModel:
 
 #: What both models can do: complete rows, leave cells out, draw.
 Conditional = Gaussian | FactorModel
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How a covariance is fitted.
+
+    Parameters
+    ----------
+    earlier_rows : float
+        nu of a full covariance, the pull to its diagonal.
+    rank : int, default=None
+        Rank of the common part; None: full covariance.
+    """
+
+    earlier_rows: float
+    rank: int | None = None
+
+    def fit(self, Z: Array, max_iter: int = 50) -> Conditional:
+        """Fit to rows on the standard scale."""
+        if self.rank is not None:
+            return fit_factors(Z, self.rank, max_iter=max_iter)
+        return fit_gaussian(Z, self.earlier_rows, max_iter=max_iter)
+
+    @classmethod
+    def best(cls, Z: Array, truth: Array, hidden: Array) -> "Structure":
+        """The structure that predicts hidden cells of Z best: among ranks where columns are many, else among pulls."""
+        p = Z.shape[1]
+        if fits_full(Z):
+            options = [cls(pull * (p / 2 + 2)) for pull in PULLS]
+        else:
+            options = [cls(0.0, rank) for rank in RANKS if rank <= max(min(Z.shape) // 3, RANKS[0])]
+        errors = []
+        for one in options:
+            filled, _ = one.fit(Z, max_iter=20).complete(Z)
+            errors.append(
+                np.mean(np.minimum(np.abs(filled[hidden] - truth[hidden]), 5.0) ** 2) if hidden.any() else 0.0
+            )
+        return options[int(np.argmin(errors))]
 
 
 def fit_factors(

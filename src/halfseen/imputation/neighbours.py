@@ -92,8 +92,8 @@ class Neighbours:
             )
             distances = np.sqrt(squares)
             closeness = 1 / (distances / np.maximum(np.median(distances, axis=1, keepdims=True), 1e-12) + 0.1)
-            closeness *= k / (k + N_ZEROS) / closeness.sum(axis=1, keepdims=True)
-            residuals[queries, j] = (closeness * self.residuals[nearest, j]).sum(axis=1)
+            closeness /= closeness.sum(axis=1, keepdims=True)
+            residuals[queries, j] = (closeness * self.residuals[nearest, j]).sum(axis=1) * k / (k + N_ZEROS)
             values[queries, j] = (closeness * self.rows[nearest, j]).sum(axis=1)
         return residuals, values
 

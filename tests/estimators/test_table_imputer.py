@@ -1,0 +1,346 @@
+"""TableImputer: tables of mixed columns in and out, edge cases, intervals and draws."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from halfseen import TableImputer
+from halfseen.errors import DataError, DataWarning, ParameterError
+from tests.imputation.cases import correlated
+
+ANSWERS = ["never", "rarely", "often"]
+COLOURS = ["blue", "green", "red"]
+QUICK = TableImputer(boosting=False, random_state=0)
+
+
+def imputer(**parameters):
+    return clone(QUICK).set_params(**parameters)
+
+
+def people(n=200, seed=0):
+    """A frame of which most columns follow from one number a person."""
+    random = np.random.default_rng(seed)
+    z = random.normal(size=n)
+
+    def noisy(size=0.3):
+        return z + size * random.normal(size=n)
+
+    return pd.DataFrame(
+        {
+            "customer_id": np.arange(n),
+            "age": np.round(40 + 10 * noisy()),
+            "pay": np.exp(noisy()),
+            "change": noisy(),
+            "member": pd.array(noisy(0.1) > 0, dtype="boolean"),
+            "answer": np.array(ANSWERS, object)[np.digitize(noisy(), [-0.5, 0.5])],
+            "colour": np.array(COLOURS, object)[np.digitize(noisy(0.1), [-0.5, 0.5])],
+            "visits": pd.array(np.round(5 + 2 * noisy()), dtype="Int64"),
+            "zip": [f"{one:05d}" for one in random.integers(0, 9999, n)],
+            "day": pd.date_range("2024-01-01", periods=n),
+        }
+    )
+
+
+def with_holes(frame, share=0.1, seed=1):
+    random, holey = np.random.default_rng(seed), frame.copy()
+    for name in holey.columns[1:]:
+        holey.loc[random.random(len(frame)) < share, name] = None
+    return holey
+
+
+def fitted(X, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return imputer(**parameters).fit(X)
+
+
+FILLED = ["age", "pay", "change", "member", "answer", "colour", "visits"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_come_back_filled_and_of_their_types(library):
+    truth = people()
+    holey = with_holes(truth)
+    X = holey if library == "pandas" else pl.from_pandas(holey)
+    found = fitted(X, levels=ANSWERS).transform(X)
+    assert type(found) is type(X)
+    if library == "pandas":
+        assert_array_equal(found.index, X.index)
+        assert found.dtypes.equals(X.dtypes)
+    else:
+        assert found.schema == X.schema
+        found = found.to_pandas()
+    for name in truth.columns:
+        seen = holey[name].notna()
+        assert (found[name][seen] == truth[name][seen]).all()
+        assert found[name].notna().all() == (name in [*FILLED, "customer_id"])
+    for name in ("member", "answer", "colour"):
+        holes = holey[name].isna()
+        assert (found[name][holes] == truth[name][holes]).mean() > 0.65
+    assert set(found["answer"]) <= set(ANSWERS)
+
+
+def test_ordered_categories_of_frames_are_levels():
+    truth = people()
+    holey = with_holes(truth)[["age", "pay", "answer"]]
+    ordered = holey.assign(answer=pd.Categorical(holey["answer"], ANSWERS, ordered=True))
+    enum = pl.from_pandas(holey).with_columns(pl.col("answer").cast(pl.Enum(ANSWERS)))
+    by_name = fitted(holey, levels={"answer": ANSWERS}).transform(holey)["answer"]
+    for X in (ordered, enum):
+        model = fitted(X)
+        assert model.columns_[2].values == tuple(ANSWERS)
+        assert model.quality_["kind"].tolist() == ["count", "continuous", "levels"]
+        found = model.transform(X)
+        assert found["answer"].dtype == X["answer"].dtype
+        assert found["answer"].to_list() == by_name.to_list()
+
+
+def test_categories_of_polars_stay_categories():
+    X = pl.from_pandas(with_holes(people())[["age", "pay", "colour"]]).with_columns(
+        pl.col("colour").cast(pl.Categorical)
+    )
+    found = fitted(X).transform(X)
+    assert found.schema == X.schema
+    assert found["colour"].null_count() == 0
+
+
+def test_set_output_gives_what_it_says():
+    holey = with_holes(people())[FILLED]
+    ours = imputer(levels=ANSWERS).set_output(transform="polars").fit_transform(holey)
+    assert isinstance(ours, pl.DataFrame)
+    back = imputer(levels=ANSWERS).set_output(transform="pandas").fit_transform(pl.from_pandas(holey))
+    assert isinstance(back, pd.DataFrame)
+    assert back["pay"].to_list() == ours["pay"].to_list()
+    named = imputer().set_output(transform="pandas").fit_transform(correlated(30)[0])
+    assert named.columns.tolist() == [f"x{j}" for j in range(6)]
+    assert imputer().fit(holey[["age", "pay"]]).get_feature_names_out().tolist() == ["age", "pay"]
+
+
+def test_quality_says_what_was_found_of_each_column():
+    holey = with_holes(people())
+    with pytest.warns(DataWarning, match=r"Found 'zip' \(codes are not amounts\), 'day' \(dates are not filled\)"):
+        model = imputer(levels=ANSWERS).fit(holey)
+    table = pd.DataFrame(model.quality_).set_index("column")
+    assert table.index.tolist() == holey.columns.tolist()
+    kinds = ["id", "count", "continuous", "continuous", "boolean", "levels", "category", "count", "code", "date"]
+    assert table["kind"].tolist() == kinds
+    assert (table["error"][FILLED] < 0.8 * table["mean_error"][FILLED]).all()
+    assert table["error"][["customer_id", "zip", "day"]].isna().all()
+    assert [note.must.split("'")[1] for note in model.notes_] == ["customer_id", "zip", "day"]
+    assert "neighbours" in table["used"]["age"]
+
+
+def test_parameters_say_what_a_column_is():
+    holey = with_holes(people())[["customer_id", "age", "pay", "visits"]].assign(zip=[10.0, 20.0, 30.0, np.nan] * 50)
+    model = fitted(holey, skip=["pay"], categories=["zip"], numbers=["customer_id"], levels={"visits": range(-10, 20)})
+    assert model.quality_["kind"].tolist() == ["count", "count", "skipped", "levels", "category"]
+    found = model.transform(holey)
+    assert set(found["zip"]) == {10.0, 20.0, 30.0}
+    assert found["pay"].isna().equals(holey["pay"].isna())
+    assert found["visits"].dtype == "Int64"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [
+        ({"skip": "age"}, "skip"),
+        ({"levels": ["one"]}, "levels"),
+        ({"levels": {"age": ["a", "a"]}}, "levels"),
+        ({"decimals": 2}, "decimals"),
+        ({"boosting": "yes"}, "boosting"),
+        ({"max_rows": 1}, "max_rows"),
+        ({"random_state": "today"}, "random_state"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters, word):
+    with pytest.raises(ParameterError) as error:
+        imputer(**parameters).fit(people()[FILLED])
+    assert error.value.parameter == word
+
+
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        (np.array([[1.0, np.inf], [2.0, 3.0]]), "Found inf at row 0, column 1"),
+        (pd.DataFrame({"a": [1.0, -np.inf]}), "Found -inf at row 1, column 'a'"),
+        (pd.DataFrame({"a": [1, "x", None]}), "Found 1 and 'x' in column 'a'"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a'"),
+        (pd.DataFrame({"a": []}), "must have a row"),
+    ],
+)
+def test_what_cannot_be_filled_is_refused_in_one_sentence(X, match):
+    with pytest.raises(DataError, match=match):
+        imputer().fit(X)
+
+
+def test_columns_that_are_named_must_be_there():
+    for wish in ({"skip": ["pya"]}, {"levels": {"pya": ["a", "b"]}}, {"categories": ["pya"]}):
+        with pytest.raises(DataError, match="no 'pya'"):
+            imputer(**wish).fit(people()[["age", "pay"]])
+
+
+def test_nothing_to_fill_changes_nothing():
+    cells = correlated(40)[1]
+    assert_array_equal(imputer().fit_transform(cells), cells)
+    frame = people()[FILLED]
+    pd.testing.assert_frame_equal(imputer().fit_transform(frame), frame)
+    ids = pd.DataFrame({"id": [1, 2, 3]})
+    pd.testing.assert_frame_equal(imputer().fit_transform(ids), ids)
+    assert imputer().fit(ids).model_ is None
+
+
+def test_constant_and_empty_columns_and_rows():
+    X = correlated(60)[0]
+    X[:, 0], X[5, 0] = 7.0, np.nan
+    X[:, 1] = np.nan
+    X[3] = np.nan
+    with pytest.warns(DataWarning, match="nothing in it is seen"):
+        model = imputer().fit(X)
+    found = model.transform(X)
+    assert (found[:, 0] == 7).all()
+    assert np.isnan(found[:, 1]).all()
+    assert_allclose(found[3, 2:], np.nanmean(X[:, 2:], axis=0), atol=0.5)
+    assert not np.isnan(found[:, 2:]).any()
+    assert model.quality_["kind"][:2].tolist() == ["constant", "empty"]
+
+
+def test_one_row():
+    with pytest.warns(DataWarning, match="nothing in it is seen"):
+        found = imputer().fit_transform([[1.0, np.nan, 3.0]])
+    assert_array_equal(found, [[1, np.nan, 3]])
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("f8", 1e300), ("f4", 1e37), ("f4", 1.0), ("f8", 1e-300)])
+def test_numbers_of_any_size_and_precision(dtype, size):
+    X, cells, *_ = correlated(80)
+    X, cells = ((one * size / 10).astype(dtype) for one in (X, cells))
+    found = imputer().fit_transform(X)
+    assert found.dtype == dtype
+    assert np.isfinite(found).all()
+    holes = np.isnan(X)
+    plain = imputer().fit_transform(correlated(80)[0])
+    assert_allclose(found[holes] / (size / 10), plain[holes], rtol=1e-3, atol=1e-4)
+
+
+def test_arrays_of_objects_are_filled_column_by_column():
+    rows = [["a", 1.0], ["b", 2.0], ["a", None], ["b", 2.0], [None, 1.0]] * 6
+    found = imputer().fit_transform(np.array(rows, dtype=object))
+    assert found.dtype == object
+    assert set(found[:, 0]) == {"a", "b"}
+    assert found[2, 1] < 1.5
+    with pytest.raises(DataError, match=r"of numbers must hold numbers. Found 'x' in column 1"):
+        imputer().fit(np.array(rows, dtype=object)).transform(np.array([["a", "x"]], dtype=object))
+
+
+def test_an_unknown_category_stays_and_says_nothing():
+    frame = with_holes(people())[["age", "pay", "colour"]]
+    model = fitted(frame)
+    new = pd.DataFrame({"age": [np.nan, np.nan], "pay": [1.0, 1.0], "colour": ["violet", None]}).astype(
+        {"colour": object}
+    )
+    with pytest.warns(DataWarning, match="'violet' at row 0"):
+        found = model.transform(new)
+    assert found["colour"][0] == "violet"
+    assert found["colour"][1] in COLOURS
+    assert found["age"][0] == found["age"][1]
+
+
+def test_decimals_are_those_of_the_column():
+    truth = people()[["visits", "age", "pay", "change"]].round({"pay": 2, "change": 1})
+    found = fitted(with_holes(truth), decimals="auto").transform(with_holes(truth))
+    assert_array_equal(found["age"], np.round(found["age"]))
+    assert_array_equal(found["pay"], np.round(found["pay"], 2))
+    assert_array_equal(found["change"], np.round(found["change"], 1))
+    plain = fitted(with_holes(truth)).transform(with_holes(truth))
+    assert (plain["age"] != np.round(plain["age"])).any()
+
+
+def test_new_rows_are_filled_one_by_one_as_together():
+    X, _, *_ = correlated(200)
+    model = TableImputer(random_state=0).fit(X[:150])
+    together = model.transform(X[150:])
+    alone = np.vstack([model.transform(row[None]) for row in X[150:]])
+    assert_allclose(alone, together, rtol=1e-6, atol=1e-8)
+    assert np.isfinite(together).all()
+
+
+def test_the_same_seed_gives_the_same_table_and_pickles_and_clones_work():
+    X = correlated(100)[0]
+    assert_array_equal(imputer().fit_transform(X), imputer().fit_transform(X))
+    assert (imputer(random_state=1).fit_transform(X) != imputer().fit_transform(X)).any()
+
+
+def test_it_is_part_of_a_pipeline():
+    X, cells, *_ = correlated(300)
+    y = cells[:, 0] > cells[:, 0].mean()
+    pipeline = make_pipeline(imputer(), StandardScaler(), LogisticRegression()).fit(X[:200], y[:200])
+    assert pipeline.score(X[200:], y[200:]) > 0.8
+
+
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+def test_intervals_are_around_what_is_filled_and_cover(library):
+    X, cells, *_ = correlated(600, holes=0.15)
+    names = list("abcdef")
+    data = {
+        "numpy": X,
+        "pandas": pd.DataFrame(X, columns=names),
+        "polars": pl.DataFrame(X, schema=names, nan_to_null=True),
+    }
+    model = imputer().fit(data[library])
+    narrow, wide = (model.predict_interval(data[library], level) for level in (0.5, 0.9))
+    assert type(wide[0]) is type(data[library])
+    (low, high), (lower, higher) = ([np.asarray(end) for end in ends] for ends in (narrow, wide))
+    holes = np.isnan(X)
+    assert_array_equal(low[~holes], X[~holes])
+    assert ((lower <= low) & (low <= high) & (high <= higher)).all()
+    assert abs(np.mean(((lower <= cells) & (cells <= higher))[holes]) - 0.9) < 0.05
+    with pytest.raises(ParameterError, match="level"):
+        model.predict_interval(X, 1.0)
+
+
+def test_intervals_of_levels_are_levels_and_those_of_categories_stay_open():
+    holey = with_holes(people())
+    low, high = fitted(holey, levels=ANSWERS).predict_interval(holey, 0.8)
+    places = [one["answer"].map(ANSWERS.index) for one in (low, high)]
+    assert (places[0] <= places[1]).all()
+    assert low["colour"].isna().equals(holey["colour"].isna())
+    assert low["visits"].dtype == "Float64"
+
+
+def test_draws_are_complete_tables_that_differ_where_holes_were():
+    truth = people(400)
+    holey = with_holes(truth, 0.2)[FILLED]
+    model = fitted(holey, levels=ANSWERS)
+    tables = model.sample(holey, 20, random_state=0)
+    assert len(tables) == 20
+    for name in FILLED:
+        seen = holey[name].notna()
+        drawn = pd.DataFrame([one[name] for one in tables])
+        assert drawn.notna().all(axis=None)
+        assert (drawn.loc[:, seen].nunique() == 1).all()
+        assert (drawn.loc[:, ~seen].nunique() > 1).mean() > 0.2
+    again = model.sample(holey, 2, random_state=0)
+    pd.testing.assert_frame_equal(again[1], tables[1])
+    holes = holey["change"].isna()
+    assert abs(np.mean([np.std(one["change"][holes]) for one in tables]) / np.std(truth["change"]) - 1) < 0.15
+
+
+def test_rubins_rules_cover_the_mean_of_a_column():
+    """The mean of a column with a third of its cells hidden, by multiple imputation, over simulated tables."""
+    covered = 0
+    for seed in range(100, 150):
+        X, _, mean, _ = correlated(150, p=3, holes=0.33, seed=seed)
+        tables = imputer().fit(X).sample(X, 10, random_state=seed)
+        estimates = np.array([one[:, 0].mean() for one in tables])
+        within = np.mean([one[:, 0].var(ddof=1) / len(one) for one in tables])
+        total = within + (1 + 1 / 10) * estimates.var(ddof=1)
+        covered += abs(estimates.mean() - mean[0]) < 1.96 * np.sqrt(total)
+    assert covered >= 42

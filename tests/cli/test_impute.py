@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from halfseen import OrdinalMF, RankSearch, RoundMF, WeightedNMF
-from tests.cli.program import done, misused, names_in, refused, refused_for_room, remarked
+from tests.cli.program import done, halfseen, misused, names_in, refused, refused_for_room, remarked
 from tests.rank_one import oracle
 
 #: Numbers as people write them: with signs, zeros, exponents and marks of what is missing.
@@ -70,11 +70,11 @@ def test_the_table_comes_back_with_its_holes_filled(table, tmp_path, words, opti
     lines = done("impute", table, *words, "-o", place)  # the first column names the rows
     assert_filled(place, model_of(VALUES, **options))
     assert lines[0].startswith(f"Read {table}: 5 x 3, 12 cells seen (0.8 of all), values 0.5 to 700. ")
-    assert lines[1] == "Filled 3 holes in 3 columns of numbers; kept as they are: id, city, note, if any."
+    assert lines[1] == "Filled 3 holes in 3 columns; kept as they are: id, city, note, if any."
     assert lines[2].startswith("RankOneNMF: 1 component" if options == {"k": 1} else "WeightedNMF: ")
     assert lines[3].startswith("CONVERGED after ")
-    assert lines[4:] == [f"Saved {place} ({place.stat().st_size} bytes)."]
-    assert done("impute", table, *words, "-q", "-o", place) == []
+    assert lines[-1] == f"Saved {place} ({place.stat().st_size} bytes)."
+    assert done("impute", table, *words, "-q", "--force", "-o", place) == []
 
 
 def test_columns_are_skipped(table, tmp_path):
@@ -111,8 +111,8 @@ def test_notes_of_an_empty_row_and_of_a_long_table(tmp_path):
     np.testing.assert_allclose(filled, [2, 4], rtol=1e-3)  # the average of the other rows
     text = "user,item,rating\nann,x,1\nann,y,2\nbob,x,3\n"
     (tmp_path / "long.csv").write_text(text)
-    assert "halfseen fit" in remarked("impute", tmp_path / "long.csv", "-k", 1, "-o", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text() == text
+    assert "halfseen fit" in remarked("impute", tmp_path / "long.csv", "-k", 1, "-o", tmp_path / "long-out.csv")
+    assert (tmp_path / "long-out.csv").read_text() == text
 
 
 def test_filled_values_stay_within_the_observed_range_unless_asked_otherwise(tmp_path):
@@ -124,7 +124,8 @@ def test_filled_values_stay_within_the_observed_range_unless_asked_otherwise(tmp
     (tmp_path / "t.csv").write_text("built,area,rent\n" + "\n".join(lines) + "\n")
     filled = {}
     for clip in ("--clip", "--no-clip"):
-        done("impute", tmp_path / "t.csv", "-k", 2, clip, "-o", tmp_path / "out.csv")
+        lines = done("impute", tmp_path / "t.csv", "-k", 2, clip, "--force", "-o", tmp_path / "out.csv")
+        assert any("cut to the range" in line for line in lines) == (clip == "--clip")
         filled[clip] = np.array([float(record[0]) for record in records(tmp_path / "out.csv")[1:]])
     free = filled["--no-clip"]
     assert free.min() < np.nanmin(years) or free.max() > np.nanmax(years)
@@ -175,11 +176,104 @@ def test_refusals_leave_nothing(tmp_path):
     (tmp_path / "t.csv").write_text("name,a,b\nx,1,8\ny,3,-2\nz,4,\n")
     for words in ((), ("--no-scale",)):
         assert "Found -2 at row 1, column 'b'." in refused(
-            "impute", tmp_path / "t.csv", *words, "-o", tmp_path / "o.csv"
+            "impute", tmp_path / "t.csv", "--method", "nmf", *words, "-o", tmp_path / "o.csv"
         )
     words = ("--method", "ordinal", "--loss", "round", "-o", tmp_path / "out.csv")
     assert "--loss belongs to --method" in misused("impute", tmp_path / "nowhere.csv", *words)
+    for words in (("--loss", "frobenius"), ("--method", "nmf", "--draws", 2), ("--method", "rank-one", "-k", 2)):
+        assert "belongs to --method" in misused("impute", tmp_path / "t.csv", *words, "-o", tmp_path / "out.csv")
+    assert "--draws needs a file" in misused("impute", tmp_path / "t.csv", "--draws", 2, "-o", "-")
     assert names_in(tmp_path) == ["t.csv"]
+
+
+def test_files_that_exist_are_replaced_only_by_force(table, tmp_path):
+    for name, words in (
+        ("out.csv", ()),
+        ("mask.csv", ("--mask", tmp_path / "mask.csv")),
+        ("out-2.csv", ("--draws", 2)),
+    ):
+        (tmp_path / name).write_text("mine")
+        assert name in refused("impute", table, *words, "-o", tmp_path / "out.csv")
+        assert (tmp_path / name).read_text() == "mine"
+        (tmp_path / name).unlink()
+    assert names_in(tmp_path) == ["table.csv"]
+
+
+#: Of the blend: a third of a survey's rows miss something, and the answers follow one number per person.
+WORDS = ("never", "rarely", "often", "always")
+
+
+@pytest.fixture
+def survey(tmp_path):
+    random = np.random.default_rng(0)
+    mood = random.normal(size=150)
+    columns = {
+        "person_id": [f"{one:05d}" for one in random.permutation(150)],
+        "age": [f"{one:.0f}" for one in 40 + 10 * mood + 3 * random.normal(size=150)],
+        "balance": [f"{one:.2f}" for one in 100 * mood + 20 * random.normal(size=150)],
+        "walks": [WORDS[one] for one in np.digitize(mood + 0.3 * random.normal(size=150), [-0.7, 0.0, 0.7])],
+        "club": ["red" if one else "blue" for one in mood + 0.2 * random.normal(size=150) > 0],
+        "noise": [f"{one:.1f}" for one in random.normal(size=150)],
+        "remark": [f"said {number} things" for number in range(150)],
+    }
+    truth = np.array([list(columns), *zip(*columns.values(), strict=True)])
+    hidden = np.zeros(truth.shape, bool)
+    hidden[1:, 1:6] = random.random((150, 5)) < 0.1
+    text = np.where(hidden, "", truth)
+    (tmp_path / "survey.csv").write_text("\n".join(map(",".join, text)) + "\n")
+    return truth, hidden, text
+
+
+def test_a_table_of_mixed_columns_is_filled_and_judged_column_by_column(tmp_path, survey):
+    truth, hidden, text = survey
+    words = ("--levels", ",".join(WORDS), "--mask", tmp_path / "mask.csv", "--draws", 2)
+    result = halfseen("impute", tmp_path / "survey.csv", *words, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0
+    assert "'remark'" in result.stderr  # ids are the names of the rows
+    lines = result.stdout.splitlines()
+    new, mask = (np.array(records(tmp_path / name)) for name in ("out.csv", "mask.csv"))
+    np.testing.assert_array_equal(new[~hidden], text[~hidden])
+    np.testing.assert_array_equal(mask[1:] == "1", hidden[1:])
+    assert "" not in new
+    by_name = {name: place for place, name in enumerate(truth[0])}
+    for name, most in (("age", 6.0), ("balance", 45.0)):
+        at = hidden[:, by_name[name]]
+        errors = new[at, by_name[name]].astype(float) - truth[at, by_name[name]].astype(float)
+        assert np.sqrt(np.mean(errors**2)) < most  # the spreads are 10 and 100
+    assert all(one.lstrip("-").isdecimal() for one in new[1:, by_name["age"]])  # whole numbers stay whole
+    assert all(len(one.partition(".")[2]) <= 2 for one in new[1:, by_name["balance"]])
+    for name, values, least in (("walks", WORDS, 0.5), ("club", ("red", "blue"), 0.7)):
+        at = hidden[:, by_name[name]]
+        assert set(new[at, by_name[name]]) <= set(values)
+        assert np.mean(new[at, by_name[name]] == truth[at, by_name[name]]) >= least
+    shown = {line.split()[0]: line.split() for line in lines}
+    assert [shown[name][1] for name in ("age", "balance", "walks", "club")] == [
+        "count",
+        "continuous",
+        "levels",
+        "category",
+    ]
+    assert all(float(shown[name][3]) < 0.8 * float(shown[name][4]) for name in ("age", "balance", "walks"))
+    assert any(line.startswith("Filled") and "person_id" in line and "remark" in line for line in lines)
+    drawn = [np.array(records(tmp_path / f"out-{number}.csv")) for number in (1, 2)]
+    assert all(np.array_equal(one[~hidden], text[~hidden]) for one in drawn)
+    assert not np.array_equal(drawn[0][hidden], drawn[1][hidden])
+
+
+def test_a_column_that_nothing_predicts_is_named(tmp_path):
+    random = np.random.default_rng(1)
+    values = random.normal(size=(60, 2))
+    lines = ["" if row % 7 == 0 else f"{one:.3f}" for row, one in enumerate(values[:, 0])]
+    (tmp_path / "t.csv").write_text(
+        "a,b\n" + "".join(f"{a},{b:.3f}\n" for a, b in zip(lines, values[:, 1], strict=True))
+    )
+    printed = done("impute", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
+    filled = np.array([float(row[0]) for row in records(tmp_path / "out.csv")[1:]])[::7]
+    mean = np.delete(values[:, 0], np.s_[::7]).mean()
+    assert np.abs(filled - mean).max() < 0.6  # near the mean, whose spread is 1
+    (row,) = (line.split() for line in printed if line.startswith("a "))
+    if float(row[3]) >= float(row[4]):
+        assert any(line.startswith("Not predicted better") for line in printed)
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "parquet"])
@@ -187,6 +281,6 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(table, tmp_path, full_
     place = tmp_path / f"out.{ending}"
     done("impute", table, "-k", 2, "-o", place)  # so that kernels which are compiled now find room
     place.write_text("old")
-    refused_for_room(full_disk, "impute", table, "-k", 2, "-o", place)
+    refused_for_room(full_disk, "impute", table, "-k", 2, "--force", "-o", place)
     assert names_in(tmp_path) == [place.name, "table.csv"]
     assert place.read_text() == "old"

@@ -107,7 +107,7 @@ def test_points_that_may_be_thousands_separators_are_refused_or_settled(file, im
     small, _ = imputed(text, "--decimal", ".")
     assert float(large["kosten"][1].replace(",", ".")) == pytest.approx(1000 * float(small["kosten"][1]))
     output = file("", "o.parquet")
-    done("impute", file(text), "-k", 1, "-q", "--thousands", ".", "-o", output)
+    done("impute", file(text), "-k", 1, "-q", "--thousands", ".", "--force", "-o", output)
     assert pq.read_table(output).column("umsatz").to_pylist() == [1234, 2345, 3100, 4000]
 
 
@@ -277,7 +277,7 @@ def test_an_output_stays_private_or_a_link_as_it_was(file, tmp_path, command, te
     private.chmod(0o600)
     link.symlink_to(target)
     for output in (private, new, link):
-        done(command, file(text), "-k", 1, "-q", "-o", output)
+        done(command, file(text), "-k", 1, "-q", *(["--force"] if command == "impute" else []), "-o", output)
     assert b"old" not in (private.read_bytes(), target.read_bytes())
     mask = os.umask(0)
     os.umask(mask)

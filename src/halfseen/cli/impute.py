@@ -1,6 +1,9 @@
 """halfseen impute: a table with its holes filled."""
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,102 +15,245 @@ from halfseen.cli.app import Command
 from halfseen.cli.fit import choose
 from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
-from halfseen.errors import DataError
+from halfseen.errors import DataError, DataWarning
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 
-#: How a table can be filled; with one component, nmf is exact.
-METHODS = {"nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
+BLEND = "blend"
+#: Factorizations that fill a table, beside the blend of `TableImputer`.
+FACTORIZATIONS = {"rank-one": "RankOneNMF", "nmf": "WeightedNMF", "round": "RoundMF", "ordinal": "OrdinalMF"}
+#: Which methods have which options.
+OWNERS = {
+    "n_components": ("nmf", "round", "ordinal"),
+    "loss": ("nmf", "round"),
+    "scale": ("rank-one", "nmf"),
+    **dict.fromkeys(("clip", "max_iter", "tol", "engine", "n_jobs"), tuple(FACTORIZATIONS)),
+    **dict.fromkeys(("levels", "category", "number", "draws", "decimals", "fast"), (BLEND,)),
+}
 
 
 @click.command(cls=Command)
 @click.argument("table", type=In())
-@click.option("-k", "--n-components", type=options.Components(), default=5,
-              metavar="NUMBER|auto|auto:1,2,5",
-              help="Number of components; auto chooses it by held-out cells, after a colon from these.")  # fmt: skip
 @click.option("-o", "--output", required=True, type=Out(), help="File for the filled table; - shows it.")
-@click.option("--method", type=click.Choice(list(METHODS)), default="nmf",
-              help="nmf: amounts and counts; ordinal or round: answers on one scale, such as 1 to 5.")  # fmt: skip
-@options.LOSS
-@click.option("--scale/--no-scale", default=True,
-              help="For nmf: scale columns to mean 1 for the fit, so that large units do not dominate.")  # fmt: skip
+@click.option("--method", type=click.Choice([BLEND, *FACTORIZATIONS]),
+              help="blend (default): any table. nmf, rank-one: amounts and counts that rise and fall together. "
+              "ordinal, round: answers on one scale, such as 1 to 5.")  # fmt: skip
 @click.option("--skip", multiple=True, metavar="NAME",
-              help="A column of numbers to leave as it is, such as an id; may be given several times.")  # fmt: skip
-@click.option("--clip/--no-clip", default=True, help="Keep filled values within the range observed in their column.")
+              help="A column to leave as it is, such as an id; may be given several times.")  # fmt: skip
+@click.option("--levels", metavar="LOWEST,...,HIGHEST",
+              help='Words of an ordered scale: "never,rarely,often"; by default words are categories.')  # fmt: skip
+@click.option("--category", multiple=True, metavar="NAME", help="A column of numbers that are categories.")
+@click.option("--number", multiple=True, metavar="NAME", help="A column of amounts whose name looks like an id.")
+@click.option("--decimals", type=click.Choice(["auto", "all"]),
+              help="auto (default): as many as the column has; all: as computed.")  # fmt: skip
+@click.option("--draws", type=click.IntRange(1),
+              help="Also write so many drawn tables, FILE-1, FILE-2, ..., for multiple imputation.")  # fmt: skip
+@click.option("--fast", is_flag=True, default=None, help="Leave out the slowest candidate, gradient boosting.")
+@click.option("--mask", type=click.Path(), help="Table with 1 where a cell was filled and 0 elsewhere.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:1,2,5",
+              help="Components of a factorization, by default 5 of nmf; auto chooses by held-out cells.")  # fmt: skip
+@options.LOSS
+@click.option("--scale/--no-scale", default=None,
+              help="For nmf: scale columns to mean 1 for the fit, so that large units do not dominate.")  # fmt: skip
+@click.option("--clip/--no-clip", default=None, help="Keep what a factorization fills within the range of its column.")
 @options.TEXT
 @options.FITTING
 @options.ENGINE
 @JSON
-def impute(table: str, n_components: int | list[int], output: str, method: str, loss: str | float | None, scale: bool,
-           skip: tuple[str, ...], clip: bool, max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None,
-           quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
-    """Fill the holes of a TABLE of non-negative numbers, or of levels on one scale.
+def impute(table: str, output: str, method: str | None, mask: str | None, force: bool, skip: tuple[str, ...],
+           levels: str | None, category: tuple[str, ...], number: tuple[str, ...], decimals: str | None,
+           draws: int | None, fast: bool | None, n_components: int | list[int] | None, loss: str | float | None,
+           scale: bool | None, clip: bool | None, max_iter: int | None, tol: float | None, seed: int,
+           n_jobs: int | None, quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
+    """Fill the holes of a TABLE: numbers, ordered levels, categories, booleans.
 
-    Columns of text, a first column of ids, codes padded with zeros and skipped columns are left unchanged; observed
-    values stay as written, and a CSV file keeps its separator and its decimal marks, points or commas. This suits
-    columns that rise and fall together from 0, such as amounts and counts, but not years or codes. With -k 1 and the
-    Kullback-Leibler loss the fit is a global optimum, without a random start. Answers on one scale (--method ordinal
-    or round) are filled with levels of the scale.
+    Every column is filled by what predicts it best on cells that are seen and were hidden for a test: a Gaussian model
+    of all columns, similar rows, gradient boosting, a blend of these, or the column's mean. The table that is printed
+    shows the error of each column beside the mean's. Ids, codes, dates and free text are left unchanged; observed
+    values stay as written, and a CSV file keeps its separator and its decimal marks.
 
     \b
-    halfseen impute table.csv -k 5 -o filled.csv
-    halfseen impute table.csv -k auto -o filled.csv
+    halfseen impute table.csv -o filled.csv
+    halfseen impute survey.csv --levels "never,rarely,often" --mask filled-cells.csv -o filled.csv
+    halfseen impute table.csv --skip id --draws 5 -o filled.csv
     halfseen impute excel.csv --decimal , --thousands . --na "-,k.A." -o filled.csv
-    halfseen impute survey.csv --method ordinal -k 2 -o filled.csv
+    halfseen impute amounts.csv --method rank-one -o filled.csv
+    halfseen impute amounts.csv --method nmf -k auto -o filled.csv
     zcat table.csv.gz | halfseen impute - -q -o - | head
     """
-    import halfseen
+    method = method or (BLEND if n_components is None else "nmf")
+    given = options.given(
+        n_components=n_components, loss=loss, scale=scale, clip=clip, max_iter=max_iter, tol=tol, engine=engine,
+        n_jobs=n_jobs, levels=levels, category=category or None, number=number or None, draws=draws,
+        decimals=decimals, fast=fast,
+    )  # fmt: skip
+    options.check_owners(given, method, OWNERS)
+    path = Path(output)
+    drawn = [str(path.with_name(f"{path.name.partition('.')[0]}-{i}{''.join(path.suffixes)}"))
+             for i in range(1, (draws or 0) + 1)]  # fmt: skip
+    if drawn and streams.stdout_is_taken():
+        raise click.UsageError("--draws needs a file to name the others after: -o FILE.")
+    outputs = [output, *drawn, *([mask] if mask else [])]
+    for one in outputs:
+        streams.check_table(one)
+    streams.check_apart(outputs, [table])
+    streams.check_new(outputs, force)
+    streams.check_json(as_json)
+    options.check_engine(engine)
+
     from halfseen.io import read_wide_table, write_table
 
-    streams.check_table(output)
-    streams.check_apart([output], [table])
-    streams.check_json(as_json)
-    options.check_owners(options.given(loss=loss), method, {"loss": ("nmf", "round")})
-    options.check_engine(engine)
-    wide = read_wide_table(table, skip, **options.reader(reading))
-    observed = wide.observed
-    params = options.given(max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs) | {"verbose": 0 if quiet else 1}
-    model = getattr(halfseen, METHODS[method])().set_params(**params, **options.given(loss=loss), random_state=seed)
+    wide = read_wide_table(table, skip, mixed=method == BLEND, **options.reader(reading))
+
+    def write(place: str, columns: Sequence[Any]) -> None:
+        names = wide.names if wide.has_header else None
+        write_table(place, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
+
+    if method == BLEND:
+        tables, facts, lines, notes = _blend(wide, given, seed)
+    else:
+        tables, facts, lines, notes = _factorize(wide, method, given, seed, quiet)
+    columns, is_filled = wide.with_fills(tables[0])
+    write(output, columns)
+    for place, fills in zip(drawn, tables[1:], strict=True):
+        write(place, wide.with_fills(fills)[0])
+    if mask:
+        write(mask, [[int(one) for one in column] for column in is_filled])
+    streams.print_lines(*(f"note: {render(note)}" for note in (*wide.notes, *notes)), quiet=quiet, err=True)
+    n_filled = sum(map(sum, is_filled))
+    kept = [name for name in wide.names if name not in tables[0]]
+    if as_json:
+        found = {"holes": n_filled, "filled": list(tables[0]), "kept": kept, "method": method}
+        found |= {"notes": list(map(str, (*wide.notes, *notes))), **facts, "file": streams.display_name(output)}
+        streams.print_json({"data": summaries.data_facts(table, wide.observed), **found})
+        return
+    others = f"; kept as they are: {', '.join(name or 'the first column' for name in kept)}" if kept else ""
+    filled = f"{summaries.count(n_filled, 'hole')} in {summaries.count(len(tables[0]), 'column')}"
+    files = map(summaries.describe_file, outputs)
+    streams.print_lines(
+        summaries.describe_data(table, wide.observed), f"Filled {filled}{others}.", *lines, *files, quiet=quiet
+    )
+
+
+#: The filled columns by name, of the result and of each draw; facts for --json; lines; notes.
+Filling = tuple[list[dict[str, Sequence[Any]]], dict[str, Any], list[str], Sequence[Any]]
+
+
+def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
+    """Fill by `TableImputer`."""
+    import halfseen
+
+    words = given.get("levels")
+    imputer = halfseen.TableImputer(
+        levels=None if words is None else [one.strip() for one in words.split(",")],
+        categories=given.get("category", ()), numbers=given.get("number", ()),
+        decimals="auto" if given.get("decimals", "auto") == "auto" else None,
+        boosting=not given.get("fast", False), random_state=seed,
+    )  # fmt: skip
+    table = wide.to_arrow()
+    with warnings.catch_warnings(action="ignore", category=DataWarning):  # `notes_` has all of them
+        filled = imputer.fit(table).transform(table)
+    kinds = {column.name: column for column in imputer.columns_}
+    used = [name for name in table.column_names if kinds[name].width]
+
+    def fills(one: Any) -> dict[str, Sequence[Any]]:
+        is_whole = {name: imputer.decimals == "auto" and kinds[name].decimals == 0 for name in used}
+        return {
+            name: [int(x) if is_whole[name] and x is not None else x for x in one[name].to_pylist()] for name in used
+        }
+
+    drawn = imputer.sample(table, given["draws"], seed) if "draws" in given else []
+    tables = [fills(one) for one in (filled, *drawn)]
+    holes = {name: table[name].null_count for name in used}
+    quality = {str(name): place for place, name in enumerate(imputer.quality_["column"])}
+    columns, rows, behind = [], [], []
+    for name in used:
+        error, mean_error, why = (imputer.quality_[key][quality[name]] for key in ("error", "mean_error", "used"))
+        columns.append({"column": name, "kind": kinds[name].kind, "holes": holes[name], "error": _number(error),
+                        "mean_error": _number(mean_error), "used": str(why)})  # fmt: skip
+        if holes[name]:
+            shown = ("-", "-") if np.isnan(error) else (f"{error:.2f}", f"{mean_error:.2f}")
+            rows.append((name, kinds[name].kind, f"{holes[name]:,}", *shown, str(why)))
+            behind += [name] if error >= mean_error else []
+    lines = streams.table_lines(rows, ("column", "kind", "holes", "error", "of the mean", "filled by"), left=2)
+    if rows:
+        lines.append("Errors are of seen cells that were hidden, in standard deviations of their column.")
+    if any("-" in row for row in rows):
+        lines.append("-: too few cells are seen to hide some.")
+    if behind:
+        lines.append(f"Not predicted better than by its mean, and filled with about that: {', '.join(behind)}.")
+    lines += _at_the_ends(wide, table, tables[0])
+    return tables, {"columns": columns}, lines, imputer.notes_
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _at_the_ends(wide: Any, table: Any, fills: dict[str, Sequence[Any]]) -> list[str]:
+    """How many fills are the lowest or highest number of their column: nothing is filled beyond these."""
+    n_ends = 0
+    for name in wide.numeric:
+        column = table[name].to_numpy()
+        holes = np.isnan(column)
+        if name in fills and holes.any() and not holes.all():
+            filled = np.array(fills[name], dtype=float)[holes]
+            n_ends += int(((filled <= np.nanmin(column)) | (filled >= np.nanmax(column))).sum())
+    if not n_ends:
+        return []
+    are = "is" if n_ends == 1 else "are"
+    return [f"{summaries.count(n_ends, 'filled number')} {are} the lowest or highest of the column: none goes beyond."]
+
+
+def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: bool) -> Filling:
+    """Fill by a factorization of the columns of numbers."""
+    import halfseen
+
+    observed, loss = wide.observed, given.get("loss")
+    params: dict[str, Any] = {"verbose": 0 if quiet else 1}
+    params |= {name: given[name] for name in ("max_iter", "tol", "engine", "n_jobs") if name in given}
+    model = getattr(halfseen, FACTORIZATIONS[method])().set_params(**params)
     units = np.ones(observed.shape[1])
-    if method == "nmf":
+    if method in ("nmf", "rank-one"):
         try:  # before scaling: errors name values as they are written
-            likelihood_for(model.loss).check(observed, "impute")
+            likelihood_for(loss or "kullback-leibler").check(observed, "impute")
         except DataError as error:
-            error.remedy_cli = f"{error.remedy} --skip leaves a column as it is."
+            error.remedy_cli = f"{error.remedy} --skip leaves a column as it is; --method blend takes any numbers."
             raise
-        if scale:  # the mean of each column; 1 where there are no values, or it is 0
+        if given.get("scale", True):  # the mean of each column; 1 where there are no values, or it is 0
             sums = np.bincount(observed.indices, weights=observed.values, minlength=observed.shape[1])
             means = sums / np.maximum(observed.seen_per_column(), 1)
             units = np.where(means > 0, means, 1.0)
     scaled = replace(observed, values=observed.values / units[observed.indices])
-    if isinstance(n_components, int):
-        model.set_params(n_components=n_components)
-    scores, chosen = choose(model, scaled, n_components, n_jobs, quiet)
-    if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
-        model = halfseen.RankOneNMF().set_params(**params)
+    scores: list[str] = []
+    chosen: dict[str, Any] = {}
+    if method != "rank-one":
+        n_components = given.get("n_components", 5)
+        model.set_params(random_state=seed, **options.given(loss=loss))
+        if isinstance(n_components, int):
+            model.set_params(n_components=n_components)
+        scores, chosen = choose(model, scaled, n_components, given.get("n_jobs"), quiet)
+        if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
+            model = halfseen.RankOneNMF().set_params(**params)
     model.fit(scaled)
-    values = model.inverse_transform(model.W_) * units if method == "nmf" else _levels(model, scaled)
-    if clip:  # to the range of each column; without limits where there are no values
+    values = _levels(model, scaled) if method in ("ordinal", "round") else model.inverse_transform(model.W_) * units
+    lines = [*scores, summaries.describe_model(model), summaries.describe_end(model)]
+    if given.get("clip", True):  # to the range of each column; without limits where there are no values
         low, high = np.full(observed.shape[1], np.inf), np.full(observed.shape[1], -np.inf)
         np.minimum.at(low, observed.indices, observed.values)
         np.maximum.at(high, observed.indices, observed.values)
         seen = high >= low
-        values = np.clip(values, np.where(seen, low, -np.inf), np.where(seen, high, np.inf)).astype(values.dtype)
-    names, columns = wide.names if wide.has_header else None, wide.filled(values)
-    write_table(output, names, columns, delimiter=wide.delimiter, decimal=wide.decimal, thousands=wide.thousands)
-    streams.print_lines(*(f"note: {render(note)}" for note in wide.notes), quiet=quiet, err=True)
-    kept = [name for name in wide.names if name not in wide.numeric]
-    if as_json:
-        notes = list(map(str, wide.notes))
-        facts = {"holes": wide.n_holes, "filled": wide.numeric, "kept": kept, "notes": notes, "method": method}
-        facts |= {**summaries.fit_facts(model), **chosen, "file": streams.display_name(output)}
-        streams.print_json({"data": summaries.data_facts(table, observed), **facts})
-        return
-    others = f"; kept as they are: {', '.join(name or 'the first column' for name in kept)}" if kept else ""
-    filled = f"{summaries.count(wide.n_holes, 'hole')} in {summaries.count(len(wide.numeric), 'column')} of numbers"
-    lines = [summaries.describe_data(table, observed), *scores, f"Filled {filled}{others}."]
-    lines += [summaries.describe_model(model), summaries.describe_end(model), summaries.describe_file(output)]
-    streams.print_lines(*lines, quiet=quiet)
+        within = np.clip(values, np.where(seen, low, -np.inf), np.where(seen, high, np.inf)).astype(values.dtype)
+        n_clipped = int(((within != values) & np.isnan(observed.to_dense())).sum())
+        values = within
+        if n_clipped:
+            was = "was" if n_clipped == 1 else "were"
+            lines.append(
+                f"{summaries.count(n_clipped, 'fill')} {was} cut to the range of the column; --no-clip keeps it."
+            )
+    tables: list[dict[str, Sequence[Any]]] = [dict(zip(wide.numeric, values.T, strict=True))]
+    return tables, {**summaries.fit_facts(model), **chosen}, lines, ()
 
 
 def _levels(model: Any, observed: Observed) -> Array:

@@ -167,6 +167,14 @@ def check_apart(outputs: Sequence[str | None], inputs: Sequence[str | None]) -> 
             raise DataError(must, found=f"{path!r} twice", remedy="Name another.")
 
 
+def check_new(paths: Sequence[str | None], force: bool) -> None:
+    """Refuse outputs that exist, unless they may be replaced."""
+    for path in paths:
+        if path is not None and not force and os.path.exists(path) and display_name(path) != OUTPUT:
+            must = "An output file must not exist yet."
+            raise DataError(must, found=repr(path), remedy="Name another, or replace it: --force.")
+
+
 def check_json(as_json: bool, output: str | None = None) -> None:
     """Refuse --json where standard output, or a table (`output`), takes the result."""
     if as_json and output is not None:

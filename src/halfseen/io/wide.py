@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -226,6 +226,8 @@ class WideTable:
         The numbers.
     percent : frozenset of str
         Names of columns whose numbers have percent signs.
+    texts : list of str
+        Names of its other columns, but for row names, codes and those that are skipped.
     notes : tuple of DataWarning
         What a user should look at: text among numbers, columns that may hold codes, a table that looks long.
     decimal : str
@@ -237,6 +239,7 @@ class WideTable:
     table: Table = field(repr=False)
     numeric: list[str]
     observed: Observed
+    texts: list[str] = field(default_factory=list)
     percent: frozenset[str] = frozenset()
     notes: tuple[DataWarning, ...] = ()
     decimal: str = POINT
@@ -275,17 +278,38 @@ class WideTable:
         """The columns with missing cells filled from `values`, of shape (rows, numeric columns)."""
         if values.shape != self.observed.shape:
             raise DataError(f"Values must have the shape {self.observed.shape}.", found=str(values.shape))
+        return self.with_fills(dict(zip(self.numeric, values.T, strict=True)))[0]
+
+    def with_fills(self, fills: Mapping[str, Sequence[Any]]) -> tuple[list[list[Any]], list[list[bool]]]:
+        """All columns, missing cells filled from `fills` unless they are missing there too; and what was filled."""
         columns = [self.table.texts(name) for name in self.table.names]
-        for name, fillers in zip(self.numeric, values.T, strict=True):
-            column = columns[self.names.index(name)]
+        is_filled = [[False] * self.table.n_rows for _ in columns]
+        for name, fillers in fills.items():
+            place = self.names.index(name)
+            column, is_percent = columns[place], name in self.percent
             for row, filler in enumerate(fillers):
-                if is_missing(column[row], self.table.markers):
-                    column[row] = f"{filler}%".replace(POINT, self.decimal) if name in self.percent else filler
-        return columns
+                if is_missing(column[row], self.table.markers) and not (filler is None or filler != filler):
+                    column[row] = f"{filler}%".replace(POINT, self.decimal) if is_percent else filler
+                    is_filled[place][row] = True
+        return columns, is_filled
+
+    def to_arrow(self) -> pa.Table:
+        """Columns of numbers as floats, others as texts, null where a cell is missing."""
+        numbers = self.observed.to_dense()
+        columns: dict[str, Any] = {}
+        for name in self.names:
+            if name in self.numeric:
+                columns[name] = pa.array(numbers[:, self.numeric.index(name)], from_pandas=True)
+            elif name in self.texts:
+                cells = (None if is_missing(one, self.table.markers) else one for one in self.column(name))
+                columns[name] = pa.array([one.strip() if isinstance(one, str) else one for one in cells])
+        return pa.table(columns)
 
 
-def read_wide_table(path: FilePath, skip: Sequence[str] = (), header: bool | None = None, **options: Any) -> WideTable:
-    """Read a wide file whose columns of numbers may have missing cells.
+def read_wide_table(
+    path: FilePath, skip: Sequence[str] = (), header: bool | None = None, mixed: bool = False, **options: Any
+) -> WideTable:
+    """Read a wide file whose columns may have missing cells.
 
     A column holds numbers if most of what is not missing in it are numbers. Columns named in `skip` are kept like
     text, and so are a first column of row ids and numbers padded with zeros, which are codes.
@@ -298,6 +322,8 @@ def read_wide_table(path: FilePath, skip: Sequence[str] = (), header: bool | Non
         Names of columns to leave as they are.
     header : bool, default=None
         Whether the first line of a text file holds names. None: inferred from the first lines.
+    mixed : bool, default=False
+        Whether columns of text are of use too: then none need hold numbers.
     **options
         Reader options of `observe`: separator, decimal, thousands, na_values, comment, encoding.
 
@@ -313,10 +339,13 @@ def read_wide_table(path: FilePath, skip: Sequence[str] = (), header: bool | Non
         check_present(name, [str(one) for one in table.names])
     rows = find_row_names(table, read_options)
     columns: dict[ColumnName, np.ndarray] = {}
-    percent, notes, n_texts = set(), [], 0
+    percent, notes, n_texts, texts = set(), [], 0, []
     for name in table.names[rows.in_first_column :]:
-        parsed = None if str(name) in skip else _parse_numeric(table, name)
+        if str(name) in skip:
+            continue
+        parsed = _parse_numeric(table, name)
         if parsed is None:
+            texts.append(str(name))
             continue
         if table.is_text and holds_codes(table.column(name), table.markers):
             must = f"Column {name!r} is kept as it is: its numbers are padded with zeros, as codes are."
@@ -338,7 +367,7 @@ def read_wide_table(path: FilePath, skip: Sequence[str] = (), header: bool | Non
             notes.append(DataWarning(must, remedy="If so, skip it.", remedy_cli=f"If so, {SKIP_CLI}."))
     if table.is_text:
         table.parser.settle()
-    if not columns:
+    if not columns and not (mixed and texts):
         must = "A wide table must have a column of numbers."
         remedy = "Check the decimal marks and the missing-value markers."
         raise DataError(must, found="none", where=f"in: {', '.join(map(str, table.names[:20]))}", remedy=remedy)
@@ -353,10 +382,11 @@ def read_wide_table(path: FilePath, skip: Sequence[str] = (), header: bool | Non
     from halfseen.io.reader import dense_observed
 
     numeric = list(map(str, columns))
-    observed = dense_observed(np.column_stack(list(columns.values())), column_labels=text_array(numeric))
+    array = np.column_stack(list(columns.values())) if columns else np.empty((table.n_rows, 0))
+    observed = dense_observed(array, column_labels=text_array(numeric))
     observed = replace(observed, summary=_summary(table, len(columns), rows.source if rows.in_first_column else ""))
     decimal, n_holes = table.parser.mark if table.is_text else POINT, observed.n_unobserved - n_texts
-    return WideTable(table, numeric, observed, frozenset(percent), tuple(notes), decimal, n_holes)
+    return WideTable(table, numeric, observed, texts, frozenset(percent), tuple(notes), decimal, n_holes)
 
 
 def _parse_numeric(table: Table, name: ColumnName) -> Parsed | None:

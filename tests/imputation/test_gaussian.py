@@ -130,7 +130,7 @@ def test_hidden_cells_choose_the_pull_to_the_diagonal():
     pulls = {}
     for name, truth in (("related", cells @ np.ones((12, 12)) + 0.01 * noise), ("noise", noise)):
         truth = truth / truth.std(axis=0)
-        pulls[name] = Structure.best(np.where(hidden, np.nan, truth), truth, hidden).earlier_rows
+        pulls[name] = Structure.best([(np.where(hidden, np.nan, truth), truth, hidden)]).earlier_rows
     assert pulls["related"] == min(gaussian.PULLS) * 8
     assert pulls["noise"] == max(gaussian.PULLS) * 8
 

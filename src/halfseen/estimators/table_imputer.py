@@ -478,6 +478,9 @@ def quality_table(columns: Sequence[Column], groups: Array, model: TableModel | 
         mean_errors.append(np.sqrt(np.mean(model.mean_errors[own] ** 2)) if shown else np.nan)
         held_out.append(int(model.n_held_out[own[0]]))
         weights = model.weights[own].mean(axis=0)
+        if own[0] not in model.candidates.boosters:  # too few cells: in its place stands the candidate that it refines
+            weights[CANDIDATES.index("gaussian+neighbours")] += weights[CANDIDATES.index("boosting")]
+            weights[CANDIDATES.index("boosting")] = 0.0
         named = [CANDIDATES[c] for c in np.argsort(-weights, kind="stable") if weights[c] >= NAMED_WEIGHT]
         used.append("mean" if column.kind == "constant" else ", ".join(named) or "mean")
     names = np.empty(len(columns), dtype=object)

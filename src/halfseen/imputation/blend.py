@@ -1,13 +1,14 @@
 """Candidates for every hole, and a blend of them with weights for each column by cells held out.
 
-A tenth of the seen cells is hidden, twice; every candidate is fitted to the rest and predicts them. On the standard
-scale, where the column mean is 0, the weights of column j minimise over w >= 0 with sum_c w_c <= 1
+A tenth of the seen cells is hidden, twice, and more often where that is few cells; every candidate is fitted to the
+rest and predicts them. On the standard scale, where the column mean is 0, the weights of column j minimise over w >= 0
+with sum_c w_c <= 1
 
     sum_cells (y - sum_c w_c x_c)^2,    over the column's own held-out cells and `COMMON_CELLS` of the average column
 
 (non-negative least squares; what the weights lack to 1 is the column mean's). The residuals of held-out cells, whose
-weights come from the other of the two draws, give the intervals: a cell's prediction plus its scale times the quantiles
-of its column's residuals in such scales.
+weights come from the other draws, give the intervals: a cell's prediction plus its scale times the quantiles of its
+column's residuals in such scales.
 """
 
 from dataclasses import dataclass
@@ -27,8 +28,8 @@ from halfseen.imputation.neighbours import Neighbours, leave_one_out
 CANDIDATES = ("gaussian", "gaussian+neighbours", "neighbours", "copula", "copula+neighbours", "boosting")
 #: Held-out cells of the average column that stand beside a column's own; the same for the shape of residuals.
 COMMON_CELLS, COMMON_RESIDUALS = 100.0, 20.0
-#: Share of the seen cells that are held out, and how often.
-HELD_OUT, N_DRAWS = 0.1, 2
+#: Share of the seen cells that are held out; how often at least, and at most, until so many cells were.
+HELD_OUT, LEAST_DRAWS, MOST_DRAWS, ENOUGH_CELLS = 0.1, 2, 20, 300
 #: Probabilities at which the quantiles of residuals are kept.
 PROBABILITIES = np.concatenate([[0.001, 0.0025, 0.005], np.arange(1, 100) / 100, [0.995, 0.9975, 0.999]])
 #: Cells of a block of rows that is predicted at a time.
@@ -358,33 +359,38 @@ def fit_table(
     p = X.shape[1]
     part = X if 2 * len(X) <= max_rows else X[np.sort(random.permutation(len(X))[: max_rows // 2])]
     boosted = np.arange(p) if boosting else np.arange(0)
-    draws = []
-    for draw in range(N_DRAWS):
-        hidden = hide_cells(part, groups, random)
+    n_draws = int(np.ceil(ENOUGH_CELLS / max(HELD_OUT * np.count_nonzero(~np.isnan(part)), 1.0)))
+    masks = [hide_cells(part, groups, random) for _ in range(min(max(n_draws, LEAST_DRAWS), MOST_DRAWS))]
+    trials, draws, units = [], [], Standard.of(part).spread
+    for hidden in masks:
         rest = np.where(hidden, np.nan, part)
-        if draw == 0:
-            standard = Standard.of(rest)
-            structure = Structure.best(standard.of_values(rest), standard.of_values(part), hidden)
+        standard = Standard.of(rest)
+        trials.append((standard.of_values(rest), standard.of_values(part), hidden))
+    structure = Structure.best(trials if len(trials) > LEAST_DRAWS else trials[:1])
+    for hidden in masks:
+        rest = np.where(hidden, np.nan, part)
         candidates = Candidates.fit(rest, groups, structure, boosted, seed)
-        found = candidates.predict(rest, hidden)
-        truth = candidates.standard.of_values(part)[found.rows, found.columns]
-        draws.append((found, truth))
-    sums = [held_out_sums(found, truth, p) for found, truth in draws]
+        found, standard = candidates.predict(rest, hidden), candidates.standard
+        truth = standard.of_values(part)[found.rows, found.columns]
+        draws.append((found, truth, (standard.spread / units)[found.columns]))
+    sums = [held_out_sums(found, truth, p) for found, truth, _ in draws]
     totals = [sum(one) for one in zip(*sums, strict=True)]
     weights = blend_weights(*totals)
     # residuals of each draw by the weights of the others
-    residuals, scales, truths, columns = [], [], [], []
-    for (found, truth), own in zip(draws, sums, strict=True):
+    residuals, scales, truths, columns, sizes = [], [], [], [], []
+    for (found, truth, size), own in zip(draws, sums, strict=True):
         others = blend_weights(*(total - one for total, one in zip(totals, own, strict=True)))
         means, scale = blended(found, others)
         residuals.append(truth - means)
         scales.append(scale)
         truths.append(truth)
         columns.append(found.columns)
-    residual, scale, truth, column = map(np.concatenate, (residuals, scales, truths, columns))
+        sizes.append(size)
+    residual, scale, truth, column, size = map(np.concatenate, (residuals, scales, truths, columns, sizes))
     counts = totals[2]
     errors, mean_errors = (
-        np.sqrt(np.bincount(column, one**2, minlength=p) / np.maximum(counts, 1)) for one in (residual, truth)
+        np.sqrt(np.bincount(column, (size * one) ** 2, minlength=p) / np.maximum(counts, 1))
+        for one in (residual, truth)
     )
     quantiles = residual_quantiles(residual / scale, column, p)
     boosted = np.flatnonzero(weights[:, -1] >= LEAST_WEIGHT) if boosting else boosted

@@ -10,7 +10,7 @@ row misses (m) follows from what it shows (o) by
 in either of two forms: the smaller of the two blocks is solved.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -258,19 +258,20 @@ class Structure:
         return fit_gaussian(Z, self.earlier_rows, max_iter=max_iter)
 
     @classmethod
-    def best(cls, Z: Array, truth: Array, hidden: Array) -> "Structure":
-        """The structure that predicts hidden cells of Z best: among ranks where columns are many, else among pulls."""
-        p = Z.shape[1]
-        if fits_full(Z):
-            options = [cls(pull * (p / 2 + 2)) for pull in PULLS]
-        else:
-            options = [cls(0.0, rank) for rank in RANKS if rank <= max(min(Z.shape) // 3, RANKS[0])]
-        errors = []
-        for one in options:
-            filled, _ = one.fit(Z, max_iter=20).complete(Z)
-            errors.append(
-                np.mean(np.minimum(np.abs(filled[hidden] - truth[hidden]), 5.0) ** 2) if hidden.any() else 0.0
-            )
+    def best(cls, draws: Sequence[tuple[Array, Array, Array]]) -> "Structure":
+        """The structure that predicts hidden cells best: among ranks where columns are many, else among pulls.
+
+        A draw is a table with hidden cells, the same with all, and the mask of those hidden.
+        """
+        (n, p), is_full = draws[0][0].shape, fits_full(draws[0][0])
+        options = [cls(pull * (p / 2 + 2)) for pull in PULLS]
+        if not is_full:
+            options = [cls(0.0, rank) for rank in RANKS if rank <= max(min(n, p) // 3, RANKS[0])]
+        errors = np.zeros(len(options))
+        for place, one in enumerate(options):
+            for Z, truth, hidden in draws:
+                filled, _ = one.fit(Z, max_iter=20).complete(Z)
+                errors[place] += np.sum(np.minimum(np.abs(filled[hidden] - truth[hidden]), 5.0) ** 2)
         return options[int(np.argmin(errors))]
 
 

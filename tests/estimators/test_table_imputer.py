@@ -124,6 +124,18 @@ def test_set_output_gives_what_it_says():
     assert imputer().fit(holey[["age", "pay"]]).get_feature_names_out().tolist() == ["age", "pay"]
 
 
+def test_a_wide_survey_is_filled_with_levels_more_often_right_than_the_most_frequent():
+    random = np.random.default_rng(0)
+    latent = random.normal(size=(300, 3)) @ random.normal(size=(3, 60)) + random.normal(size=(300, 60))
+    codes = np.stack([np.digitize(one, np.quantile(one, np.sort(random.uniform(size=2)))) for one in latent.T], axis=1)
+    hidden = random.random(codes.shape) < 0.1
+    truth = pd.DataFrame(np.array(ANSWERS, object)[codes], columns=[f"q{j}" for j in range(60)])
+    X = truth.mask(hidden, None)
+    found = fitted(X, levels=ANSWERS).transform(X)
+    right = (found == truth).to_numpy()[hidden].mean()
+    assert right > 0.1 + (truth == X.mode().iloc[0]).to_numpy()[hidden].mean()
+
+
 def test_quality_says_what_was_found_of_each_column():
     holey = with_holes(people())
     with pytest.warns(DataWarning, match=r"Found 'zip' \(codes are not amounts\), 'day' \(dates are not filled\)"):

@@ -118,6 +118,23 @@ def test_draws_have_the_spread_and_the_correlations_of_what_was_hidden():
     assert_allclose(np.cov(drawn[:2000].T) / spreads, covariance / spreads, atol=0.1)
 
 
+def test_probabilities_of_levels_are_calibrated():
+    _, cells, *_ = correlated(3000, p=5, holes=0.0, seed=6)
+    levels = np.stack([np.digitize(one, np.quantile(one, [0.1, 0.2, 0.7])) for one in cells.T], axis=1).astype(float)
+    X = np.where(np.random.default_rng(0).random(levels.shape) < 0.2, np.nan, levels)
+    model = fit_table(X, np.arange(5), boosting=False)
+    filled = model.predict(X)
+    for j in range(5):
+        values, shares = model.level_shares(filled, j)
+        truth = levels[filled.rows, filled.columns][filled.columns == j]
+        assert_allclose(values, [0, 1, 2, 3], atol=1e-9)
+        assert_allclose(shares.mean(axis=1), [np.mean(truth == one) for one in range(4)], atol=0.05)
+        for level in range(4):
+            likely = shares[level] > 0.6
+            if likely.sum() > 60:
+                assert abs(shares[level][likely].mean() - np.mean(truth[likely] == level)) < 0.1
+
+
 def test_noise_gets_its_mean():
     random = np.random.default_rng(0)
     X = random.normal(size=(400, 5))

@@ -31,11 +31,27 @@ def test_the_scores_of_levels_are_means_between_their_thresholds():
 @pytest.mark.parametrize("values", [np.repeat([1.0, 2, 5], [20, 50, 30]), np.random.default_rng(0).gamma(1, 2, 3000)])
 def test_moments_are_those_of_a_latent_normal_that_is_cut(values):
     marginal = Marginal.of(values)
+    s2 = marginal.score_variance
+    assert_allclose(s2, np.var(marginal.to_latent(values)), rtol=0.01)
     drawn = np.random.default_rng(1).normal(0.7, 0.6, 400_000)
     x = marginal.atoms[np.searchsorted(marginal.cuts, drawn) - 1]
-    mean, variance = marginal.moments(np.array([0.7]), np.array([0.36]))
+    mean, variance = marginal.moments(np.array([0.7 * s2]), np.array([s2 - 0.64 * s2**2]))
     assert_allclose(mean, x.mean(), rtol=0.01)
     assert_allclose(variance, x.var(), rtol=0.02)
+
+
+def test_shares_of_levels_have_the_mean_that_is_asked_for():
+    marginal = Marginal.of(np.repeat([1.0, 2.0, 5.0], [20, 50, 30]))
+    wanted, latent, variance = (
+        np.array([1.2, 2.6, 4.9, 9.0]),
+        np.array([0.5, -1.0, 0.0, 0.0]),
+        np.array([0.2, 0.5, 1, 1]),
+    )
+    shares = marginal.shares_with_mean(wanted, latent, variance)
+    assert_allclose(shares.sum(axis=0), 1)
+    assert_allclose(marginal.atoms @ shares, [1.2, 2.6, 4.9, 5.0], atol=1e-5)
+    own, _ = marginal.moments(latent, variance)
+    assert_allclose(marginal.shares_with_mean(own, latent, variance), marginal.shares(latent, variance), atol=1e-6)
 
 
 def test_nothing_known_gives_the_columns_own_mean_and_variance():

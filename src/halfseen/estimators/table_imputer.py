@@ -99,7 +99,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "auto" rounds what is filled in to the digits that a column's numbers have. Columns of integers stay integers
         in any case.
     boosting : bool, default=True
-        Whether gradient boosting is a candidate. Without it, a fit takes a fraction of the time.
+        Whether gradient boosting is a candidate, in tables of at most 100 columns (categories count one each). Without
+        it, a fit takes a fraction of the time.
     max_rows : int, default=10000
         Rows of the fit, drawn at random where there are more. All rows are filled.
     random_state : int, RandomState or None, default=None
@@ -228,7 +229,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         cells = self._read(X, reset=False)
         features, filled = self._predict(cells)
-        return self._fill(cells, self._completed(features, filled, None if filled is None else filled.means))
+        return self._fill(cells, self._completed(features, filled))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Intervals that hold the missing values with a given probability.
@@ -249,12 +250,10 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validation.check_parameters({"level": level}, {"level": validation.between(0, 1)})
         cells = self._read(X, reset=False)
         features, filled = self._predict(cells)
-        model, ends = self.model_, []
+        ends = []
         for probability in ((1 - level) / 2, (1 + level) / 2):
-            values = None
-            if model is not None and filled is not None:
-                values = model.quantile(filled, np.full(filled.means.size, probability))
-            ends.append(self._fill(cells, self._completed(features, filled, values), interval=True))
+            asked = None if filled is None else np.full(filled.means.size, probability)
+            ends.append(self._fill(cells, self._completed(features, filled, asked), interval=True))
         return ends[0], ends[1]
 
     @insert_parameters
@@ -288,14 +287,12 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 tables.append(self._fill(cells, features))
                 continue
             ranks = model.ranks(features, filled, random)
-            completed = self._completed(features, filled, model.quantile(filled, ranks))
-            means, places = (self._completed(features, filled, one) for one in (filled.means, ranks))
-            start = 0
-            for column in self.columns_:
-                here = slice(start, start := start + column.width)
+            completed, means, places = self._completed(features, filled, ranks), features.copy(), features.copy()
+            means[filled.rows, filled.columns], places[filled.rows, filled.columns] = filled.means, ranks
+            for column, start in zip(self.columns_, self._starts(), strict=True):
                 if column.kind in ("category", "boolean"):
-                    rows = np.isnan(features[:, here.start])
-                    completed[rows, here] = column.draw(means[rows, here], places[rows, here.start])
+                    rows, here = np.isnan(features[:, start]), slice(start, start + column.width)
+                    completed[rows, here] = column.draw(means[rows, here], places[rows, start])
             tables.append(self._fill(cells, completed))
         return tables
 
@@ -366,26 +363,38 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return features, None
         return features, self.model_.predict(features)
 
-    @staticmethod
-    def _completed(features: Array, filled: Filled | None, values: Array | None) -> Array:
-        """The columns of the fit, completed."""
-        if filled is None:
+    def _completed(self, features: Array, filled: Filled | None, probabilities: Array | None = None) -> Array:
+        """The columns of the fit, completed: by means, and medians of levels, or by quantiles at probabilities."""
+        if self.model_ is None or filled is None:
             return features
         completed = features.copy()
+        values = filled.means if probabilities is None else self.model_.quantile(filled, probabilities)
         completed[filled.rows, filled.columns] = values
+        for column, start in zip(self.columns_, self._starts(), strict=True):
+            here = filled.columns == start
+            if column.kind != "levels" or not here.any():
+                continue
+            levels, shares = self.model_.level_shares(filled, start)
+            asked = np.full(here.sum(), 0.5) if probabilities is None else probabilities[here]
+            places = (np.cumsum(shares, axis=0) < asked).sum(axis=0)
+            completed[filled.rows[here], start] = levels[np.minimum(places, levels.size - 1)]
         return completed
+
+    def _starts(self) -> Array:
+        """The first column of the fit of each column."""
+        return np.cumsum([0, *(column.width for column in self.columns_)])[:-1]
 
     def _fill(self, cells: Cells, completed: Array, interval: bool = False) -> Any:
         """The table with the holes filled, as it was passed."""
         array = None if cells.array is None else cells.array.copy()
-        frame, start = cells.frame, 0
-        for position, (column, one) in enumerate(zip(self.columns_, cells.columns, strict=True)):
-            here = slice(start, start := start + column.width)
+        frame = cells.frame
+        kinds = zip(self.columns_, self._starts(), cells.columns, strict=True)
+        for position, (column, start, one) in enumerate(kinds):
             rows = np.flatnonzero(missing_cells(one)) if column.width else np.empty(0, int)
             if rows.size == 0 or (interval and column.kind in ("category", "boolean")):
                 continue
             round_to = column.decimals if self.decimals == "auto" and not interval else None
-            values = column.decode(completed[rows, here], round_to)
+            values = column.decode(completed[rows, start : start + column.width], round_to)
             if array is not None:
                 array[rows, position] = values
             else:

@@ -38,6 +38,8 @@ BLOCK_CELLS = 4_000_000
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
 FAR = 5.0
+#: Columns up to which boosting is tried, as its time grows with their square.
+MOST_BOOSTED = 100
 #: Least weight for which boosting is fitted again.
 LEAST_WEIGHT = 0.03
 
@@ -96,12 +98,15 @@ class Prediction:
         Of each candidate.
     variances : ndarray of shape (m,)
         Of the copula.
+    latent : ndarray of shape (2, m)
+        Means and variances of the copula's normal scores.
     """
 
     rows: Array
     columns: Array
     means: Array
     variances: Array
+    latent: Array
 
 
 @dataclass(frozen=True)
@@ -193,7 +198,8 @@ class Candidates:
             if j in self.boosters:
                 means[5, here] = self.boosters[j].predict(boosting_features(Z[hole], filled[hole], j, self.near.groups))
         means = np.clip(means, self.standard.low[columns], self.standard.high[columns])
-        return Prediction(rows, columns, means, variances)
+        latent = np.stack([(filled_scores + score_residuals)[cells], score_variance[cells]])
+        return Prediction(rows, columns, means, variances, latent)
 
 
 def boosting_features(Z: Array, expected: Array, j: int, groups: Array) -> Array:
@@ -211,12 +217,15 @@ class Filled:
         The holes.
     means, scales : ndarray of shape (m,)
         Prediction of each, and the unit in which its column's residuals are counted.
+    latent : ndarray of shape (2, m)
+        Means and variances of the copula's normal scores.
     """
 
     rows: Array
     columns: Array
     means: Array
     scales: Array
+    latent: Array
 
 
 @dataclass(frozen=True)
@@ -256,8 +265,20 @@ class TableModel:
             means, scales = blended(found, self.weights)
             means = np.clip(means, standard.low[found.columns], standard.high[found.columns])
             values = standard.to_values(means, found.columns)
-            parts.append((found.rows + top, found.columns, values, scales * standard.spread[found.columns]))
-        return Filled(*(np.concatenate(one) for one in zip(*parts, strict=True)))
+            scales = scales * standard.spread[found.columns]
+            parts.append((found.rows + top, found.columns, values, scales, found.latent))
+        return Filled(*(np.concatenate(one, axis=-1) for one in zip(*parts, strict=True)))
+
+    def level_shares(self, filled: Filled, column: int) -> tuple[Array, Array]:
+        """Levels of a column, and their probabilities at its holes, of shape (levels, holes).
+
+        The copula's thresholds and variance, with the mean of the blend.
+        """
+        here = filled.columns == column
+        standard, marginal = self.candidates.standard, self.candidates.marginals[column]
+        wanted = (filled.means[here] - standard.centre[column]) / standard.spread[column]
+        shares = marginal.shares_with_mean(wanted, *filled.latent[:, here])
+        return standard.to_values(marginal.atoms, np.full(marginal.atoms.size, column)), shares
 
     def quantile(self, filled: Filled, probabilities: Array) -> Array:
         """The value below which a hole's value is with this probability, one for each hole; within the seen range."""
@@ -358,7 +379,8 @@ def fit_table(
         X = X[np.sort(random.permutation(len(X))[:max_rows])]
     p = X.shape[1]
     part = X if 2 * len(X) <= max_rows else X[np.sort(random.permutation(len(X))[: max_rows // 2])]
-    boosted = np.arange(p) if boosting else np.arange(0)
+    boosting = boosting and p <= MOST_BOOSTED
+    boosted = np.arange(p if boosting else 0)
     n_draws = int(np.ceil(ENOUGH_CELLS / max(HELD_OUT * np.count_nonzero(~np.isnan(part)), 1.0)))
     masks = [hide_cells(part, groups, random) for _ in range(min(max(n_draws, LEAST_DRAWS), MOST_DRAWS))]
     trials, draws, units = [], [], Standard.of(part).spread

@@ -23,6 +23,8 @@ BLOCK = 4_000_000
 #: Pulls of a full covariance to its diagonal that are tried, in units of p / 2 + 2 rows (the usual one first),
 #: and ranks that are tried where columns are many.
 PULLS, RANKS = (1.0, 0.3, 0.03, 3.0, 10.0), (5, 10, 20, 40)
+#: Columns from which on ranks are tried, too.
+LEAST_RANKED = 40
 #: Columns and operations per iteration up to which the covariance is full.
 MOST_FULL, MOST_OPERATIONS = 400, 3e9
 
@@ -259,14 +261,14 @@ class Structure:
 
     @classmethod
     def best(cls, draws: Sequence[tuple[Array, Array, Array]]) -> "Structure":
-        """The structure that predicts hidden cells best: among ranks where columns are many, else among pulls.
+        """What predicts hidden cells best: among pulls of a full covariance, and ranks where columns are many.
 
         A draw is a table with hidden cells, the same with all, and the mask of those hidden.
         """
         (n, p), is_full = draws[0][0].shape, fits_full(draws[0][0])
-        options = [cls(pull * (p / 2 + 2)) for pull in PULLS]
-        if not is_full:
-            options = [cls(0.0, rank) for rank in RANKS if rank <= max(min(n, p) // 3, RANKS[0])]
+        options = [cls(pull * (p / 2 + 2)) for pull in PULLS] if is_full else []
+        if p >= LEAST_RANKED or not is_full:
+            options += [cls(0.0, rank) for rank in RANKS if rank <= max(min(n, p) // 3, RANKS[0])]
         errors = np.zeros(len(options))
         for place, one in enumerate(options):
             for Z, truth, hidden in draws:

@@ -537,6 +537,13 @@ def test_nmtf_of_matrices_is_nmmf():
     ((np.ones((2, 3)), (np.ones((2, 3)), (0, 0), 1.0)), "The axes of tensor 1 must be an axis of X"),
     ((np.ones((2, 3)), (np.ones((2, 3)), (0,), 1.0)), "The axes of tensor 1 must be an axis of X"),
     ((np.ones((2, 3)), (np.ones((2, 3)), (None, 2), 1.0)), "The axes of tensor 1 must be an axis of X"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, -1), 1.0)), r"The axes of tensor 1 .* Found \(None, -1\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, 1.0), 1.0)), r"The axes of tensor 1 .* Found \(None, 1.0\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, True), 1.0)), r"The axes of tensor 1 .* Found \(None, True\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, [1]), 1.0)), r"The axes of tensor 1 .* Found \(None, \[1\]\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), 1, 1.0)), r"The axes of tensor 1 .* Found \(1,\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, 1))), r"Tensor 1 must be a tuple .* Found tuple of length 2. Give"),
+    ((np.ones((2, 3)), np.ones((3, 3))), r"Tensor 1 must be a tuple \(tensor, axes, weight\). Found ndarray"),
 ])  # fmt: skip
 def test_tensors_that_nmtf_refuses(arguments, message):
     with pytest.raises(DataError, match=message):

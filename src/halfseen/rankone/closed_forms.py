@@ -1,6 +1,7 @@
 """Closed forms of Ghalamkari & Sugiyama (2022): rank-one NMMF (Theorem 1) and A1GM, also of tensors; and em."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,12 +166,20 @@ def rank_one_nmtf(X: ArrayLike, *others: tuple[ArrayLike, Sequence[int | None], 
                         remedy="Factorize the others on their own, or rescale.")  # fmt: skip
     denominators = np.full(order, total)
     read: list[tuple[Array, tuple[int | None, ...]]] = []
-    for number_, (tensor, axes, weight) in enumerate(others, 1):
+    for number_, other in enumerate(others, 1):
         name = f"tensor {number_}"
+        if not isinstance(other, tuple | list) or len(other) != 3:
+            length = f" of length {len(other)}" if isinstance(other, tuple | list) else ""
+            raise DataError(f"{name.capitalize()} must be a tuple (tensor, axes, weight).", parameter="others",
+                            found=f"{type(other).__name__}{length}",
+                            remedy="Give all three: `(Y, (None, 1), 1.0)`.")  # fmt: skip
+        tensor, axes, weight = other
         check_parameters({"weight": weight}, {"weight": number(0.0)})
-        y, axes = read_tensor(tensor, name), tuple(axes)
+        y = read_tensor(tensor, name)
+        axes = tuple(axes) if isinstance(axes, Iterable) else (axes,)
         shared = [axis for axis in axes if axis is not None]
-        if len(axes) != y.ndim or len(set(shared)) < len(shared) or not set(shared) <= set(range(order)):
+        in_x = all(isinstance(axis, Integral) and not isinstance(axis, bool) and 0 <= axis < order for axis in shared)
+        if len(axes) != y.ndim or not in_x or len(set(shared)) < len(shared):
             raise DataError(f"The axes of {name} must be an axis of X, at most once each, or None, for each of its "
                             f"{y.ndim} axes.", found=str(axes), remedy="Number the axes of X from 0.")  # fmt: skip
         if len(shared) == len(axes):

@@ -49,6 +49,8 @@ METHODS = ("exact", "a1gm", "em")
 TOL = 1e-10
 #: Sweeps of `rank_one` before it leaves a table to `RankOneNMF`, which has Newton's method.
 FEW_SWEEPS = 50
+#: Codes of NumPy's float64, float32, bool and integers: what `rank_one` takes without the estimator.
+PLAIN_NUMBERS = frozenset("df?bBhHiIlLqQ")
 #: A vector of any length, in a file.
 AXIS = ArraySpec("f", ("*",))
 
@@ -176,12 +178,12 @@ def rank_one(X: Data, *, method: str = "exact") -> RankOne:
         from halfseen.rankone.table_sums import a1gm_of_dense, exact_of_dense
 
         is_exact, transposed = method == "exact", not array.flags.c_contiguous and array.flags.f_contiguous
-        dtype = array.dtype if array.dtype.kind == "f" else np.float64
-        table = np.ascontiguousarray(array.T if transposed else array, dtype)
+        kind = array.dtype.char
+        table = np.ascontiguousarray(array.T if transposed else array, None if kind in "df" else np.float64)
         w, h, outcome = exact_of_dense(table, TOL, FEW_SWEEPS) if is_exact else a1gm_of_dense(table)
         if outcome > 0:
-            if dtype == np.float32:
-                w, h = w.astype(dtype), h.astype(dtype)
+            if kind == "f":
+                w, h = w.astype(np.float32), h.astype(np.float32)
             w, h = (h, w) if transposed else (w, h)
             return RankOne(w, h, outcome if is_exact else 1, Status.CONVERGED, None if is_exact else outcome)
     inner_shape = unfold_tensor(X)[2]
@@ -204,10 +206,9 @@ def _as_plain_array(X: Any) -> Array | None:
             X = np.array(X)
         except (ValueError, TypeError, OverflowError):  # the estimator says what is wrong
             return None
-    if type(X) is not np.ndarray or X.ndim != 2 or max(X.shape) >= 2**31:  # the loop lists columns as int32
+    if type(X) is not np.ndarray or X.ndim != 2 or not (X.dtype.char in PLAIN_NUMBERS and X.dtype.isnative):
         return None
-    is_plain = X.dtype == np.float64 or X.dtype == np.float32 or X.dtype.kind in "biu"
-    return X if is_plain else None
+    return X if X.size < 2**31 or max(X.shape) < 2**31 else None  # the loop numbers columns by int32
 
 
 class RankOneNMF(BaseFactorization):

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import sys
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from tests.pages.reading import (
     text_of,
 )
 from tests.pages.running import NOT_RUN, run_page, run_python
+from tests.test_site import tool
 
 #: The Python of these has tests of its own, in tests/selection.
 PYTHON_ELSEWHERE = ("docs/rank.md",)
@@ -181,7 +181,7 @@ def test_rankings_beside_others_are_those_of_the_studies():
 
 
 def test_the_state_of_every_study_is_that_of_its_record():
-    lines = studies_table.table()
+    lines = tool("studies_table").table()
     assert len(lines) == 2 + len(studies.NAMES)
     assert "\n".join(lines) in text_of("docs/studies.md")
 

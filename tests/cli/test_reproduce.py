@@ -152,7 +152,10 @@ def test_everything_is_written(small, tmp_path):
     with (folder / files[0]).open(newline="") as file:  # to the last digit
         assert list(csv.reader(file))[1:] == [["x", "0.12", "0.123456789"], ["y", "3", ""]]
     page = (folder / "a1gm-table1.md").read_text(encoding="utf-8")
-    assert page.startswith("# a1gm/table1\n\nWhat it shows. A paper.\n\nAll in all.\n\n**First**\n\n| data | error pap")
+    assert page.startswith(
+        "# a1gm/table1\n\nWhat it shows. A paper.\n\nAll in all.\n\n`halfseen reproduce a1gm/table1`: "
+    )
+    assert "\n\n**First**\n\n| data | error pap" in page
     assert "| y | 3 | - |\n\n- (1) A footnote [sic].\n" in page
     assert page.endswith("\n![A picture](a1gm-table1-p.png)\n")
     pixels = image.imread(folder / "a1gm-table1-p.png")
@@ -258,8 +261,9 @@ def test_all_that_is_known_is_in_the_json(folder):
         "study": "a1gm/table1",
         "title": "What it shows",
         "paper": "A paper",
-        "terms": {"quick": False, "seed": 0, "halfseen": halfseen.__version__, "absent": []},
+        "terms": {"quick": False, "seed": 0, "engine": "cpu", "halfseen": halfseen.__version__, "absent": []},
         "substitute": "",
+        "left_out": [],
         "verdict": "short of 1 of 2",
         "summary": "All in all.",
         "goals": [{"words": "goal 0", "state": "pass"}, {"words": "goal 1", "state": "short"}],

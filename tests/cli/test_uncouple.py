@@ -186,8 +186,8 @@ def test_options_are_parameters_and_methods_that_do_not_sample_give_values_alone
     assert any("uniformly distributed" in line for line in told) == (bounds is not None)
     if bounds is not None:
         (line,) = (line for line in told if "uniformly distributed" in line)
-        assert f"{np.median(bounds):.3g} (median" in line
-        assert f"at most by {bounds.max():.3g}, in question {str(model.row_labels_[bounds.argmax()])!r}" in line
+        assert f"median {np.median(bounds):.3g}" in line
+        assert f"largest {bounds.max():.3g} for question {str(model.row_labels_[bounds.argmax()])!r}" in line
     assert (parameters | {"method": words.split()[0]}).items() <= model.get_params().items()
     if model.method != "gibbs":
         assert table[0] == ["question", "respondent", "value", "asked"]

@@ -72,7 +72,7 @@ def test_the_tables_of_figure_1(without_data):
     result, messages = without_data
     assert [table.name for table in result.tables] == ["a", "ratios", "shares", "calibration"]
     assert not result.goals
-    assert result.summary.endswith(" Left out, for want of data: MovieLens genres, SUSHI groups.")
+    assert result.absent == ["MovieLens genres", "SUSHI groups"]
     notes = " ".join(table_of(result, "ratios").footnotes)
     assert "MovieLens 100K" in notes
     assert "https://www.kamishima.net/sushi/" in notes

@@ -1,7 +1,6 @@
 """Folds, uncoupled training cells, baselines, calibration and claims of the study of uncoupled data."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,23 +90,19 @@ def test_only_training_cells_are_asked_answered_and_compared(fold):
     np.testing.assert_array_equal(rows[seen.higher], rows[seen.lower])
 
 
-@pytest.fixture(scope="module")
-def blind(fold):
-    """The same fold with other values at its test cells."""
-    return fold._replace(test=replace(fold.test, values=fold.test.values + 1e6))
-
-
-@pytest.mark.parametrize("name", unmf.BASELINES)
-def test_baselines_do_not_know_the_test_values(name, fold, blind):
-    answers = [unmf.predict_baseline(name, one, unmf.MOVIELENS, QUICK) for one in (fold, blind)]
-    np.testing.assert_array_equal(*answers)
-    assert answers[0].shape == fold.test.values.shape
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_methods_do_not_know_the_test_values(method, fold, blind):
-    answers = [method.fit(one.uncouple(6, 0), 2, QUICK, one.seed).predict(*one.test_cells) for one in (fold, blind)]
-    np.testing.assert_array_equal(*answers)
+def test_no_prediction_depends_on_a_test_value(holey, monkeypatch):
+    """A whole fold of the study, and the same one with other values at its test cells."""
+    other = holey.copy()
+    other[make_folds(observe(holey), 3)[1].test_cells] += 1e6
+    seen: dict[int, list] = {0: [], 1: []}
+    monkeypatch.setattr(unmf.Fold, "mae", lambda fold, predicted: seen[number].append(predicted) or 0.0)
+    for number, X in enumerate((holey, other)):
+        task = unmf.FoldTask(unmf.MOVIELENS, QUICK._replace(grid=(6,)), 3, 1, observe(X))
+        unmf.fold_errors(task)
+        assert (task.fold.test.values.max() > 1e6) == (number == 1)
+    assert len(seen[0]) == len(unmf.BASELINES) + len(METHODS) + 8
+    for first, second in zip(*seen.values(), strict=True):
+        np.testing.assert_array_equal(first, second)
 
 
 def test_methods_have_the_components_and_the_length_they_say_and_the_row_mean_is_one(fold):
@@ -235,16 +230,16 @@ def invented(few, many, oracle=(0.5,) * 10, **spread):
 def test_claims():
     """Of each λ: improves, approaches the oracle, below RANDOM (2.0 here); then λ half is the stable one."""
     oracle = np.linspace(0.4, 0.7, 10)
-    good = invented((1.5, 0.9), (0.69, 0.6), oracle, zero=0.3, half=0.1)
+    good = invented((1.5, 0.9), (0.65, 0.6), oracle, zero=0.3, half=0.1)  # the mean 0.55 and the S.D. 0.101 make 0.651
     assert good == [PASS] * 7
-    assert invented((1.5, 0.9), (0.71, 0.6), oracle, zero=0.3) == [PASS, SHORT, PASS, *[PASS] * 4]  # beyond its folds
+    assert invented((1.5, 0.9), (0.66, 0.6), oracle, zero=0.3) == [PASS, SHORT, PASS, *[PASS] * 4]
     assert invented((0.6, 0.9), (0.65, 0.6), oracle, zero=0.3)[:3] == [SHORT, SHORT, PASS]  # gets worse
     assert invented((2.5, 0.9), (2.1, 0.6), oracle, zero=0.3)[:3] == [PASS, SHORT, SHORT]  # no better than guesses
     assert invented((1.5, 0.9), (0.6, 0.6), oracle, zero=0.1, half=0.2)[-1] == SHORT  # larger S.D.
     assert invented((0.8, 0.9), (0.6, 0.6), oracle, zero=0.3, half=0.2)[-1] == SHORT  # larger mean
 
 
-def test_one_fold_that_runs_away_is_no_improvement_of_most_folds():
+def test_one_fold_that_diverges_is_no_improvement_of_most_folds():
     errors = {name: np.full((10, 2), 2.0) for name in unmf.NAMES}
     errors[HALF.name] = np.full((10, 2), 0.6)
     errors[HALF.name][0, 0], errors[HALF.name][1:, 0] = 50.0, 0.5  # the mean falls, nine folds rise

@@ -94,12 +94,12 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
             click.echo(f"note: {study.name} was left out. {render(error)}", err=True)
             return Outcome(study, reason=render(error))
         seconds = perf_counter() - started
+        outcome = Outcome(study, result, seconds, record=results.record(study, settings))
         if not quiet and not as_json:
-            results.show(study, result)
-        if folder is None:
-            return Outcome(study, result, seconds, record=results.record(study, settings))
-        outcome, paths = results.write(folder, study, result, seconds, settings)
-        say(*(describe_file(str(path)) for path in paths))
+            results.show(outcome, result)
+        if folder is not None:
+            outcome, paths = results.write(folder, outcome, result, settings)
+            say(*(describe_file(str(path)) for path in paths))
         return outcome
 
     outcomes, left, interrupted = [], [study(name) for name in names], ""

@@ -23,7 +23,7 @@ from halfseen.cli.streams import as_json, write_text, written
 from halfseen.errors import DataError
 from halfseen.io import write_table
 from halfseen.studies import Column, Goal, Result, Study, Table
-from halfseen.studies.framework import RunSettings
+from halfseen.studies.framework import SHORT, RunSettings
 
 TITLE = "The papers, reproduced"
 SUBTITLE = "Every table and figure of the papers, reproduced: theirs beside ours. What is grey is printed in the paper."
@@ -57,12 +57,21 @@ def rich_tables(table: Table, width: int) -> Iterator[Any]:
         yield printed
 
 
-def show(study: Study, result: Result) -> None:
+def judgement(outcome: Outcome) -> Iterator[str]:
+    """The verdict, and the state of every goal; nothing for a quick run, which is not judged."""
+    if outcome.result is not None and outcome.result.goals:
+        yield from (f"Verdict: {outcome.verdict}.", "")
+        yield from (f"- {goal.state}: {goal.words}" for goal in outcome.result.goals)
+        yield ""
+
+
+def show(outcome: Outcome, result: Result) -> None:
     """Print the tables: in colour and as wide as the terminal on one, as plain aligned lines elsewhere."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
+    study = outcome.study
     with console.capture() as printed:
         console.print(Text(f"{study.name}: {study.title}", style="bold"), Text(study.paper, style="dim"), sep="\n")
         for table in result.tables:
@@ -72,6 +81,8 @@ def show(study: Study, result: Result) -> None:
             for place, footnote in enumerate(table.footnotes):
                 console.print(Text(footnote if place else f"\n{footnote}", style="dim"))
         console.print(Text(f"\n{result.summary}\n"))
+        for line in judgement(outcome):
+            console.print(Text(line))
     click.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
 
 
@@ -140,8 +151,9 @@ class Outcome:
 
 
 def terms(study: Study, settings: RunSettings) -> dict[str, Any]:
-    """What the numbers of a run depend on: how much is run, the seed, the version, and the absent data."""
-    return {"quick": settings.quick, "seed": settings.seed, "halfseen": __version__, "absent": study.absent()}
+    """What the numbers of a run depend on: how much is run, the seed, the engine, the version, and the absent data."""
+    known = {"quick": settings.quick, "seed": settings.seed, "engine": settings.engine}
+    return known | {"halfseen": __version__, "absent": study.absent()}
 
 
 def record(study: Study, settings: RunSettings) -> Record:
@@ -170,7 +182,8 @@ def facts(outcome: Outcome, settings: RunSettings) -> dict[str, Any]:
     if result is None:
         return known | {"verdict": "not run", "reason": outcome.reason}
     return known | {
-        "seconds": outcome.seconds, "record": outcome.record._asdict(), "substitute": result.substitute,
+        "seconds": outcome.seconds, "record": outcome.record._asdict(),
+        "substitute": result.substitute, "left_out": list(result.absent),
         "verdict": result.verdict, "summary": result.summary,
         "goals": [goal._asdict() for goal in result.goals],
         "tables": [asdict(table) for table in result.tables],
@@ -178,13 +191,12 @@ def facts(outcome: Outcome, settings: RunSettings) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write(
-    folder: Path, study: Study, result: Result, seconds: float, settings: RunSettings
-) -> tuple[Outcome, list[Path]]:
+def write(folder: Path, outcome: Outcome, result: Result, settings: RunSettings) -> tuple[Outcome, list[Path]]:
     """Write the tables as CSV, all of it as Markdown, the pictures if there is matplotlib, and last the JSON.
 
-    Returns the outcome and the paths written.
+    Returns the outcome with its pictures, and the paths written.
     """
+    study = outcome.study
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -194,8 +206,8 @@ def write(
     for table in result.tables:
         paths.append(_path(folder, study, "csv", table.name))
         write_table(paths[-1], [one.full_name for one in table.columns], list(zip(*table.rows, strict=True)))
-    outcome = Outcome(study, result, seconds, _draw(folder, study, result), record=record(study, settings))
-    lines = [f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}", *_tables_and_pictures(outcome)]
+    outcome = replace(outcome, pictures=_draw(folder, study, result))
+    lines = [f"# {study.name}\n\n{study.title}. {study.paper}.\n\n{result.summary}\n", *_verdict_and_tables(outcome)]
     paths += [_path(folder, study, "md"), *(path for _, path in outcome.pictures), _path(folder, study, "json")]
     write_text(_path(folder, study, "md"), "\n".join([*lines, ""]))
     write_text(paths[-1], f"{as_json(facts(outcome, settings))}\n")
@@ -222,8 +234,10 @@ def _draw(folder: Path, study: Study, result: Result) -> list[tuple[str, Path]]:
     return saved
 
 
-def _tables_and_pictures(outcome: Outcome) -> Iterator[str]:
-    """Tables in Markdown, and links to the pictures."""
+def _verdict_and_tables(outcome: Outcome) -> Iterator[str]:
+    """The verdict, the record, tables in Markdown, and links to the pictures."""
+    run = outcome.record
+    yield from (*judgement(outcome), f"`{run.command}`: {outcome.time}, {run.machine}, {run.date}.")
     for table in outcome.result.tables if outcome.result else ():
         yield from ("", *markdown(table))
     for title, path in outcome.pictures:
@@ -241,7 +255,8 @@ def kept(folder: Path, study: Study, settings: RunSettings) -> Outcome | None:
         ]
         pictures = [(picture["title"], folder / picture["file"]) for picture in known["pictures"]]
         goals = [Goal(**goal) for goal in known["goals"]]
-        result = Result(known["summary"], tables, goals=goals, substitute=known["substitute"])
+        substitute, absent = known["substitute"], known["left_out"]
+        result = Result(known["summary"], tables, goals=goals, substitute=substitute, absent=absent)
         seconds, run = float(known["seconds"]), Record(**known["record"])
     except (OSError, ValueError, KeyError, TypeError):  # absent, truncated, or something else
         return None
@@ -261,11 +276,14 @@ def _path(folder: Path, study: Study, ending: str, name: str = "") -> Path:
 def write_page(folder: Path, outcomes: Sequence[Outcome], settings: RunSettings) -> Iterator[str]:
     """Write studies.md, and studies.html if there is jinja2; the paths written."""
     done = [one for one in outcomes if one.result is not None]
-    verdicts = [one.verdict for one in done if one.verdict != "-"]
+    judged = [one.result for one in done if one.result and one.result.goals]
+    reaching = [result for result in judged if all(goal.state != SHORT for goal in result.goals)]
+    n_substitutes = sum(bool(result.substitute) for result in reaching)
     machines = dict.fromkeys(one.record.machine for one in done)
     overview = {
         "Studies": f"{len(outcomes)}, of which {len(done)} ran",
-        "Goals reached": f"by {sum('short' not in one for one in verdicts)} of the {len(verdicts)} studies judged here",
+        "Goals": f"all reached by {len(reaching)} of the {len(judged)} studies judged here, {n_substitutes} of them on "
+        "other data than the paper's",
         "Run": f"{'a small part of each (--quick)' if settings.quick else 'whole'}, seed {settings.seed}",
         "Time": f"{sum(one.seconds for one in done):,.0f} s",
         "Machine": f"{'; '.join(machines)}; Python {platform.python_version()}",
@@ -321,8 +339,4 @@ def _page_lines(overview: dict[str, str], papers: Sequence[tuple[str, list[Outco
             if one.result is None:
                 yield f"\nNot run. {one.reason}"
                 continue
-            verdict = "" if one.verdict == "-" else f" Verdict: {one.verdict}."
-            yield f"\n{one.result.summary}{verdict}"
-            yield f"\n`{one.record.command}`: {one.time}, {one.record.machine}, {one.record.date}."
-            yield from (f"\n- {goal.state}: {goal.words}" for goal in one.result.goals)
-            yield from _tables_and_pictures(one)
+            yield from (f"\n{one.result.summary}\n", *_verdict_and_tables(one))

@@ -140,9 +140,9 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
         middle, largest = float(np.nanmedian(bounds)), float(bounds[worst])
         facts["error_bounds"] = {"median": middle, "largest": largest, "question": question}
         lines.append(
-            "The method is exact for questions whose answers are uniformly distributed. On average, answers are off "
-            f"by {middle:.3g} (median of the questions), at most by {largest:.3g}, in question {question!r}: the "
-            "bounds of Theorem 4.2, in the units of the answers."
+            f"Error bounds of the questions (Theorem 4.2): median {middle:.3g}, largest {largest:.3g} for question "
+            f"{question!r}. 0 means uniformly distributed answers, for which the method is exact; otherwise the loss "
+            "of a question is off by at most a multiple of its bound."
         )
     if method == "gibbs":
         diagnostics, risk = fitted.diagnostics_, fitted.disclosure_risk()

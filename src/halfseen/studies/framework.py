@@ -118,7 +118,8 @@ class Goal(NamedTuple):
 
         It passes if the mean of the draws, in the printed digits, is the printed number, or better than it where
         `better` is "lower" or "higher". Otherwise the printed number is within the draws if it lies between the
-        smallest and the largest of at least `MIN_DRAWS`: it may be one such draw itself.
+        smallest and the largest of at least `MIN_DRAWS`, give or take half a unit of its last digit: it may be one such
+        draw itself.
         """
         draws = np.asarray(draws, dtype=np.float64)
         decimals, target, mean = len(printed.partition(".")[2]), float(printed), float(draws.mean())
@@ -127,7 +128,7 @@ class Goal(NamedTuple):
         half = 0.5 * 10.0**-decimals  # half a unit of the last printed digit
         is_within = draws.size >= MIN_DRAWS and draws.min() - half <= target <= draws.max() + half
         state = PASS if rounded == target or is_better else WITHIN if is_within else SHORT
-        ours = f"{mean:.{decimals + 1}f}"
+        ours = f"{mean:.0f}" if draws.size == 1 and mean.is_integer() else f"{mean:.{decimals + 1}f}"
         if draws.size > 1:
             low, high, std = (f"{x:.{decimals + 1}f}" for x in (draws.min(), draws.max(), draws.std(ddof=1)))
             ours += f" (mean of {draws.size}, S.D. {std}, {low} to {high})"
@@ -142,7 +143,8 @@ MIN_DRAWS = 10
 class Result:
     """Outcome of a run: a summary of a sentence or two, tables, pictures, and goals.
 
-    `substitute` names the data that were used because the paper's can't be had.
+    `substitute` names the data that were used because the paper's can't be had, `absent` those of the paper's that are
+    left out.
     """
 
     summary: str
@@ -150,6 +152,7 @@ class Result:
     pictures: Sequence[Picture] = ()
     goals: Sequence[Goal] = ()
     substitute: str = ""
+    absent: Sequence[str] = ()
 
     @property
     def verdict(self) -> str:
@@ -159,7 +162,9 @@ class Result:
             return ""
         short = states.count(SHORT)
         verdict = f"{SHORT} of {short} of {len(states)}" if short else WITHIN if WITHIN in states else PASS
-        return f"data not to be had; on {self.substitute}: {verdict}" if self.substitute else verdict
+        if self.substitute:
+            return f"data not to be had; on {self.substitute}: {verdict}"
+        return f"{verdict}; data not to be had: {', '.join(self.absent)}" if self.absent else verdict
 
 
 class RunSettings(NamedTuple):

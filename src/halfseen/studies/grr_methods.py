@@ -137,9 +137,10 @@ def cell_labels(model: Any, cells: Observed) -> tuple[Array, Array]:
 
 
 def squared_errors(model: Any, cells: Observed) -> Array:
-    """(prediction - truth)^2 of each cell."""
+    """(prediction - truth)^2 of each cell; infinite where a fit has diverged."""
     predicted = np.asarray(model.predict(*cell_labels(model, cells)), dtype=np.float64)
-    return np.asarray((predicted - cells.values) ** 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.nan_to_num((predicted - cells.values) ** 2, nan=np.inf, posinf=np.inf)
 
 
 def rmse(errors: Array) -> float:
@@ -235,7 +236,7 @@ OURS_SIGMOID, OURS_ORDINAL, OURS_ORDERS = "ours: Multi-sigmoid", "ours: OrdinalM
 
 #: The thesis's program: steps of the factors to select from (its own are 100 times these), iterations, and ridge per
 #: cell (2 beta), which is next to nothing for Round.
-STEPS = (0.01, 0.003, 0.001)
+STEPS = (0.03, 0.01, 0.003, 0.001)
 ITERATIONS = 4000
 THESIS_L2, THESIS_ROUND_L2 = 2 * 0.002, 2 * 1e-7
 #: Our methods: grid of l2, starts both while selecting and afterwards, and tol.

@@ -74,9 +74,9 @@ class Figure1(Study):
             errors = "; ".join(f"{name} {each.at(name, at):.3f}" for name in (HALF.name, GIBBS.name, ROW_MEAN, ORACLE))
             sentences.append(f"{each.title}, {at} comparisons per row, test MAE: {errors}.")
         if absent:
-            sentences.append(f"Left out, for want of data: {', '.join(absent)}.")
+            sentences.append(f"Left out, because their data are absent: {', '.join(absent)}.")
         goals = [goal for one in curves for goal in unmf.claims(one)]
-        return Result(" ".join(sentences), tables, pictures, goals)
+        return Result(" ".join(sentences), tables, pictures, goals, absent=list(absent))
 
 
 def error_table(curves: ErrorCurves) -> Table:
@@ -96,15 +96,15 @@ def error_table(curves: ErrorCurves) -> Table:
         f"{'draw' if n_draws == 1 else 'draws'} {what}; a fifth of the cells is for test in each. UNMF, bayes and "
         f"{ORACLE!r}, the paper's ORACLE, have the paper's k = {dataset.k}. RANDOM guesses uniformly in "
         f"[{dataset.guesses[0]}, {dataset.guesses[1]}], as in the paper, which prints no numbers for this figure.",
-        f"All that iterates stops by the library's rule, with tol = {config.tol:g} (the default of WeightedNMF and of "
-        f"scikit-learn's NMF) and max_iter = {config.max_iter}; the paper does not say how it stops. No fit sees test "
-        f"cells. Samplers draw {config.sweeps} sweeps, of which the first {config.burn} are discarded.",
+        f"All that iterates stops by the library's rule, with tol = {config.tol:g} and max_iter = {config.max_iter}, "
+        "the defaults of UncoupledNMF; the paper does not say how it stops. No fit sees test cells. Samplers draw "
+        f"{config.sweeps} sweeps, of which the first {config.burn} are discarded.",
         "λ zero, half or full: that share of w_1 + w_2 in Eq. 4; the paper has the first two, with the squared error. "
         "KL: Eq. 6. "
         f"{unmf.BEST_K!r} has the k, out of {', '.join(map(str, unmf.KS))}, that is best over "
         f"{unmf.SELECTION_FOLDS} folds of the training cells. {unmf.COUPLED_BAYES!r} is the sampler of couplings, "
-        "given the coupling. What gibbs takes as given (k, trust, priors) was settled by a look at one fold of the "
-        "real data: the third digit deserves no trust.",
+        "given the coupling. What gibbs takes as given (k, trust, priors) was chosen on one fold of the real "
+        "data: do not rely on the third digit.",
     ]
     title = f"({dataset.letter}) {curves.title}, {curves.shape[0]} x {curves.shape[1]}: test MAE by comparisons per row"
     return Table(title, columns, rows, footnotes, dataset.letter)
@@ -138,10 +138,11 @@ def share_table(curves: Sequence[ErrorCurves]) -> Table:
         for name, runs in one.shares.items()
     ]
     footnote = (
-        "Test MAE, mean of the folds. In Eq. 4, a row's share of the comparisons stands beside its share of the asked "
-        "cells. Where rows have different numbers of cells they differ, and a row's pseudo-observations are too high "
-        "or too low by their ratio, however many pairs are compared: with λ zero wholly, with λ half by half. 'Equal "
-        "shares' has the share of the asked cells in both places; it is not in the paper."
+        "Test MAE, mean of the folds. Eq. 4 weights one sum by a row's share of the comparisons, the other by its "
+        "share of the asked cells. Where rows have different numbers of cells these differ, and the "
+        "pseudo-observations of a row are too high or too low by their ratio, however many pairs are compared: fully "
+        "with λ zero, by half with λ half. 'Equal shares' has the share of the asked cells in both places; it is not "
+        "in the paper."
     )
     return Table("Shares of rows in Eq. 4", columns, rows, [footnote], "shares")
 
@@ -268,7 +269,7 @@ class Figure2(Study):
         columns += [Column(cells, "median MAE", ".3f") for cells in ("training cells", "test cells", "all cells")]
         columns += [Column("rows that show their block", "median", "g")]
         columns += [Column(name, "MAE at test cells", ".3f") for name in ("mean", "largest")]
-        columns += [Column("folds that run away")]
+        columns += [Column("folds that diverge")]
 
         half, row_mean, n_rows = medians[HALF.name], medians[ROW_MEAN], int(BLOCKS.any(axis=1).sum())
         says = f"'UNMF well recovered the true matrix' ({HALF.name}, median of {len(folds)} folds)"
@@ -295,7 +296,7 @@ class Figure2(Study):
             "estimate, and does not say which of its two versions. The picture shows the fold with the median distance "
             f"of {HALF.name!r}. At training cells gibbs has the mean of the answers that the cell may have, UNMF the "
             "product of its factors.",
-            f"A fold runs away if an estimate is above {2 * largest:.1f}, twice the largest true value. That is where "
+            f"A fold diverges if an estimate is above {2 * largest:.1f}, twice the largest true value. That is where "
             "the cells that were asked hardly limit a component's weight in a row: those in which the component is "
             "large are for test. Nothing in Eq. 4 holds such cells back. The best start has the lowest loss.",
         ]

@@ -38,8 +38,9 @@ class UncoupledConfig(NamedTuple):
     rows: int | None = None
 
 
-FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-4, 400, 100, every_draw=True)
-QUICK = UncoupledConfig((6, 28), 2, 10, 1e-4, 30, 10, every_draw=False, rows=60)
+#: Iterations end, and sweeps are as many, as `UncoupledNMF` has it by default.
+FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-5, 400, 100, every_draw=True)
+QUICK = UncoupledConfig((6, 28), 2, 10, 1e-5, 30, 10, every_draw=False, rows=60)
 
 # Data
 
@@ -392,13 +393,13 @@ def claims(curves: ErrorCurves) -> list[Goal]:
                 means[1] < means[0] and 2 * n_better > first.size,
             )
         )
-        ratios = [mean / oracle.mean() for mean in means]
+        ratios, limit = [mean / oracle.mean() for mean in means], oracle.mean() + np.std(oracle, ddof=1)
         goals.append(
             Goal.claim(
                 f"{of_method}: 'approaches the performance of ORACLE NMF', 'matches' it in section 1: the average "
-                f"with {many} is nearer to the oracle's than with {few}, and within its folds: {ratios[0]:.2f} and "
-                f"{ratios[1]:.2f} times {oracle.mean():.3f}; the oracle's folds end at {oracle.max():.3f}",
-                bool(ratios[1] < ratios[0] and means[1] <= oracle.max()),
+                f"with {many} is nearer to the oracle's than with {few}, and within one S.D. of its folds: "
+                f"{ratios[0]:.2f} and {ratios[1]:.2f} times {oracle.mean():.3f}, which with the S.D. is {limit:.3f}",
+                bool(ratios[1] < ratios[0] and means[1] <= limit),
             )
         )
         goals.append(

@@ -243,8 +243,8 @@ def test_columns_must_ascend_and_the_message_says_where_and_what_to_do(tmp_path)
 
 
 def test_there_is_room_for_the_authors_matrices():
-    """3 million cells of 20,000 x 12,000, in the widest numbers and as Python 3 writes for Python 2, and their names."""
-    assert 2 * 3_000_000 * (8 + 8) < MAX_BYTES / 2  # in UTF-8 every byte has one or two
+    """3 million cells of 20,000 x 12,000, in the widest numbers and as Python 3 writes for Python 2; their names."""
+    assert MAX_BYTES > 2 * (2 * 3_000_000 * (8 + 8))  # in UTF-8 every byte has one or two
     names = pd.DataFrame({"uid": [f"user {i}" for i in range(1000)], "count": range(1000)}).astype(object)
     assert 32 * sum(1 for _ in pickletools.genops(pickle.dumps(names, 2))) < MAX_OPCODES / 4
 

@@ -223,8 +223,8 @@ def read_pickled_csr(path: Path, key: str) -> Observed:
         f"{path} must be a pickled dict with a SciPy CSR matrix as {key!r}, columns ascending in each row, and name "
         "nothing but classes of NumPy, SciPy and pandas.",
         found=f"otherwise: {found}",
-        remedy="Download the file again from its authors. If it is yours, sort the matrix by `matrix.sort_indices()`, and "
-        "save it from Python 3 with `pickle.dump(..., protocol=4)`.",
+        remedy="Download the file again from its authors. If it is yours, sort its columns by `matrix.sort_indices()` "
+        "and save it from Python 3 with `pickle.dump(..., protocol=4)`.",
     )
 
 

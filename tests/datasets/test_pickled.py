@@ -242,6 +242,15 @@ def test_columns_must_ascend_and_the_message_says_where_and_what_to_do(tmp_path)
         read_pickled_csr(write(tmp_path / "file", pickle.dumps({"Y_listen": X}, 2)), "Y_listen")
 
 
+def test_what_is_wrong_with_the_cells_is_said_in_their_own_words(tmp_path, monkeypatch):
+    def refuse(*args):
+        raise DataError("Cells must be others.")
+
+    monkeypatch.setattr("halfseen.datasets.pickled.Observed.from_cells", refuse)
+    with pytest.raises(DataError, match=r"^Cells must be others\.$"):
+        read_pickled_csr(write(tmp_path / "file", python_2()), "Y_listen")
+
+
 def test_there_is_room_for_the_authors_matrices():
     """3 million cells of 20,000 x 12,000, in the widest numbers and as Python 3 writes for Python 2; their names."""
     assert MAX_BYTES > 2 * (2 * 3_000_000 * (8 + 8))  # in UTF-8 every byte has one or two

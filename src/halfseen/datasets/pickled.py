@@ -185,8 +185,8 @@ def read_pickled_csr(path: Path, key: str) -> Observed:
     """Read the CSR matrix of counts or levels under a key of a pickled dict, without unpickling it.
 
     Files that Python 3 wrote are read in all protocols, files of Python 2 in protocols 1 and 2, plain or gzipped.
-    Everything else in them is skipped. Columns must ascend within each row, as SciPy writes them by default: a split by
-    positions in the file's arrays is then one by positions of the cells.
+    Everything else in them is skipped. Columns must ascend within each row, as they do where SciPy made the matrix of
+    coordinates: a split by positions in the file's arrays is then one by positions of the cells.
 
     Parameters
     ----------
@@ -213,6 +213,8 @@ def read_pickled_csr(path: Path, key: str) -> Observed:
         return Observed.from_cells(rows, indices, data.astype(np.float64), shape)
     except Malformed as error:
         found = str(error)
+    except DataError:  # of the cells, in words of its own
+        raise
     except MemoryError:
         found = "more than fits into memory"
     except UNREADABLE as error:

@@ -54,7 +54,8 @@ __all__ = sorted([*_MODULE_OF, *_MODULES])
 
 def __getattr__(name: str) -> Any:
     if name in _MODULE_OF:
-        return getattr(import_module(f"halfseen.{_MODULE_OF[name]}"), name)
+        found = globals()[name] = getattr(import_module(f"halfseen.{_MODULE_OF[name]}"), name)  # and not sought again
+        return found
     if name in _MODULES:
         return import_module(f"halfseen.{name}")
     raise AttributeError(f"module 'halfseen' has no attribute {name!r}")

@@ -212,16 +212,15 @@ def dense_table_sums_by_blocks(X: Array, row_sums: Array, column_sums: Array) ->
     rows, indptr, flags = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(m, np.uint8)
     totals, buffer = np.empty(6), np.empty(height * m + 1, np.int32)
     if height == n:
-        count = np.int64(dense_table_sums(X, row_sums, column_sums, rows, indptr, buffer, flags, totals))
-        return rows[:count], indptr, buffer, totals
+        n_incomplete = np.int64(dense_table_sums(X, row_sums, column_sums, rows, indptr, buffer, flags, totals))
+        return rows[:n_incomplete], indptr, buffer, totals
     count, size, missing, ends, part = 0, 0, np.empty(0, np.int32), np.empty(height + 1, np.int64), np.empty(6)
     totals[:], indptr[0] = 0.0, 0
     totals[2], totals[4] = np.inf, np.inf
     for top in range(0, n, height):
         stop = min(top + height, n)
-        new = np.int64(
-            dense_table_sums(X[top:stop], row_sums[top:stop], column_sums, rows[count:], ends, buffer, flags, part)
-        )
+        block, out = X[top:stop], row_sums[top:stop]
+        new = int(dense_table_sums(block, out, column_sums, rows[count:], ends, buffer, flags, part))
         if size + ends[new] > missing.size:
             longer = np.empty(max(2 * missing.size, size + ends[new]), np.int32)
             longer[:size] = missing[:size]
@@ -230,7 +229,8 @@ def dense_table_sums_by_blocks(X: Array, row_sums: Array, column_sums: Array) ->
         for k in range(new):
             rows[count + k] += top
             indptr[count + k + 1] = size + ends[k + 1]
-        count, size = count + new, size + ends[new]
+        count += new
+        size += ends[new]
         totals[0], totals[1] = totals[0] + part[0], totals[1] + part[1]
         totals[2], totals[3] = min(totals[2], part[2]), max(totals[3], part[3])
         totals[4], totals[5] = min(totals[4], part[4]), max(totals[5], part[5])

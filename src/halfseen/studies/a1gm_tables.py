@@ -87,7 +87,7 @@ class Comparison:
 
     size: tuple[int, int]
     holes: int
-    rate: float
+    rate: float | None
     a1gm_errors: Array
     exact_errors: Array
     a1gm_time: float
@@ -271,8 +271,8 @@ class Table2(Study):
         if "credit_approval" in ours:
             footnotes.append(f"credit approval: {REASONS['credit_approval']}")
         summary = f"{same} of {at_hand(ours, names)} have the zeros and negative values that the paper prints."
-        table = Table("Dataset details", columns, rows, footnotes)
-        return Result(summary, [table], goals=goals, absent=titles(absent))
+        tables = [Table("Dataset details", columns, rows, footnotes)]
+        return Result(summary, tables, goals=goals, absent=titles(absent))
 
 
 STUDIES = (Table1(), Table2())

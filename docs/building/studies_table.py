@@ -1,14 +1,20 @@
 """The table of docs/studies.md: the state of every study, from the records of whole runs in docs/reproduced.
 
 python docs/building/studies_table.py            # print the table
+python docs/building/studies_table.py --write    # and put it into the page
 """
 
 import json
+import re
+import sys
 from pathlib import Path
 
 from halfseen.studies import NAMES
 
-RECORDS = Path(__file__).parent.parent / "reproduced"
+DOCS = Path(__file__).parent.parent
+RECORDS = DOCS / "reproduced"
+#: Stands above the table.
+MARK = "<!-- python docs/building/studies_table.py --write -->\n"
 
 
 def table() -> list[str]:
@@ -28,4 +34,9 @@ def table() -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(table()))
+    text = "\n".join(table())
+    print(text)
+    if "--write" in sys.argv:
+        page = DOCS / "studies.md"
+        written = re.sub(rf"{re.escape(MARK)}\n(\|.*\n)*", lambda _: f"{MARK}\n{text}\n", page.read_text("utf-8"))
+        page.write_text(written, "utf-8")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         OrdNMF,
         PoissonFactorization,
         Quantizer,
+        RankOne,
         RankOneNMF,
         RoundMF,
         SquaredOrdNMF,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from halfseen.io import observe
     from halfseen.model import Recommendations, Status
     from halfseen.observed import Observed
-    from halfseen.rankone import rank_one_nmmf, rank_one_nmtf
+    from halfseen.rankone import SharedFactors, TensorFactors, rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
     from halfseen.selection import RankSearch
     from halfseen.uncoupled import Uncoupled, UncoupledNMF
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "archive": "load",
     "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF rank_one",
+    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "model": "Recommendations Status",
     "observed": "Observed",
-    "rankone": "rank_one_nmmf rank_one_nmtf",
+    "rankone": "SharedFactors TensorFactors rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
     "selection": "RankSearch",
     "uncoupled": "Uncoupled UncoupledNMF",
@@ -55,7 +56,8 @@ __all__ = sorted([*_MODULE_OF, *_MODULES])
 
 def __getattr__(name: str) -> Any:
     if name in _MODULE_OF:
-        return getattr(import_module(f"halfseen.{_MODULE_OF[name]}"), name)
+        found = globals()[name] = getattr(import_module(f"halfseen.{_MODULE_OF[name]}"), name)  # and not sought again
+        return found
     if name in _MODULES:
         return import_module(f"halfseen.{name}")
     raise AttributeError(f"module 'halfseen' has no attribute {name!r}")

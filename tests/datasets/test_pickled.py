@@ -3,6 +3,7 @@
 import gzip
 import os
 import pickle
+import pickletools
 import struct
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from halfseen.datasets import load_ratings
-from halfseen.datasets.pickled import StackMachine, read_pickled_csr
+from halfseen.datasets.pickled import MAX_BYTES, MAX_OPCODES, StackMachine, read_pickled_csr
 from halfseen.errors import DataError
 from halfseen.studies import ordnmf_methods as ordnmf
 from halfseen.studies import study
@@ -30,14 +31,19 @@ def text(value):
 
 
 def number(value):
-    return b"J" + struct.pack("<i", value)
+    if -(1 << 31) <= value < 1 << 31:
+        return b"J" + struct.pack("<i", value)
+    raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+    return b"\x8a" + bytes([len(raw)]) + raw
 
 
-def vector(values, code="i4", order="<", length=None):
+def vector(values, code="i4", order="<", length=None, code_opcodes=None):
     """numpy.core.multiarray._reconstruct(numpy.ndarray, (0,), 'b') and its state, with the bytes as a str."""
     raw = np.asarray(values, f"{order}{code}").tobytes()
     made = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n" + number(0) + b"\x85" + text("b") + b"tR"
-    dtype = b"cnumpy\ndtype\n(" + text(code) + number(0) + number(1) + b"tR(" + number(3) + text(order)
+    dtype = (
+        b"cnumpy\ndtype\n(" + (code_opcodes or text(code)) + number(0) + number(1) + b"tR(" + number(3) + text(order)
+    )
     dtype += b"NNN" + number(-1) * 2 + number(0) + b"tb"
     size = number(len(values) if length is None else length) + b"\x85"
     return made + b"(" + number(1) + size + dtype + b"\x89T" + struct.pack("<i", len(raw)) + raw + b"tb"
@@ -66,6 +72,10 @@ def cells(observed):
     return list(zip(rows, observed.indices.tolist(), values, strict=True)), observed.shape
 
 
+def dense(observed):
+    return sparse.csr_matrix((observed.values, observed.indices, observed.indptr), observed.shape).toarray()
+
+
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", PATHS)
 def test_the_authors_layout(name, packed, tmp_path, monkeypatch):
@@ -77,7 +87,7 @@ def test_the_authors_layout(name, packed, tmp_path, monkeypatch):
     assert one.datasets()[0].load(seed=0).nnz == 3
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4])
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("code", ["i4", "i8", "f8"])
 def test_what_python_3_writes_of_scipy_and_pandas(protocol, code, tmp_path):
     random = np.random.default_rng(0)
@@ -136,9 +146,17 @@ HOSTILE = {
     "rows that end early": python_2(indptr=(0, 2, 2, 2)),
     "rows that begin late": python_2(indptr=(1, 2, 2, 3)),
     "rows that fall": python_2(indptr=(0, 2, 1, 3)),
+    "rows that wrap around": python_2(indptr=(0, 2**31 - 1, -(2**31), -1, 3), shape=(4, 4)),
+    "rows of 8 bytes that wrap around": python_2(
+        indptr_opcodes=vector((0, 2**63 - 1, -(2**63), -1, 3), "i8"), shape=(4, 4)
+    ),
+    "rows beyond the cells": python_2(indptr=(0, 2**31 - 1, 2, 3)),
+    "rows below 0": python_2(indptr=(0, -2, 2, 3)),
     "too few rows": python_2(indptr=(0, 2, 3)),
     "too few values": python_2(data=(7, 10)),
     "values of another type": python_2(data_code="c16"),
+    "a list as the type": python_2(data_opcodes=vector((7, 10, 2), "i8", code_opcodes=b"]")),
+    "a list as the byte order": python_2().replace(text("<"), b"]"),
     "text as values": python_2(data_opcodes=text("abc")),
     "a shape that is not that of the bytes": python_2(data_opcodes=vector((7, 10, 2), "i8", length=1 << 30)),
     "fractions as pointers": python_2(indptr_opcodes=vector((0, 2, 2, 3), "f8")),
@@ -148,6 +166,14 @@ HOSTILE = {
     "infinity": python_2(data=(np.inf, 1, 2), data_code="f8"),
     "a matrix of nothing": python_2(shape=(0, 4), indptr=(0,), indices=(), data=()),
     "a cell twice": python_2(indices=(3, 3, 1)),
+    "columns that fall": python_2(indices=(3, 0, 1)),
+    "a matrix beyond any memory": python_2(shape=(3, 10**30)),
+    "a matrix of too many columns": python_2(shape=(3, 2**31)),
+    "a key without a value": b"\x80\x02}(Nu.",
+    "a negative text": b"\x80\x02T\xff\xff\xff\xff.",
+    "half a number": python_2(data_opcodes=vector((7, 10, 2), "i8")[:-2] + b"tb").replace(
+        b"T" + struct.pack("<i", 24), b"T" + struct.pack("<i", 23), 1
+    ),
 }
 
 
@@ -158,6 +184,10 @@ def test_hostile_and_damaged_files_are_refused_with_a_sentence(name, tmp_path, m
         read_pickled_csr(write(tmp_path / "file", HOSTILE[name]), "Y_listen")
     assert not (tmp_path / "HACKED").exists()
     assert len(str(refused.value)) < 600
+    assert refused.value.found.startswith("otherwise: ")
+    assert not any(
+        word in refused.value.found for word in ("zip()", "codec", "opcode b", "unpack", "argument", "end-of")
+    )
 
 
 def test_the_sentence_names_what_was_found(tmp_path):
@@ -181,11 +211,51 @@ def test_quick_runs_use_the_authors_matrix_and_split(tmp_path, monkeypatch):
     X = sparse.csr_matrix(random.integers(1, 11, (70, 60)) * (random.random((70, 60)) < 0.5))
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     write(tmp_path / PATHS["ordnmf-movielens"], pickle.dumps({"Y_listen": X}, 2))
-    seen = []
-    monkeypatch.setattr(ordnmf, "RandomState", lambda seed: seen.append(seed) or np.random.RandomState(seed))
+    parts = []
+    split = ordnmf.split
+    monkeypatch.setattr(ordnmf, "split", lambda *args: parts.append(split(*args)) or parts[-1])
     result = study("ordnmf/figure4").run(quick=True)
-    assert seen == [1001]
+    # The authors' `divide_train_test`, on a copy each.
+    Y_train, Y_test = X.copy(), X.copy()
+    np.random.seed(1001)  # noqa: NPY002
+    mask = np.random.choice(X.nnz, size=int(X.nnz * 0.2), replace=False)  # noqa: NPY002
+    Y_train.data[mask] = 0
+    Y_test.data[np.setdiff1d(np.arange(X.nnz), mask)] = 0
+    for ours, theirs in ((parts[0].train.raw, Y_train), (parts[0].test.raw, Y_test)):
+        np.testing.assert_array_equal(dense(ours), theirs.toarray())
     assert result.tables[0].column("cells truth")[-1] == X.nnz - int(0.2 * X.nnz)
+
+
+def test_a_file_that_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch):
+    def exhausted(machine, contents):
+        raise MemoryError
+
+    monkeypatch.setattr(StackMachine, "run", exhausted)
+    with pytest.raises(DataError, match="more than fits into memory"):
+        read_pickled_csr(write(tmp_path / "file", python_2()), "Y_listen")
+
+
+def test_columns_must_ascend_and_the_message_says_where_and_what_to_do(tmp_path):
+    X = sparse.csr_matrix(np.ones((3, 4)))
+    X.indices[4:8] = [0, 2, 1, 3]
+    with pytest.raises(DataError, match=r"column 1 after column 2 in row 1\..*sort_indices\(\)"):
+        read_pickled_csr(write(tmp_path / "file", pickle.dumps({"Y_listen": X}, 2)), "Y_listen")
+
+
+def test_what_is_wrong_with_the_cells_is_said_in_their_own_words(tmp_path, monkeypatch):
+    def refuse(*args):
+        raise DataError("Cells must be others.")
+
+    monkeypatch.setattr("halfseen.datasets.pickled.Observed.from_cells", refuse)
+    with pytest.raises(DataError, match=r"^Cells must be others\.$"):
+        read_pickled_csr(write(tmp_path / "file", python_2()), "Y_listen")
+
+
+def test_there_is_room_for_the_authors_matrices():
+    """3 million cells of 20,000 x 12,000, in the widest numbers and as Python 3 writes for Python 2; their names."""
+    assert MAX_BYTES > 2 * (2 * 3_000_000 * (8 + 8))  # in UTF-8 every byte has one or two
+    names = pd.DataFrame({"uid": [f"user {i}" for i in range(1000)], "count": range(1000)}).astype(object)
+    assert 32 * sum(1 for _ in pickletools.genops(pickle.dumps(names, 2))) < MAX_OPCODES / 4
 
 
 def test_numbers_of_either_byte_order(tmp_path):

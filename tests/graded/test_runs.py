@@ -69,7 +69,7 @@ def test_the_objective_is_the_oracles(name):
     model = fitted(name, X, l2=0.7, max_iter=5)
     C = (~np.isnan(X)).astype(float)
     Y = np.where(C > 0, np.nan_to_num(X, nan=1.0) - 1, 0)
-    prior = oracle.Prior(0.7, True, centred=name != "round")
+    prior = oracle.Prior(0.7, True)
     if "own" not in name:
         truth = oracle.objective(oracle.LOSSES[name], Y, C, model.W_, model.H_, model.likelihood_.thresholds, prior)
     else:

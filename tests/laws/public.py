@@ -17,8 +17,11 @@ from typing import Any, NamedTuple
 import halfseen
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "api"
-#: What the rooms of the library tell each other, and what scikit-learn adds; the site leaves both out, too.
-INNER = ("parameter_rules", "factor_type", "score_is_log_likelihood", "objective_name", "set_.*_request")
+#: Members for other modules of the library, and what scikit-learn adds; the site leaves both out, too (mkdocs.yml).
+INNER = (
+    *("parameter_rules", "factor_type", "score_is_log_likelihood", "objective_name", "set_.*_request"),
+    *("offers", "record", "more_state", "state", "levels_to_read"),
+)
 
 
 class Named(NamedTuple):

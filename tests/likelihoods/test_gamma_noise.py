@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from halfseen.likelihoods import GammaNoise
+from halfseen.likelihoods import GammaNoise, InverseGammaNoise
 from halfseen.likelihoods.gamma_noise import log_mass_and_mean
 from tests.ordinal import gig, noises
 
@@ -165,3 +165,60 @@ def test_single_precision_is_kept_and_right():
         for narrow, wide in zip(single, [*likelihood.pull_push_cost(y, x), likelihood.mean(x)], strict=True):
             assert_allclose(narrow, wide, rtol=1e-5, atol=1e-30)
     assert_array_equal(likelihood.legal(np.array([-1.0, 0.0, 1.5, 4.0, 5.0])), [False, True, False, True, False])
+
+
+# Inverse-gamma noise: what docs/methods.md says of its shapes, below 1 too.
+
+DECREMENTS = np.array([0.5, 0.8, 0.3, 0.1])
+inverse_shapes = pytest.mark.parametrize("shape", [0.1, 0.5, 0.9, 1.7, 4.0])
+
+
+def lifted(decrements, shape, level, x):
+    """log(exp(theta_{v-1} x) p(v | x))."""
+    likelihood = InverseGammaNoise(np.asarray(decrements), shape)
+    return likelihood.log_prob(np.full_like(x, level), x) + likelihood.theta[level - 1] * x
+
+
+@inverse_shapes
+def test_levels_above_0_are_log_convex_in_log_x_for_every_shape(shape):
+    x = np.geomspace(1e-3, 50, 400)
+    for level in range(1, 5):
+        assert np.diff(lifted(DECREMENTS, shape, level, x), 2).min() > -1e-10
+
+
+@inverse_shapes
+def test_a_zero_is_log_convex_in_x_below_shape_1_and_log_concave_above(shape):
+    x = np.linspace(1e-3, 20, 400)
+    bends = np.diff(InverseGammaNoise(DECREMENTS, shape).log_prob(np.zeros_like(x), x), 2)
+    assert np.all(bends > 0 if shape < 1 else bends < 0)
+
+
+@inverse_shapes
+def test_the_push_of_a_zero_is_unbounded_at_0_below_shape_1_only(shape):
+    """So no constant push leaves a pull of 0 or more."""
+    likelihood = InverseGammaNoise(DECREMENTS, shape)
+    x = 10.0 ** -np.arange(2.0, 60, 8)
+    slopes = likelihood.above(0, x) / x  # of log p(0) = log(1 - P(y > 0)) between 0 and x, at least
+    if shape < 1:
+        assert np.all(np.diff(slopes) > 0)
+        assert slopes[-1] > 100 * likelihood.theta[0]
+    else:
+        assert np.all(slopes <= likelihood.theta[0])
+    far = np.array([4e3, 4e3 + 1e-2])
+    assert_allclose(-np.diff(likelihood.log_prob(np.zeros(2), far)) / 1e-2, likelihood.theta[0], rtol=0.01)
+
+
+@inverse_shapes
+def test_levels_are_log_convex_in_the_log_decrements_from_shape_1_on_only(shape):
+    """A counter-example for each shape below 1: theta_1 = D_2 at 1/e^2, 1 and e^2, with D_1 = 1 and a small x."""
+    low, middle, high = (lifted([1.0, D], shape, 1, np.array([1e-3]))[0] for D in np.exp([-2.0, 0.0, 2.0]))
+    assert (middle > (low + high) / 2) == (shape < 1)
+    slopes = np.diff([np.log((t + 1) ** shape - t**shape) for t in np.exp([-60.0, -59.0, 20.0, 21.0])])[::2]
+    assert_allclose(slopes, [0, shape - 1], atol=2e-3 if shape > 0.3 else 5e-3)
+    if shape > 1:
+        random = np.random.default_rng(0)
+        for _ in range(100):
+            a, b = random.normal(0, 2, (2, 4))
+            x, level = np.exp(random.normal(0, 1, 1)), int(random.integers(1, 5))
+            low, middle, high = (lifted(np.exp(one), shape, level, x)[0] for one in (a, (a + b) / 2, b))
+            assert middle <= (low + high) / 2 + 1e-9 * (1 + abs(low) + abs(high))

@@ -407,6 +407,42 @@ def test_tensors_without_holes_and_matrices_in_disguise():
     assert not oracle.fit_tensor(zeros.axis_factors_).any()
 
 
+@pytest.mark.parametrize("shape", [(3, 3, 3), (2, 3, 4, 2)])
+def test_a_fit_to_a_tensor_scales_with_it(shape):
+    X, _ = grid_like_tensor(shape, 2)
+    best = oracle.fit_tensor(fitted(X, "a1gm").axis_factors_)
+    for scale in 10.0 ** np.arange(-250, 251, 50):
+        model = fitted(scale * X, "a1gm")
+        assert model.status_ is Status.CONVERGED
+        assert_allclose(oracle.fit_tensor(model.axis_factors_) / scale, best, rtol=1e-13)
+
+
+def test_small_tensors_of_zeros_and_holes():
+    """Where holes are grid-like, nothing costs less; anywhere, the fit is finite and 0 where only zeros were seen."""
+    rng, n_fitted, n_exact = np.random.default_rng(3), 0, 0
+    for _ in range(300):
+        shape = tuple(rng.integers(1, 4, size=rng.integers(3, 5)))
+        X = rng.poisson(rng.choice([0.0, 0.5, 2.0]), shape).astype(float)
+        X[np.ix_(*(rng.random(size) < 0.5 for size in shape))] = NAN
+        X[rng.random(shape) < rng.choice([0.0, 0.1])] = NAN
+        try:
+            model = fitted(X, "a1gm")
+        except DataError:  # no cell seen, or zeros in the way
+            continue
+        n_fitted += 1
+        assert model.status_ is Status.CONVERGED
+        assert all(np.isfinite(factor).all() for factor in model.axis_factors_)
+        if not np.nansum(X):
+            assert not oracle.fit_tensor(model.axis_factors_).any()
+        if model.increase_rate_ == 1.0:
+            costs = [oracle.cost_tensor(X, one.axis_factors_) for one in (model, fitted(X))]
+            assert costs[0] <= costs[1] + 1e-9 * np.nansum(X)
+            n_exact += 1
+    assert n_fitted > 180
+    assert n_exact > 120
+    assert not oracle.fit_tensor(fitted(np.array([[[0.0]], [[NAN]]]), "a1gm").axis_factors_).any()
+
+
 def test_tensors_that_a1gm_refuses():
     X = np.ones((3, 3, 3))
     one_axis = X.copy()
@@ -501,6 +537,13 @@ def test_nmtf_of_matrices_is_nmmf():
     ((np.ones((2, 3)), (np.ones((2, 3)), (0, 0), 1.0)), "The axes of tensor 1 must be an axis of X"),
     ((np.ones((2, 3)), (np.ones((2, 3)), (0,), 1.0)), "The axes of tensor 1 must be an axis of X"),
     ((np.ones((2, 3)), (np.ones((2, 3)), (None, 2), 1.0)), "The axes of tensor 1 must be an axis of X"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, -1), 1.0)), r"The axes of tensor 1 .* Found \(None, -1\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, 1.0), 1.0)), r"The axes of tensor 1 .* Found \(None, 1.0\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, True), 1.0)), r"The axes of tensor 1 .* Found \(None, True\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, [1]), 1.0)), r"The axes of tensor 1 .* Found \(None, \[1\]\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), 1, 1.0)), r"The axes of tensor 1 .* Found \(1,\)"),
+    ((np.ones((2, 3)), (np.ones((2, 3)), (None, 1))), r"Tensor 1 must be a tuple .* Found tuple of length 2. Give"),
+    ((np.ones((2, 3)), np.ones((3, 3))), r"Tensor 1 must be a tuple \(tensor, axes, weight\). Found ndarray"),
 ])  # fmt: skip
 def test_tensors_that_nmtf_refuses(arguments, message):
     with pytest.raises(DataError, match=message):

@@ -12,6 +12,7 @@ from scipy import sparse
 from halfseen import RankOneNMF, Status, rank_one
 from halfseen.errors import DataError, DataWarning, HalfseenError
 from halfseen.estimators import rank_one_nmf as module
+from halfseen.rankone import table_sums
 from halfseen.rankone.table_sums import a1gm_of_dense, exact_of_dense
 
 from . import oracle
@@ -151,3 +152,62 @@ def test_other_kinds_of_data():
     untouched = X.copy()
     rank_one(X)
     assert_array_equal(X, untouched)
+
+
+@pytest.mark.parametrize("method", ["exact", "a1gm"])
+@pytest.mark.parametrize("kind", ["float32", "bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "list"])
+def test_other_numbers_and_lists_take_the_compiled_loop_too(kind, method, monkeypatch):
+    X = np.random.default_rng(1).integers(0, 5, (9, 7)) + (np.arange(7) == 2)
+    if kind == "float32":
+        X = np.where(np.isnan(GRID_LIKE["spread"]), NAN, 3.7 * GRID_LIKE["spread"])
+    data = X.tolist() if kind == "list" else X.astype(kind)
+    model, estimator = fitted(data, method), module.RankOneNMF
+    for same in (data,) if kind == "list" else (data, np.asfortranarray(data), np.repeat(data, 2, axis=1)[:, ::2]):
+        monkeypatch.setattr(module, "RankOneNMF", None)
+        ours = rank_one(same, method=method)
+        monkeypatch.setattr(module, "RankOneNMF", estimator)
+        for factor, theirs in zip(ours[:2], model.axis_factors_, strict=True):
+            assert factor.dtype == theirs.dtype == (np.float32 if kind == "float32" else np.float64)
+            assert_allclose(factor, theirs, rtol=3e-7 if kind == "float32" else 1e-9)
+
+
+def test_single_precision_of_a_wide_range_is_left_to_the_estimator():
+    """Its factors must be numbers of float32 above 0, for which the estimator chooses their scale."""
+    wide = np.float32([[1e-20, 1e-28], [1e18, 1e10]])
+    for X in (wide, wide.T, np.float32([[1e-38, 1e-38], [1.0, NAN]]), np.float32(gammas((3, 3)) * 1e-35)):
+        assert exact_of_dense(np.ascontiguousarray(X), 1e-10, 50)[2] == 0
+        ours, model = quietly(X), fitted(X)
+        for factor, theirs in zip(ours[:2], model.axis_factors_, strict=True):
+            assert factor.dtype == np.float32
+            assert (factor > 0).all()
+            assert_array_equal(factor, theirs)
+
+
+@pytest.mark.parametrize("X", [
+    [[1.0, 2.0], [3.0]], [[1.0, None], [3.0, 4.0]], [["1", "2"], ["3", "x"]], [[]], [], [1.0, 2.0],
+    [[10**30, 1], [1, 1]], [[1j, 1.0], [1.0, 2.0]], [[-1, 1], [1, 2]],
+], ids=str)  # fmt: skip
+def test_other_lists_are_what_they_are_for_the_estimator(X):
+    ours, theirs = outcome_of(quietly, X, "exact"), outcome_of(fitted, X, "exact")
+    if isinstance(ours, str):
+        assert ours == theirs
+    else:
+        assert_allclose(np.outer(*ours[:2]), np.outer(*theirs.axis_factors_), rtol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 1.0])
+def test_missing_cells_are_listed_by_blocks_in_little_more_than_their_memory(share):
+    X = holed(np.where(np.arange(700) % 7 > 5, 0.0, gammas((300, 700), 3)), share)
+    X[5, 5] = -1.0
+    assert X.size > 3 * table_sums._CELLS_PER_BLOCK
+    sums, of_blocks = ((np.empty(300), np.zeros(700)) for _ in range(2))
+    rows, indptr, missing, totals = table_sums.dense_table_sums_by_blocks(X, *of_blocks)
+    all_rows, ends, every, same = np.empty(300, int), np.empty(301, int), np.empty(X.size + 1, np.int32), np.empty(6)
+    count = table_sums.dense_table_sums(X, *sums, all_rows, ends, every, np.empty(700, np.uint8), same)
+    assert_array_equal(rows, all_rows[:count])
+    assert_array_equal(indptr[: count + 1], ends[: count + 1])
+    assert_array_equal(missing[: ends[count]], every[: ends[count]])
+    assert_array_equal(np.concatenate(of_blocks), np.concatenate(sums))
+    assert_allclose(totals, same, rtol=1e-13)
+    assert missing.size <= 2 * np.isnan(X).sum()
+    assert module._as_plain_array(np.broadcast_to(1.0, (1, 2**31))) is None  # more columns than int32 can number

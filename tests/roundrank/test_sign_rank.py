@@ -240,6 +240,8 @@ def test_the_worst_case_grows_as_n_r_log_n():
     assert np.all(np.array(ratios) > 1)
     assert np.all(np.array(ratios) < 2)
     assert cells_needed(10, 10, 10).worst_case == pytest.approx(100, rel=0.01)  # a diagonal: all of it must be seen
+    wide = cells_needed(5, 1000, 5)  # the necessary numbers are at most n m; what the theorem prints is not
+    assert max(wide[:3]) <= 5000 < wide.order
     for settings, name in (((3, 4, 4), "rank"), ((3, 4, 0), "rank"), ((0, 4, 1), "n")):
         with pytest.raises(ParameterError, match=f"^{name} must"):
             cells_needed(*settings)

@@ -167,6 +167,35 @@ def test_run_times_and_iterations_are_judged_on_all_tables(loaded, monkeypatch):
     assert STUDY.run().goals[-1].state == SHORT
 
 
+def test_the_summary_says_on_how_many_tables_each_method_is_faster(loaded, monkeypatch):
+    """Invented run times of A1GM and exact, against 1.0 of KL-WNMF."""
+    invented = iter([(0.5, 1.5, 1.0), (0.25, 0.125, 1.0), (2.0, 0.75, 1.0)])
+    monkeypatch.setattr(tables, "fit_seconds", lambda X, seed, **_: next(invented))
+    result = STUDY.run(quick=True)
+    assert result.summary.endswith(
+        "A1GM is faster than KL-WNMF on 2 tables (relative run time at most 2.00), exact on 2 (at most 1.50); "
+        "exact is faster than A1GM on 2."
+    )
+
+
+def test_claims_about_all_tables_name_those_at_hand(loaded, monkeypatch):
+    monkeypatch.setattr(tables, "STARTS", 1)
+    monkeypatch.setattr(tables, "fit_seconds", lambda X, seed, **_: (0.5, 0.5, 1.0))
+    whole, details = STUDY.run(), DETAILS.run()
+    assert (list(whole.absent), list(details.absent)) == ([], [])
+    assert [goal.words.rpartition(" on ")[2] for goal in whole.goals[-2:]] == ["all 17 tables"] * 2
+    assert not any("exact" in goal.words for goal in whole.goals)  # the paper has no exact solution
+    for name in ("mts_library", "board_game_geek"):
+        loaded[name] = DataError("The file must exist. Found none. Get it.")
+    some, details = STUDY.run(), DETAILS.run()
+    assert list(some.absent) == list(details.absent) == ["mts library", "board game geek"]
+    assert some.verdict.endswith("data not to be had: mts library, board game geek")
+    faster, iterations = some.goals[-2:]
+    assert faster.words.endswith("relative run time at most 0.5000 on the 15 of 17 tables at hand")
+    assert iterations.words.endswith("on the 15 of 17 tables at hand")
+    assert "of the 15 of 17 tables at hand have the zeros" in details.summary
+
+
 def test_an_absent_table_is_marked_and_the_others_are_done(loaded):
     loaded["lung_cancer"] = DataError("The file must exist. Found none. Get it.")
     (table,) = STUDY.run(quick=True).tables
@@ -232,5 +261,5 @@ def test_zeros_and_negatives_of_table_2():
         if name in AT_HAND:
             assert (row[1:4:2] == row[2:5:2]) == (name != "credit_approval")
     assert [goal.words for goal in result.goals if goal.state == SHORT] == [
-        "credit approval, zeros: printed 797, ours 1294.0"
+        "credit approval, zeros: printed 797, ours 1294"
     ]

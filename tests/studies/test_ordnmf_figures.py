@@ -69,7 +69,7 @@ def test_absent_data_are_named_and_the_rest_is_done(tmp_path, monkeypatch):
     monkeypatch.setenv("HALFSEEN_DATA", str(tmp_path))
     result = STUDY.run(quick=True)
     assert [table.name for table in result.tables] == ["films"]
-    assert result.summary.endswith(" Left out, for want of data: plays.")
+    assert result.summary.endswith(" Left out, as their data are not there: plays.")
     assert "need the file lastfm-hetrec2011/user_artists.dat" in result.tables[0].footnotes[-1]
 
 
@@ -91,6 +91,7 @@ def test_figure_3_is_of_the_distribution_functions_of_scipy():
     result = study("ordnmf/figure3").compute(RunSettings(quick=True, seed=1), no_progress)
     assert {goal.state for goal in result.goals} == {PASS}
     (table,) = result.tables
+    assert table.footnotes[-1].startswith("No model is fitted")
     at = 1 / np.array(table.column("lambda"))
     for shape in (0.5, 1, 2, 5):
         np.testing.assert_allclose(table.column(f"gamma {shape:g}"), stats.gamma(shape).cdf(at), rtol=1e-10)

@@ -116,6 +116,26 @@ def test_the_authors_split(cells):
     assert {one.split_seed for one in (ordnmf.PAPER_FILMS[0], ordnmf.PAPER_PLAYS[0])} == {1001}
 
 
+def test_edges_are_learned_with_the_factorization_shown_once_for_each_K(cells, monkeypatch):
+    calls, quantizer = [], ordnmf.halfseen.Quantizer
+
+    def recorded(*args, **options):
+        calls.append((*args, options.get("n_components")) if options else "given")
+        return quantizer(*args, **options)
+
+    monkeypatch.setattr(ordnmf.halfseen, "Quantizer", recorded)
+    monkeypatch.setattr(ordnmf, "_learned_edges", {})
+    (ranker,) = (one for one in ordnmf.table3_rankers(ordnmf.QUICK) if one.model == "OrdNMF, learned edges")
+    for K, alpha, seed in ((2, 0.1, 0), (2, 0.3, 0), (2, 0.3, 1), (3, 0.3, 0)):
+        assert ranker.fit(cells.train, {"K": K, "alpha": alpha}, seed).W_.shape[1] == K
+    assert [call for call in calls if call != "given"] == [("fit", 2), ("fit", 3)]
+    alone = quantizer("fit", n_levels=10, n_components=3, random_state=0).fit(cells.train.raw)
+    expected = alone.transform(cells.train.raw)
+    np.testing.assert_array_equal(ordnmf.learned_levels(cells.train, 3).values, expected.values)
+    ordnmf.learned_levels(cells.inner_train, 3)  # of other cells
+    assert len(ordnmf._learned_edges) == 3
+
+
 # dcPF's likelihood of levels, against compounded counts.
 
 

@@ -384,7 +384,8 @@ class RoundMF(ThresholdFactorization):
         it necessary; for "round" next to nothing. Hold cells out to choose it.
     {centred}
     margin : float, default=0.05
-        For "round": how far inside its interval x must be to cost nothing.
+        For "round": how far inside its interval x must be to cost nothing; 0 in the thesis. The hinges are smoothed by
+        a parabola over 0.01, with `solver="gd"` too; those of the thesis are not.
     ends : float or None, default=None
         For "round": length of the intervals of the lowest and the highest level, 1 in the thesis; None: infinite.
     {solver:gd}

@@ -49,7 +49,7 @@ def initial_ordinal(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -
     """With the given thresholds; or with those of the paper's start, where N_0 is the number of cells above 0."""
     histogram = count_levels(codes, encoder, thresholds)
     if thresholds is not None:
-        decrements = -np.diff(1.0 / np.asarray(thresholds, dtype=np.float64), append=0.0)
+        decrements = Ordinal.decrements_of(np.asarray(thresholds, dtype=np.float64))
         return Ordinal(decrements, False, encoder.numbers)
     # Not histogram[0]: a zero that is stored carries the information of an unseen one.
     zeros = histogram[1:].sum() if encoder.unseen == "zero" else histogram[0]
@@ -191,13 +191,14 @@ class OrdNMF(GammaFactorization):
         if (self.noise == "exponential" and shape != 1.0) or (self.noise == "inverse-gamma" and shape < 1.0):
             must = {
                 "exponential": "must be 1 with exponential noise, which is gamma noise of that shape.",
-                "inverse-gamma": "must be 1 or more with inverse-gamma noise: else log p(0 | x) has no slope at 0.",
+                "inverse-gamma": "must be 1 or more with inverse-gamma noise: below 1 the push of a zero would depend "
+                "on x, and thresholds would have no closed form.",
             }
             raise ParameterError(
                 must[self.noise],
                 parameter="noise_shape",
                 found=repr(shape),
-                remedy='Use `noise="gamma"`, or leave `noise_shape` at 1.',
+                remedy='Use `noise="gamma"`, of shape 0.1 or more, or leave `noise_shape` at 1.',
             )
         if self.approximate and (x_divides or shape != 1.0):
             raise ParameterError(
@@ -226,7 +227,7 @@ class OrdNMF(GammaFactorization):
         if self.thresholds is None:
             return replace(noise.from_histogram(histogram, shape, self.n_components), values=encoder.numbers)
         thresholds = np.asarray(self.thresholds, dtype=np.float64)
-        given = -np.diff(1.0 / thresholds, append=0.0) if noise is InverseGammaNoise else thresholds
+        given = InverseGammaNoise.decrements_of(thresholds) if noise is InverseGammaNoise else thresholds
         return noise(given, shape, False, encoder.numbers)
 
     def expected_counts(self, X: Data) -> Array:

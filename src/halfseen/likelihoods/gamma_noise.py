@@ -9,6 +9,7 @@ Differences are taken in the tail in which both bounds lie, and of logarithms, s
 themselves underflow. Bounds may be 0 and infinite.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -16,8 +17,8 @@ import numpy as np
 from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, hyp1f1
 
 from halfseen.arrays import Array, ArraySpec, floored
-from halfseen.likelihoods.base import CellTerms, LearningLikelihood, Likelihood, StateSpec
-from halfseen.observed import Observed
+from halfseen.likelihoods.base import CellTerms, StateSpec
+from halfseen.likelihoods.ordinal import InverseThresholds, NoisyLevels
 
 #: Largest change of the logarithm of a threshold in one step.
 _LONGEST_STEP = 1.0
@@ -41,8 +42,38 @@ _FAR = 1e6
 _SMALL = 0.2
 
 
+class GammaInterval(NoisyLevels):
+    """Levels of which each is an interval of g ~ Gamma(shape, 1), the noise or its inverse, for a given x."""
+
+    shape: float
+    needs = frozenset({"numpy"})
+
+    @abstractmethod
+    def _bounds(self, y: Any, x: Any) -> tuple[Array, Array]:
+        """The interval of g at each cell, in double precision."""
+
+    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
+        return self.pull_push_cost(y, x)[:2]
+
+    def divergence(self, y: Any, x: Any) -> Any:
+        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds and is not subtracted."""
+        return -log_mass(self.shape, *self._bounds(y, x)).astype(x.dtype)
+
+    def mean(self, x: Any) -> Any:
+        return super().mean(x).astype(x.dtype)
+
+    def probabilities(self, x: Array) -> Array:
+        """p(v | x) for every level v, along a last axis."""
+        return np.exp(log_mass(self.shape, *self._bounds(np.arange(self.highest + 1), np.asarray(x)[..., None])))
+
+    @staticmethod
+    def shares_up_to(counts: Array) -> Array:
+        """Shares of the cells at levels up to 0..V-1, by the cells at each level; no level is without a share."""
+        return (np.cumsum(counts)[:-1] + 0.5) / (counts.sum() + 1.0)
+
+
 @dataclass(frozen=True, eq=False)
-class GammaNoise(Likelihood):
+class GammaNoise(GammaInterval):
     """P(y <= v | x) = P(shape, b_v / x), the incomplete gamma function  (Eq. 20 of `ordnmf-2020`).
 
     Level v is what x times noise g ~ Gamma(shape, 1) gives between the thresholds b_{v-1} and b_v; b_{-1} = 0 and
@@ -68,11 +99,8 @@ class GammaNoise(Likelihood):
         "values": ArraySpec("fiu", ("levels",), optional=True),
     }
     push_is_inverse = True
-    needs = frozenset({"numpy"})
     powers = (-1.0, 1.0)
     root = 4.0
-    domain = "Ordinal levels must be integers 0..V."
-    remedy = "Round the values, or use `WeightedNMF`."
 
     @property
     def name(self) -> str:
@@ -85,17 +113,12 @@ class GammaNoise(Likelihood):
     @classmethod
     def from_histogram(cls, counts: Array, shape: float, x: float) -> Self:
         """Thresholds at which the levels 0..V have their observed shares if every cell has this x."""
-        shares = (np.cumsum(counts)[:-1] + 0.5) / (counts.sum() + 1.0)  # no level is without a share
-        return cls(x * gammaincinv(shape, shares), shape)
+        return cls(x * gammaincinv(shape, cls.shares_up_to(counts)), shape)
 
     def _bounds(self, y: Any, x: Any) -> tuple[Array, Array]:
-        """The interval of the noise at each cell, in double precision."""
         level, x = np.asarray(y).astype(np.int64), floored(np.asarray(x), self.root).astype(np.float64)
         edges = np.concatenate([[0.0], self.thresholds, [np.inf]])
         return edges[level] / x, edges[level + 1] / x
-
-    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
-        return self.pull_push_cost(y, x)[:2]
 
     def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
         mass, mean = log_mass_and_mean(self.shape, *self._bounds(y, x))
@@ -104,31 +127,8 @@ class GammaNoise(Likelihood):
     def push(self, y: Any, x: Any) -> Any:
         return self.shape / floored(x, self.root)
 
-    def divergence(self, y: Any, x: Any) -> Any:
-        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds and is not subtracted."""
-        return -log_mass(self.shape, *self._bounds(y, x)).astype(x.dtype)
-
-    def mean(self, x: Any) -> Any:
-        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
-        values = np.arange(self.thresholds.size + 1) if self.values is None else self.values
-        expected = np.zeros_like(x) + float(values[0])
-        for gap, threshold in zip(np.diff(values), self.thresholds, strict=True):
-            expected = expected + float(gap) * gammaincc(self.shape, threshold / floored(x, self.root))
-        return expected.astype(x.dtype)
-
-    def probabilities(self, x: Array) -> Array:
-        """p(v | x) for every level v, along a last axis."""
-        bounds = self._bounds(np.arange(self.thresholds.size + 1), np.asarray(x)[..., None])
-        return np.exp(log_mass(self.shape, *bounds))
-
-    def sample(self, x: Array, random: np.random.Generator) -> Array:
-        return self._sample_levels(x, random)
-
-    def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
-
-    def start(self, observed: Observed) -> float:
-        return 1.0
+    def above(self, level: int, x: Any) -> Any:
+        return gammaincc(self.shape, self.thresholds[level] / floored(x, self.root))
 
     def threshold_derivatives(self, y: Any, x: Any) -> tuple[Array, ...]:
         """The first and second derivatives of log p by the logarithms of the thresholds, whose sums by level matter.
@@ -164,7 +164,7 @@ class GammaNoise(Likelihood):
 
 
 @dataclass(frozen=True, eq=False)
-class InverseGammaNoise(LearningLikelihood):
+class InverseGammaNoise(GammaInterval, InverseThresholds):
     """P(y <= v | x) = Q(shape, theta_v x), the incomplete gamma function  (Eq. 20 of `ordnmf-2020`, for IG(shape, 1)).
 
     Level v is where g ~ Gamma(shape, 1), the inverse of the noise, lies between theta_v x and theta_{v-1} x, with
@@ -180,9 +180,12 @@ class InverseGammaNoise(LearningLikelihood):
 
     are log-convex in log x and log D, as sums and powers of such functions are: their tangents are lower bounds
     linear in the logarithms, conjugate to gamma posteriors, and the sums of E[n] by decrement give new decrements in
-    closed form, as Eq. 35 does. For shape < 1, -log p(0) rises infinitely fast at x = 0, and no constant push will do.
-    Only shape 1, which is `Ordinal`, has zeros that are linear in x, so that unseen ones have a closed form.
-    `values` are the numbers that the levels 0..V stand for (themselves, if None).
+    closed form, as Eq. 35 does. Only shape 1, which is `Ordinal`, has zeros that are linear in x, so that unseen ones
+    have a closed form. `values` are the numbers that the levels 0..V stand for (themselves, if None).
+
+    Shapes below 1 can be evaluated, but not fitted: the slope of log p(0) at x = 0 is minus infinity, so that no
+    constant push leaves a pull of 0 or more; and p(v) is no longer log-convex in log D. What still holds is in
+    docs/methods.md.
     """
 
     decrements: Array
@@ -198,44 +201,18 @@ class InverseGammaNoise(LearningLikelihood):
     }
     name = "inverse-gamma noise"
     push_is_constant = True
-    needs = frozenset({"numpy"})
     powers = (0.0, 1.0)
-    domain = "Ordinal levels must be integers 0..V."
-    remedy = "Round the values, or use `WeightedNMF`."
     alternative_for_zeros = "`OrdNMF` with its default noise"
-
-    @property
-    def highest(self) -> int:
-        return self.decrements.size
-
-    @property
-    def learns(self) -> bool:
-        return self.learned
 
     @classmethod
     def from_histogram(cls, counts: Array, shape: float, x: float) -> Self:
         """Decrements at which the levels 0..V have their observed shares if every cell has this x."""
-        shares = (np.cumsum(counts)[:-1] + 0.5) / (counts.sum() + 1.0)  # no level is without a share
-        return cls(-np.diff(gammainccinv(shape, shares) / x, append=0.0), shape)
-
-    @property
-    def theta(self) -> Array:
-        """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
-        return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
-
-    @property
-    def thresholds(self) -> Array:
-        """b_0 < ... < b_{V-1} between the levels."""
-        return 1.0 / self.theta[:-1]
+        return cls(-np.diff(gammainccinv(shape, cls.shares_up_to(counts)) / x, append=0.0), shape)
 
     def _bounds(self, y: Any, x: Any) -> tuple[Array, Array]:
-        """The interval of g at each cell, in double precision."""
         level, x = np.asarray(y).astype(np.int64), floored(np.asarray(x), self.root).astype(np.float64)
         above = np.append(np.inf, self.theta)
         return self.theta[level] * x, above[level] * x
-
-    def pull_push(self, y: Any, x: Any) -> tuple[Any, Any]:
-        return self.pull_push_cost(y, x)[:2]
 
     def pull_push_cost(self, y: Any, x: Any) -> tuple[Any, Any, Any]:
         low, high = self._bounds(y, x)
@@ -249,30 +226,8 @@ class InverseGammaNoise(LearningLikelihood):
         theta = self.theta
         return np.append(theta[0], theta[:-1])[np.asarray(y).astype(np.int64)]
 
-    def divergence(self, y: Any, x: Any) -> Any:
-        """-log p(y|x), which is 0 or larger: the best an x can do depends on the thresholds and is not subtracted."""
-        return -log_mass(self.shape, *self._bounds(y, x)).astype(x.dtype)
-
-    def mean(self, x: Any) -> Any:
-        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
-        values = np.arange(self.theta.size) if self.values is None else self.values
-        expected = np.zeros_like(x) + float(values[0])
-        for gap, theta in zip(np.diff(values), self.theta[:-1], strict=True):
-            expected = expected + float(gap) * gammainc(self.shape, theta * x)
-        return expected.astype(x.dtype)
-
-    def probabilities(self, x: Array) -> Array:
-        """p(v | x) for every level v, along a last axis."""
-        return np.exp(log_mass(self.shape, *self._bounds(np.arange(self.theta.size), np.asarray(x)[..., None])))
-
-    def sample(self, x: Array, random: np.random.Generator) -> Array:
-        return self._sample_levels(x, random)
-
-    def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
-
-    def start(self, observed: Observed) -> float:
-        return 1.0
+    def above(self, level: int, x: Any) -> Any:
+        return gammainc(self.shape, self.theta[level] * x)
 
     @property
     def n_count_sums(self) -> int:
@@ -289,10 +244,6 @@ class InverseGammaNoise(LearningLikelihood):
         own = x + np.divide(at_high, high, out=np.zeros_like(high), where=np.isfinite(high)) * x
         f_low = np.divide(at_low, low, out=np.zeros_like(low), where=low > 0)  # f(0) = 0
         return (), (own, np.maximum(own - f_low * x, 0.0))
-
-    def mean_terms(self, y: Any, means: Any) -> CellTerms:
-        """By level, 0..V."""
-        return (), (means,)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """D_l <- D_l (own of level l + above of lower levels) / sum of E[x] at levels up to l, as in Eq. 35."""

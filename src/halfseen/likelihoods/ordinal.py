@@ -1,5 +1,6 @@
 """OrdNMF's likelihood: ordered levels 0..V as the quantised product of x and inverse-gamma noise."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -8,12 +9,82 @@ import numpy as np
 from scipy.optimize import brentq
 
 from halfseen.arrays import Array, ArraySpec, beside, floored, namespace
-from halfseen.likelihoods.base import CellTerms, LearningLikelihood, StateSpec, UnseenPush
+from halfseen.likelihoods.base import CellTerms, LearningLikelihood, Likelihood, StateSpec, UnseenPush
 from halfseen.observed import Observed
 
 
+class NoisyLevels(Likelihood):
+    """Ordered levels 0..V as the quantised product of x and multiplicative noise (`ordnmf-2020`, section 3.1)."""
+
+    #: The numbers that the levels 0..V stand for; themselves, if None.
+    values: Array | None
+
+    domain = "Ordinal levels must be integers 0..V."
+    remedy = "Round the values, or use `WeightedNMF`."
+
+    @property
+    @abstractmethod
+    def highest(self) -> int:
+        """The highest level V."""
+
+    @abstractmethod
+    def above(self, level: int, x: Any) -> Any:
+        """P(y > level | x)."""
+
+    def mean(self, x: Any) -> Any:
+        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
+        values = np.arange(self.highest + 1) if self.values is None else self.values
+        expected = namespace(x).zeros_like(x) + float(values[0])
+        for level, gap in enumerate(np.diff(values)):
+            expected = expected + float(gap) * self.above(level, x)
+        return expected
+
+    def sample(self, x: Array, random: np.random.Generator) -> Array:
+        return self._sample_levels(x, random)
+
+    def legal(self, y: Array) -> Array:
+        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
+
+    def start(self, observed: Observed) -> float:
+        return 1.0
+
+
+class InverseThresholds(NoisyLevels, LearningLikelihood):
+    """Levels between thresholds b_v = 1 / theta_v with theta_v = D_{v+1} + ... + D_V, by their decrements D."""
+
+    decrements: Array
+    learned: bool
+
+    @property
+    def highest(self) -> int:
+        return self.decrements.size
+
+    @property
+    def learns(self) -> bool:
+        return self.learned
+
+    @cached_property
+    def theta(self) -> Array:
+        """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
+        return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
+
+    @property
+    def thresholds(self) -> Array:
+        """b_0 < ... < b_{V-1} between the levels."""
+        return 1.0 / self.theta[:-1]
+
+    @staticmethod
+    def decrements_of(thresholds: Array) -> Array:
+        """D_1..D_V of given thresholds."""
+        return -np.diff(1.0 / thresholds, append=0.0)
+
+    def mean_terms(self, y: Any, means: Any) -> CellTerms:
+        """By level, 0..V."""
+        return (), (means,)
+
+
 @dataclass(frozen=True, eq=False)
-class Ordinal(LearningLikelihood):
+class Ordinal(InverseThresholds):
     """P(y <= v | x) = exp(-theta_v x)  (Eq. 23 of `ordnmf-2020`), theta_v = D_{v+1} + ... + D_V, theta_V = 0.
 
     Level v is what x times inverse-gamma noise gives between the thresholds b_{v-1} and b_v = 1 / theta_v. Hence
@@ -40,25 +111,10 @@ class Ordinal(LearningLikelihood):
     name = "ordinal"
     push_is_constant = True
     powers = (0.0, 1.0)
-    domain = "Ordinal levels must be integers 0..V."
-    remedy = "Round the values, or use `WeightedNMF`."
-
-    @property
-    def highest(self) -> int:
-        return self.decrements.size
-
-    @property
-    def learns(self) -> bool:
-        return self.learned
 
     @property
     def unseen(self) -> UnseenPush:
         return UnseenPush(power=0, scale=float(self.theta[0]))
-
-    @cached_property
-    def theta(self) -> Array:
-        """theta_0 > ... > theta_V = 0, the inverse thresholds (Eq. 36)."""
-        return np.append(np.cumsum(self.decrements[::-1])[::-1], 0.0)
 
     kernel: ClassVar[str | None] = "ordinal"
 
@@ -103,33 +159,13 @@ class Ordinal(LearningLikelihood):
         level = xp.astype(y, xp.int64)
         return [xp.take(beside(x, self.table[row]), level) for row in which]
 
-    @property
-    def thresholds(self) -> Array:
-        """b_0 < ... < b_{V-1} between the levels."""
-        return 1.0 / self.theta[:-1]
-
-    def mean(self, x: Any) -> Any:
-        """E[y] = lowest value + sum over v of (value of level v + 1 - value of level v) P(y > v)  (Eq. 27)."""
-        values = np.arange(self.theta.size) if self.values is None else self.values
-        xp = namespace(x)
-        expected = xp.zeros_like(x) + float(values[0])
-        for gap, theta in zip(np.diff(values), self.theta[:-1], strict=True):
-            expected = expected - float(gap) * xp.expm1(-float(theta) * x)
-        return expected
+    def above(self, level: int, x: Any) -> Any:
+        return -namespace(x).expm1(-float(self.theta[level]) * x)
 
     def probabilities(self, x: Array) -> Array:
         """p(v | x) for every level v, along a last axis."""
         up_to = np.exp(-x[..., None] * self.theta)  # P(y <= v)
         return np.diff(up_to, axis=-1, prepend=0.0)
-
-    def sample(self, x: Array, random: np.random.Generator) -> Array:
-        return self._sample_levels(x, random)
-
-    def legal(self, y: Array) -> Array:
-        return (y >= 0) & (y <= self.highest) & (y == np.floor(y))
-
-    def start(self, observed: Observed) -> float:
-        return 1.0
 
     @property
     def n_count_sums(self) -> int:
@@ -138,10 +174,6 @@ class Ordinal(LearningLikelihood):
     def count_terms(self, y: Any, counts: Any) -> CellTerms:
         """By level, 0..V."""
         return (), (counts,)
-
-    def mean_terms(self, y: Any, means: Any) -> CellTerms:
-        """By level, 0..V."""
-        return (), (means,)
 
     def refit(self, of_counts: Array, of_means: Array, unseen_mean: float) -> Self:
         """D_l = sum of E[n] at level l / sum of E[x] at levels up to l  (Eq. 35); unseen zeros are at level 0."""

@@ -1,6 +1,7 @@
 """Closed forms of Ghalamkari & Sugiyama (2022): rank-one NMMF (Theorem 1) and A1GM, also of tensors; and em."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from halfseen.io.reader import as_numbers
 from halfseen.rankone.exact_solution import Step, error_estimator, max_relative_change, objective
 from halfseen.rankone.incomplete_tables import Table
 from halfseen.rankone.information_geometry import MatrixLike, Triple
-from halfseen.rankone.marginals import Marginals, ignore_overflow, kron, sum_along_axes
+from halfseen.rankone.marginals import Marginals, ignore_overflow, kron, safe_divide, sum_along_axes
 from halfseen.validation import check_parameters, number
 
 
@@ -165,12 +166,20 @@ def rank_one_nmtf(X: ArrayLike, *others: tuple[ArrayLike, Sequence[int | None], 
                         remedy="Factorize the others on their own, or rescale.")  # fmt: skip
     denominators = np.full(order, total)
     read: list[tuple[Array, tuple[int | None, ...]]] = []
-    for number_, (tensor, axes, weight) in enumerate(others, 1):
+    for number_, other in enumerate(others, 1):
         name = f"tensor {number_}"
+        if not isinstance(other, tuple | list) or len(other) != 3:
+            length = f" of length {len(other)}" if isinstance(other, tuple | list) else ""
+            raise DataError(f"{name.capitalize()} must be a tuple (tensor, axes, weight).", parameter="others",
+                            found=f"{type(other).__name__}{length}",
+                            remedy="Give all three: `(Y, (None, 1), 1.0)`.")  # fmt: skip
+        tensor, axes, weight = other
         check_parameters({"weight": weight}, {"weight": number(0.0)})
-        y, axes = read_tensor(tensor, name), tuple(axes)
+        y = read_tensor(tensor, name)
+        axes = tuple(axes) if isinstance(axes, Iterable) else (axes,)
         shared = [axis for axis in axes if axis is not None]
-        if len(axes) != y.ndim or len(set(shared)) < len(shared) or not set(shared) <= set(range(order)):
+        in_x = all(isinstance(axis, Integral) and not isinstance(axis, bool) and 0 <= axis < order for axis in shared)
+        if len(axes) != y.ndim or not in_x or len(set(shared)) < len(shared):
             raise DataError(f"The axes of {name} must be an axis of X, at most once each, or None, for each of its "
                             f"{y.ndim} axes.", found=str(axes), remedy="Number the axes of X from 0.")  # fmt: skip
         if len(shared) == len(axes):
@@ -298,26 +307,28 @@ def a1gm_tensor(table: Table, threads: Threads) -> GridLikeFit:
         raise DataError("A1GM must find a value above 0 where slices without a hole along two axes meet.",
                         found="none there", remedy=exact, parameter="method")  # fmt: skip
 
+    largest = float(complete.max()) or 1.0
+    complete, total = complete / largest, total / largest  # else products of small sums underflow
+
     def log_missing(t: float) -> Array:
         """Logarithm of b_l, the share of slices with holes, for each axis."""
         with np.errstate(divide="ignore"):
             return np.log1p(-np.minimum(complete / t, 1.0))
 
-    filled = float(complete.max()) or 1.0
+    def excess(t: float) -> float:
+        """What a fit of total t has outside the block beyond the data."""
+        return float(-t * np.expm1(log_missing(t).sum()) - total)
+
+    filled = 1.0
     if total > filled:
-        high = 2.0 * filled
-        while -high * np.expm1(log_missing(high).sum()) < total:
-            high *= 2.0
-        filled = float(
-            optimize.brentq(
-                lambda t: -t * np.expm1(log_missing(t).sum()) - total, filled, high, xtol=1e-300, rtol=1e-15
-            )
-        )
+        while excess(2.0 * filled) < 0:
+            filled *= 2.0
+        filled = float(optimize.brentq(excess, filled, 2.0 * filled, xtol=1e-300, rtol=1e-15))
     factors = []
     for axis, (along, mask) in enumerate(zip(sums, incomplete, strict=True)):
         others = -np.expm1(np.delete(log_missing(filled), axis).sum())
-        factors.append(along / np.where(mask, filled * others, filled))
-    w, inner = filled * factors[0], tuple(factors[1:])
+        factors.append(safe_divide(along / largest, np.where(mask, filled * others, filled)))
+    w, inner = filled * factors[0] * largest, tuple(factors[1:])
     if any(((factor == 0) & (of_all > 0)).any() for factor, of_all in zip((w, *inner), marginals.sums, strict=True)):
         raise DataError(
             "A1GM must find a value above 0 in every slice that has one, outside the block where holes meet.",

@@ -18,8 +18,10 @@ _ONE = np.uintp(1)
 _MIN_DIFFERENCE = 0.01
 #: Rows of at most this many columns are checked for missing cells first.
 _NARROW = 32
-#: Sums that differ by less than this factor leave room for all products of factors.
-_WIDE_SUMS = 1e30
+#: Sums that differ by less than this factor leave room for all products of factors, in double and in single precision.
+_WIDE_SUMS, _WIDE_SUMS_SINGLE = 1e30, 1e9
+#: Cells per block of a table whose missing cells are listed.
+_CELLS_PER_BLOCK = 1 << 16
 
 
 @kernel
@@ -200,10 +202,46 @@ def block_sums(X: Array, rows: Array, complete: Array, row_sums: Array, column_s
 
 
 @kernel
-def balance_sums(w: Array, h: Array) -> bool:
-    """Multiply w and divide h in place so that their sums are equal; whether the sums were of moderate size."""
+def dense_table_sums_by_blocks(X: Array, row_sums: Array, column_sums: Array) -> tuple[Array, Array, Array, Array]:
+    """Apply `dense_table_sums` to blocks of rows, so that the list of missing cells is the one large array.
+
+    Returns the incomplete rows, `indptr` and `missing`, which may be longer than the list, and `totals`.
+    """
+    n, m = X.shape
+    height = min(n, max(1, _CELLS_PER_BLOCK // max(m, 1)))
+    rows, indptr, flags = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(m, np.uint8)
+    totals, buffer = np.empty(6), np.empty(height * m + 1, np.int32)
+    if height == n:
+        n_incomplete = np.int64(dense_table_sums(X, row_sums, column_sums, rows, indptr, buffer, flags, totals))
+        return rows[:n_incomplete], indptr, buffer, totals
+    count, size, missing, ends, part = 0, 0, np.empty(0, np.int32), np.empty(height + 1, np.int64), np.empty(6)
+    totals[:], indptr[0] = 0.0, 0
+    totals[2], totals[4] = np.inf, np.inf
+    for top in range(0, n, height):
+        stop = min(top + height, n)
+        block, out = X[top:stop], row_sums[top:stop]
+        new = int(dense_table_sums(block, out, column_sums, rows[count:], ends, buffer, flags, part))
+        if size + ends[new] > missing.size:
+            longer = np.empty(max(2 * missing.size, size + ends[new]), np.int32)
+            longer[:size] = missing[:size]
+            missing = longer
+        missing[size : size + ends[new]] = buffer[: ends[new]]
+        for k in range(new):
+            rows[count + k] += top
+            indptr[count + k + 1] = size + ends[k + 1]
+        count += new
+        size += ends[new]
+        totals[0], totals[1] = totals[0] + part[0], totals[1] + part[1]
+        totals[2], totals[3] = min(totals[2], part[2]), max(totals[3], part[3])
+        totals[4], totals[5] = min(totals[4], part[4]), max(totals[5], part[5])
+    return rows[:count], indptr, missing, totals
+
+
+@kernel
+def balance_sums(w: Array, h: Array, wide: float) -> bool:
+    """Multiply w and divide h in place so that their sums are equal; whether these differed by less than `wide`."""
     ratio = h.sum() / w.sum()
-    if not 1.0 / _WIDE_SUMS < ratio < _WIDE_SUMS:
+    if not 1.0 / wide < ratio < wide:
         return False
     root = np.sqrt(ratio)
     w *= root
@@ -220,17 +258,16 @@ def a1gm_of_dense(X: Array) -> tuple[Array, Array, float]:
     """
     n, m = X.shape
     w, h, beside, below = np.empty(n), np.zeros(m), np.empty(n), np.zeros(m)
-    rows, indptr, missing = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(X.size + 1, np.int32)
-    flags, totals, complete = np.empty(m, np.uint8), np.empty(6), np.ones(m, np.bool_)
-    count = np.int64(dense_table_sums(X, w, h, rows, indptr, missing, flags, totals))
-    n_missing = indptr[count]
+    rows, indptr, missing, totals = dense_table_sums_by_blocks(X, w, h)
+    count, complete = rows.size, np.ones(m, np.bool_)
+    n_missing, wide = indptr[count], _WIDE_SUMS if X.itemsize == 8 else _WIDE_SUMS_SINGLE
     for p in range(n_missing):
         complete[missing[p]] = False
     n_incomplete = m - complete.sum()
-    easy = totals[0] == 0 and totals[2] > 1.0 / _WIDE_SUMS and totals[3] < _WIDE_SUMS
+    easy = totals[0] == 0 and totals[2] > 1.0 / wide and totals[3] < wide
     if not easy or count == n or n_incomplete == m:
         return w, h, -1.0
-    block_sums(X, rows[:count], complete, beside[:count], below)
+    block_sums(X, rows, complete, beside[:count], below)
     above, cancelled = h - below, False
     for j in range(m):
         cancelled |= above[j] < _MIN_DIFFERENCE * h[j]
@@ -245,7 +282,7 @@ def a1gm_of_dense(X: Array) -> tuple[Array, Array, float]:
     # Theorem 1 without the root of S(X), as in `closed_forms.a1gm`
     above_complete, above_incomplete = 0.0, 0.0
     for j in range(m):
-        if above[j] < 1.0 / _WIDE_SUMS and h[j] > 0:
+        if above[j] < 1.0 / wide and h[j] > 0:
             return w, h, -1.0
         if complete[j]:
             above_complete += above[j]
@@ -263,11 +300,11 @@ def a1gm_of_dense(X: Array) -> tuple[Array, Array, float]:
         w[i] *= scale
     for k in range(count):
         i = rows[k]
-        if beside[k] < 1.0 / _WIDE_SUMS and w[i] > 0:
+        if beside[k] < 1.0 / wide and w[i] > 0:
             return w, h, -1.0
         w[i] = beside[k] / above_complete
     rate = count * n_incomplete / n_missing if n_missing > 0 else 1.0
-    return w, h, rate if balance_sums(w, h) else -1.0
+    return w, h, rate if balance_sums(w, h, wide) else -1.0
 
 
 @kernel
@@ -279,9 +316,8 @@ def exact_of_dense(X: Array, tol: float, max_sweeps: int) -> tuple[Array, Array,
     """
     n, m = X.shape
     w, c = np.empty(n), np.zeros(m)
-    rows, indptr, missing = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(X.size + 1, np.int32)
-    flags, totals = np.empty(m, np.uint8), np.empty(6)
-    count = np.int64(dense_table_sums(X, w, c, rows, indptr, missing, flags, totals))
+    rows, indptr, missing, totals = dense_table_sums_by_blocks(X, w, c)
+    count, wide = rows.size, _WIDE_SUMS if X.itemsize == 8 else _WIDE_SUMS_SINGLE
     n_negative, complete_sum, low, high, fewest, most = totals
     counts, h, exposures = np.full(m, np.float64(n)), np.empty(m), np.empty(m)
     for p in range(indptr[count]):
@@ -293,13 +329,13 @@ def exact_of_dense(X: Array, tol: float, max_sweeps: int) -> tuple[Array, Array,
         h[j] = c[j] / counts[j]
         if c[j] > 0:
             positive, least, largest = positive + 1, min(least, c[j]), max(largest, c[j])
-    easy = n_negative == 0 and high < _WIDE_SUMS * low and largest < _WIDE_SUMS * least and fewest + most > positive
-    if not easy or not 1.0 / _WIDE_SUMS < high < _WIDE_SUMS:
+    easy = n_negative == 0 and high < wide * low and largest < wide * least and fewest + most > positive
+    if not easy or not 1.0 / wide < high < wide:
         return w, h, 0
     for k in range(count):
         if indptr[k + 1] - indptr[k] == m:
             return w, h, 0
-    r = w[rows[:count]]
+    r = w[rows]
     partial = np.empty(count)
     last_change, last_rate = np.inf, 1.0
     for sweep in range(1, max_sweeps + 1):
@@ -338,6 +374,6 @@ def exact_of_dense(X: Array, tol: float, max_sweeps: int) -> tuple[Array, Array,
                 for p in range(indptr[k], indptr[k + 1]):
                     exposure -= h[missing[p]]
                 w[rows[k]] = r[k] / exposure
-            return w, h, sweep if balance_sums(w, h) else 0
+            return w, h, sweep if balance_sums(w, h, wide) else 0
         last_change, last_rate = change, rate
     return w, h, 0

@@ -217,7 +217,7 @@ def bound_for_any_thresholds(rank: int, n_thresholds: int) -> int:
 
 
 class CellsNeeded(NamedTuple):
-    """Numbers of cells that must be seen, at least, for a matrix to be determined: expected ones, drawn uniformly."""
+    """Numbers of cells, drawn uniformly, for a matrix to be determined; the first three are necessary."""
 
     degrees_of_freedom: int
     """r (n + m - r), by Eq. 1.3: with fewer, no matrix of rank r in general position is determined."""
@@ -226,7 +226,7 @@ class CellsNeeded(NamedTuple):
     worst_case: float
     """With fewer, some matrices of rank r and least coherence are determined with less than that probability."""
     order: float
-    """n r log n, n the longer side: what Theorem 1.1.1 prints."""
+    """n r log n, n the longer side: what Theorem 1.1.1 prints, up to a constant. It may exceed n m."""
 
 
 def cells_needed(n: int, m: int, rank: int, *, probability: float = 0.95) -> CellsNeeded:
@@ -257,8 +257,9 @@ def cells_needed(n: int, m: int, rank: int, *, probability: float = 0.95) -> Cel
     Returns
     -------
     CellsNeeded
-        The degrees of freedom, and the expected numbers of cells for every row and column to have one, for the worst
-        matrix, and in order. All are necessary and none is said to be sufficient.
+        The degrees of freedom, and the expected numbers of cells for every row and column to have one, and for the
+        worst matrix, which are necessary; and `order`, what the theorem prints, which may exceed n m. None is said to
+        be sufficient.
 
     References
     ----------

@@ -60,7 +60,7 @@ def _forster(binary: Array, changes: int = 0) -> int:
 def lower_bounds(problem: RoundingProblem, changes: int = 0) -> Iterator[LowerBound]:
     """Bounds from the binary matrices [Y >= d]: GRR(Y) is at least that of each with its threshold (Lemma A.3).
 
-    They hold for every matrix that differs from Y in at most so many `changes`; those with none are sharper where
+    They hold for every matrix that differs from Y in at most `changes` cells; those with none are sharper where
     rows and columns are not repeated, those with some where they are.
     """
     still = f", after any change of {changes} cell{'s'[: changes > 1]}" if changes else ""
@@ -111,7 +111,7 @@ def shattered_columns(binary: Array, at_zero: bool = False, strict: bool = False
     exactly where c_j < 0 serves as well, if there are any, because -c will do as well as c. Where no product may be 0
     (`strict`), 0 everywhere serves as well as 1 everywhere.
 
-    A pattern that is seen in so many `copies` remains in one of them after fewer changes.
+    A pattern that is seen `copies` times remains in one of them after fewer changes.
 
     The search is cut short after `_MAX_CELLS` cells; then there may be more.
     """

@@ -168,7 +168,7 @@ class GD(Newton):
                 likelihood = replace(likelihood, offset=likelihood.offset - float(step[0]))
             else:
                 thresholds = np.sort(likelihood.thresholds - step)
-                for d in range(1, thresholds.size):  # equal ones could not be told apart
+                for d in range(1, thresholds.size):  # equal ones would stay equal
                     thresholds[d] = max(thresholds[d], np.nextafter(thresholds[d - 1], np.inf))
                 likelihood = replace(likelihood, thresholds=thresholds)
         W = state.rows.mean - self.learning_rate * of_rows

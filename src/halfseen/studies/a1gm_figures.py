@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ EXAMPLE_FACTORS = {
 #: Share of cells that are holes: 5 % in the paper's (b), not given for its (a).
 SHARE = 0.05
 #: The authors' sizes are 10 to 1995.
-SIZES, TRIALS = (10, 20, 50, 100, 200, 500, 1000, 2000, 4000), 5
+SIZES, TRIALS = (10, 20, 50, 100, 200, 500, 1000, 2000, 4000), 10
 QUICK_SIZES, QUICK_TRIALS = (10, 100, 200), 2
 
 METHODS = ("A1GM", "exact", "KL-WNMF")
@@ -45,6 +45,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 COLUMNS = (
     Column("N"),
+    Column("holes", form=".2%"),
     *(Column(name, f"{method} ms", ",.4f") for method in METHODS for name in ("mean", "S.D.")),
     Column("iterations", "KL-WNMF"),
     *(Column(method, "times as fast as KL-WNMF", ".1f") for method in METHODS[:2]),
@@ -84,16 +85,25 @@ class Trials(NamedTuple):
     seconds: Mapping[str, Sequence[float]]
     n_iter: Sequence[int]
 
-    def speedup(self, method: str) -> float:
-        """Mean run time of KL-WNMF over that of the method."""
-        return mean(self.seconds["KL-WNMF"]) / mean(self.seconds[method])
+    def speedups(self, method: str, other: str = "KL-WNMF") -> list[float]:
+        """Run time of the other method over that of the method, for each trial."""
+        return [theirs / ours for ours, theirs in zip(self.seconds[method], self.seconds[other], strict=True)]
+
+    def speedup(self, method: str, other: str = "KL-WNMF") -> float:
+        """Median of the ratios over the trials."""
+        return median(self.speedups(method, other))
 
 
 def with_holes(pattern: Pattern, size: int, random: np.random.Generator) -> Array:
-    """A square matrix, uniform in (0, 1], with NaN in a block of rows and columns that hold `SHARE` of the cells."""
+    """A square matrix, uniform in (0, 1], with NaN where as many rows and columns meet as hold about `SHARE` of it."""
     X = 1.0 - random.random((size, size))
-    X[np.ix_(*pattern(random, size, int(size * SHARE**0.5)))] = np.nan
+    X[np.ix_(*pattern(random, size, block_of_holes(size)))] = np.nan
     return X
+
+
+def block_of_holes(size: int) -> int:
+    """Rows and columns of the block of holes: the whole number whose square comes near `SHARE` of the cells."""
+    return round(size * SHARE**0.5)
 
 
 def run_trials(pattern: Pattern, size: int, n_trials: int, seed: int) -> Trials:
@@ -123,7 +133,7 @@ class Figure4(Study):
         factors = halfseen.rank_one_nmmf(gathered[:n, :m], gathered[n:, :m], gathered[:n, m:])
         c, d = np.empty(len(rows)), np.empty(len(columns))
         c[rows], d[columns] = np.append(factors.w, factors.a), np.append(factors.h, factors.b)
-        result, direct = np.outer(c, d), halfseen.rank_one(X, method="a1gm")
+        result = np.outer(c, d)
 
         places = {"w": rows[:n], "a": rows[n:], "h": columns[:m], "b": columns[m:]}
         table = [
@@ -141,12 +151,6 @@ class Figure4(Study):
             )
             for name, printed in EXAMPLE_FACTORS.items()
         ]
-        goals.append(
-            Goal.claim(
-                "Figure 4: the two vectors are the output after the lines are moved back, as of `rank_one`",
-                np.allclose(np.outer(direct.w, direct.h), result, rtol=1e-12),
-            )
-        )
         steps = {"Input": X, "Step 1": grid_like, "Step 2": gathered, "Step 3": result}
         matrices = [
             [step, *(None if np.isnan(value) else f"{value:.2g}" for value in row)]
@@ -160,7 +164,7 @@ class Figure4(Study):
                   ["Step 2 has the lines in the order of Algorithm 1, step 3 in that of the input."], "steps"),
         ]  # fmt: skip
         pictures = [Picture("steps", self.title, partial(draw_steps, steps))]
-        reached = sum(goal.state == framework.PASS for goal in goals[:-1])
+        reached = sum(goal.state == framework.PASS for goal in goals)
         summary = f"{reached} of {len(EXAMPLE_FACTORS)} factors have the digits that the figure prints."
         return Result(summary, tables, pictures, goals)
 
@@ -203,13 +207,12 @@ class Figure5(Study):
         goals = []
         for name, by_size in series.items():
             words, least = CLAIMS[name]
-            goals += [
-                Goal.claim(
-                    f"({name}) {words}, at N = {size}: {trials.speedup('A1GM'):.1f} times as fast",
-                    trials.speedup("A1GM") > least,
+            for size, trials in by_size.items():
+                ratios = trials.speedups("A1GM")
+                found = (
+                    f"{median(ratios):.1f} times as fast ({min(ratios):.1f} to {max(ratios):.1f} in {n_trials} trials)"
                 )
-                for size, trials in by_size.items()
-            ]
+                goals.append(Goal.claim(f"({name}) {words}, at N = {size}: {found}", median(ratios) > least))
             taken = [n for trials in by_size.values() for n in trials.n_iter]
             goals.append(
                 Goal.claim(
@@ -226,16 +229,25 @@ class Figure5(Study):
                 for method in METHODS[:2]
             )
             ends.append(f"at N = {size} {', '.join(speedups)}")
+        n_faster = {
+            (method, other): " and ".join(
+                str(sum(trials.speedup(method, other) > 1 for trials in by_size.values()))
+                for by_size in series.values()
+            )
+            for method, other in (("A1GM", "KL-WNMF"), ("exact", "KL-WNMF"), ("exact", "A1GM"))
+        }
         iterations = _span(n for by_size in series.values() for trials in by_size.values() for n in trials.n_iter)
         summary = (
             f"Times as fast as KL-WNMF, in (a) and in (b): {'; '.join(ends)} (paper: A1GM an order of magnitude). "
+            f"A1GM is faster than KL-WNMF at {n_faster['A1GM', 'KL-WNMF']} of {len(sizes)} sizes, exact at "
+            f"{n_faster['exact', 'KL-WNMF']}; exact is faster than A1GM at {n_faster['exact', 'A1GM']}. "
             f"KL-WNMF took {iterations} iterations (paper: 2 to 4)."
         )
         return Result(summary, tables, pictures, goals)
 
 
 def _title(name: str) -> str:
-    return f"({name}) {PATTERNS[name][0]}, {100 * SHARE:g} % of the cells"
+    return f"({name}) {PATTERNS[name][0]}, about {100 * SHARE:g} % of the cells"
 
 
 def _span(numbers: Iterable[int]) -> str:
@@ -247,11 +259,14 @@ def _table(name: str, by_size: Mapping[int, Trials], n_trials: int) -> Table:
     rows = []
     for size, trials in by_size.items():
         times = [1000 * value for one in METHODS for value in (mean(trials.seconds[one]), stdev(trials.seconds[one]))]
-        rows.append([size, *times, _span(trials.n_iter), *map(trials.speedup, METHODS[:2])])
+        rows.append(
+            [size, (block_of_holes(size) / size) ** 2, *times, _span(trials.n_iter), *map(trials.speedup, METHODS[:2])]
+        )
     footnote = (
-        f"Mean and standard deviation of {n_trials} trials, each with a matrix of its own, uniform in (0, 1]. All "
-        "three start from an array with NaN and have one thread. A1GM and exact are compiled, KL-WNMF is NumPy; in the "
-        "paper both are Julia. It prints no numbers for this figure."
+        f"Mean and standard deviation of {n_trials} trials, each with a matrix of its own, uniform in (0, 1]. Times as "
+        "fast: the median of the ratios of the trials. Holes: as many rows as columns, so that small N come only near "
+        f"{100 * SHARE:g} %. All three methods start from an array with NaN and have one thread. A1GM and exact are "
+        "compiled, KL-WNMF is NumPy; in the paper both are Julia. It prints no numbers for this figure."
     )
     return Table(_title(name), COLUMNS, rows, [footnote], name)
 

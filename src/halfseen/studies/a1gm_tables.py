@@ -1,6 +1,6 @@
 """Tables 1 and 2 of the A1GM paper: A1GM, and beyond it the exact solution, against KL-WNMF; zeros and negatives."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,7 +87,7 @@ class Comparison:
 
     size: tuple[int, int]
     holes: int
-    rate: float
+    rate: float | None
     a1gm_errors: Array
     exact_errors: Array
     a1gm_time: float
@@ -114,6 +114,16 @@ def measure_tables(
     return measured, {name: error.render("`{}`".format) for name, error in absent.items()}
 
 
+def titles(names: Iterable[str]) -> list[str]:
+    """Names of tables as they are shown."""
+    return [name.replace("_", " ") for name in names]
+
+
+def at_hand(ours: Collection[str], names: Collection[str]) -> str:
+    """On which tables a claim about all of them was checked, in words."""
+    return f"all {len(names)} tables" if len(ours) == len(names) else f"the {len(ours)} of {len(names)} tables at hand"
+
+
 class Table1(Study):
     """A row per table, the paper's numbers beside ours."""
 
@@ -130,20 +140,22 @@ class Table1(Study):
         ours, absent = measure_tables(names, lambda table: compare(table.to_dense(), seeds, **timing), True, progress)
         by_table = {name: judge(name, one) for name, one in ours.items()}
         iterations = [n for one in ours.values() for n in one.n_iter]
+        slowest = max(one.a1gm_time for one in ours.values())
         goals = [
             *(goal for goals in by_table.values() for goal in goals.values()),
             Goal.claim(
-                f"A1GM is much faster than KL-WNMF for all the datasets: relative run time below 1 on all {len(ours)}",
-                max(one.a1gm_time for one in ours.values()) < 1,
+                f"A1GM is much faster than KL-WNMF for all the datasets: relative run time at most {slowest:.4f} on "
+                f"{at_hand(ours, names)}",
+                slowest < 1,
             ),
             Goal.claim(
                 "KL-WNMF needs between 2 and 4 iterations for real datasets: "
-                f"{min(iterations)} to {max(iterations)} here",
+                f"{min(iterations)} to {max(iterations)} on {at_hand(ours, names)}",
                 min(iterations) >= 2 and max(iterations) <= 4,
             ),
         ]
         table = make_table(names, ours, by_table, REASONS | absent, settings.quick)
-        return Result(summarize(ours, by_table), [table], goals=goals)
+        return Result(summarize(ours, by_table), [table], goals=goals, absent=titles(absent))
 
 
 def compare(X: Array, seeds: tuple[int, ...], **timing: Any) -> Comparison:
@@ -153,7 +165,7 @@ def compare(X: Array, seeds: tuple[int, ...], **timing: Any) -> Comparison:
     errors = np.array([divergence(X, one.w, one.h) for one in baselines])
     a1gm_time, exact_time, time = fit_seconds(X, seeds[0], **timing)
     return Comparison(
-        X.shape, int(np.isnan(X).sum()), float(a1gm.increase_rate or 0.0), divergence(X, a1gm.w, a1gm.h) / errors,
+        X.shape, int(np.isnan(X).sum()), a1gm.increase_rate, divergence(X, a1gm.w, a1gm.h) / errors,
         divergence(X, exact.w, exact.h) / errors, a1gm_time / time, exact_time / time,
         tuple(one.n_iter for one in baselines),
     )  # fmt: skip
@@ -218,13 +230,12 @@ def summarize(ours: Mapping[str, Comparison], by_table: Mapping[str, Mapping[str
     above = sum(round(one.exact_errors.max(), 4) > 1 for one in ours.values())
     bound = f"above 1.0000 in {above} of" if above else "at most 1.0000 in each of"
     same = sum(all(goal.state != SHORT for goal in goals.values()) for goals in by_table.values())
-    a1gm, exact = (
-        max(times) for times in zip(*((one.a1gm_time, one.exact_time) for one in ours.values()), strict=True)
-    )
+    a1gm, exact = (np.array([getattr(one, time) for one in ours.values()]) for time in ("a1gm_time", "exact_time"))
     return (
         f"{same} of {len(ours)} tables are as printed. The exact solution's relative error is {bound} {len(ours)} "
         f"tables (largest {worst:.4f}); A1GM's goes up to {max(one.a1gm_errors.mean() for one in ours.values()):.4f}. "
-        f"Relative run times are at most {a1gm:.2f} (A1GM) and {exact:.2f} (exact)."
+        f"A1GM is faster than KL-WNMF on {(a1gm < 1).sum()} tables (relative run time at most {a1gm.max():.2f}), exact "
+        f"on {(exact < 1).sum()} (at most {exact.max():.2f}); exact is faster than A1GM on {(exact < a1gm).sum()}."
     )
 
 
@@ -259,8 +270,9 @@ class Table2(Study):
         footnotes = [*(f"{name.replace('_', ' ')}: {why}" for name, why in absent.items() if name in names)]
         if "credit_approval" in ours:
             footnotes.append(f"credit approval: {REASONS['credit_approval']}")
-        summary = f"{same} of {len(ours)} tables have the zeros and negative values that the paper prints."
-        return Result(summary, [Table("Dataset details", columns, rows, footnotes)], goals=goals)
+        summary = f"{same} of {at_hand(ours, names)} have the zeros and negative values that the paper prints."
+        tables = [Table("Dataset details", columns, rows, footnotes)]
+        return Result(summary, tables, goals=goals, absent=titles(absent))
 
 
 STUDIES = (Table1(), Table2())

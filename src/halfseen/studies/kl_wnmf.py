@@ -16,7 +16,7 @@ from halfseen.studies.framework import median_seconds
 SAMPLE = 1e-3
 
 
-class RankOne(NamedTuple):
+class KLWNMFResult(NamedTuple):
     """The matrix w h^T, and the number of iterations."""
 
     w: Array
@@ -36,7 +36,7 @@ def divergence(X: Array, w: Array, h: Array) -> float:
     return float(kl_div(X[row, column], w[row] * h[column]).sum())
 
 
-def kl_wnmf(weighted: tuple[Array, Array], seed: int, tol: float = 1e-4, max_iter: int = 200) -> RankOne:
+def kl_wnmf(weighted: tuple[Array, Array], seed: int, tol: float = 1e-4, max_iter: int = 200) -> KLWNMFResult:
     """Minimise D_Phi(X, w h^T), Eq. 2, by multiplicative updates from a start uniform in (0, 1):
 
         h <- h * ((X / w h^T)^T w) / (Phi^T w)   with X = 0 in the holes
@@ -67,7 +67,7 @@ def kl_wnmf(weighted: tuple[Array, Array], seed: int, tol: float = 1e-4, max_ite
         np.multiply.outer(w, h, out=product)
         previous, error = error, current_divergence(w @ push)
         n_iter, gain = n_iter + 1, (previous - error) / first
-    return RankOne(w, h, n_iter)
+    return KLWNMFResult(w, h, n_iter)
 
 
 def fit_seconds(X: Array, seed: int, **timing: Any) -> tuple[float, float, float]:

@@ -34,7 +34,10 @@ NOISE_DRAWS, QUICK_NOISE_DRAWS, MAX_ERRORS = 1_000_000, 10_000, 5.0
 
 
 class Figure3(Study):
-    """P(y <= v) as a function of lambda at the threshold 1."""
+    """P(y <= v) as a function of lambda at the threshold 1.
+
+    No model is fitted: the goals check that the functions drawn are those that the paper states.
+    """
 
     name = "ordnmf/figure3"
     title = "Functions lambda -> F(1 / lambda) of gamma and inverse-gamma noise"
@@ -69,7 +72,8 @@ class Figure3(Study):
         columns = [Column("lambda", form="g"), *(Column(f"{shape:g}", noise, ".4f") for noise, shape in functions)]
         rows = np.column_stack([at, *(function(at) for function in functions.values())]).tolist()
         footnote = "Columns are the shapes alpha of the noise. Level v is where lambda times noise is below b_v = 1."
-        table = Table("F(1 / lambda)", columns, rows, [footnote])
+        fit = "No model is fitted: the goals check that the functions drawn are those that the paper states."
+        table = Table("F(1 / lambda)", columns, rows, [footnote, fit])
         pictures = [Picture(noise, f"{noise} noise", partial(draw_noise, noise)) for noise in NOISES]
         shapes = ", ".join(f"{shape:g}" for shape in SHAPES)
         summary = f"Distribution functions of gamma and inverse-gamma noise of shapes {shapes}."
@@ -205,7 +209,7 @@ class Figure4(Study):
         if not tables:
             raise next(iter(absent.values()))
         if absent:
-            sentences.append(f"Left out, for want of data: {', '.join(absent)}.")
+            sentences.append(f"Left out, as their data are not there: {', '.join(absent)}.")
             tables[0] = replace(tables[0], footnotes=[*tables[0].footnotes, *map(str, absent.values())])
         return Result(" ".join(sentences), tables, pictures, goals, substitute=", ".join(substitutes))
 
@@ -220,7 +224,7 @@ def claims(title: str, histograms: Mapping[str, LevelHistogram]) -> list[Goal]:
     goals.append(Goal.claim(f"{words}other levels, at most {PRECISE:.0%})", off <= PRECISE))
     if "dcPF" in histograms:
         errors = [np.abs(histograms[name].cells / truth - 1)[LARGE - 1 :].max() for name in ("OrdNMF", "dcPF")]
-        words = f"{title}: dcPF fails to model the very large values, from class {LARGE} on (number of cells at most "
+        words = f"{title}: dcPF fails to model the very large values, from class {LARGE} on (number of cells up to "
         words += f"{errors[1]:.0%} off, that of OrdNMF {errors[0]:.0%}; failure: more than {FAILS:.0%})"
         goals.append(Goal.claim(words, bool(errors[1] > FAILS >= errors[0])))
     return goals

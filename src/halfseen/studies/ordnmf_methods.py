@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from itertools import product
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from numpy.random import RandomState
 from scipy import sparse
@@ -85,7 +86,7 @@ def binarize(observed: Observed, at_least: float) -> Observed:
     return replace(kept, values=np.ones_like(kept.values))
 
 
-#: The paper's data: the authors' own matrix, or one drawn anew, as they did, from what was published.
+#: The paper's data: the authors' own matrix, or one drawn again, as they did, from what was published.
 PAPER_FILMS = (
     Dataset("ordnmf-movielens", "the authors' matrix", lambda levels, seed: levels, split_seed=1001),
     Dataset(
@@ -298,17 +299,17 @@ TINY = 1e-300
 def table2_rankers(config: RankingConfig) -> list[Ranker]:
     """Levels as they are, and binary data from any rating on and from four stars on."""
     return [
-        _factorization("OrdNMF", "R", halfseen.OrdNMF, lambda cells: cells.levels, config),
+        _factorization("OrdNMF", "R", halfseen.OrdNMF, lambda cells, K: cells.levels, config),
         *(ranker for at_least in (1, 8) for ranker in _binary_models(at_least, config)),
-        _factorization("PF", "R", halfseen.PoissonFactorization, lambda cells: cells.raw, config),
+        _factorization("PF", "R", halfseen.PoissonFactorization, lambda cells, K: cells.raw, config),
         *_other_rankers("R", config),
     ]
 
 
 def table3_rankers(config: RankingConfig) -> list[Ranker]:
     """Quantised counts, counts as they are, and whether there are any."""
-    ordnmf = _factorization("OrdNMF", "Q", halfseen.OrdNMF, lambda cells: cells.levels, config)
-    dcpf = _factorization("dcPF", "R", halfseen.CompoundPoisson, lambda cells: cells.raw, config)
+    ordnmf = _factorization("OrdNMF", "Q", halfseen.OrdNMF, lambda cells, K: cells.levels, config)
+    dcpf = _factorization("dcPF", "R", halfseen.CompoundPoisson, lambda cells, K: cells.raw, config)
     return [
         replace(ordnmf, log_likelihood=lambda model, test: float(model.log_likelihood(test.levels))),
         replace(dcpf, log_likelihood=lambda model, test: level_log_likelihood(model, test.levels, EDGES)),
@@ -318,20 +319,32 @@ def table3_rankers(config: RankingConfig) -> list[Ranker]:
     ]
 
 
-def learned_levels(cells: Cells) -> Observed:
-    """As many classes as the paper's, with edges that are learned from the training cells with a factorization."""
-    levels: Observed = halfseen.Quantizer("fit", n_levels=len(EDGES), random_state=0).fit_transform(cells.raw)
+def learned_levels(cells: Cells, K: int) -> Observed:
+    """As many classes as the paper's, with edges that are learned from the training cells with a factorization of K.
+
+    They depend neither on the prior shape nor on the start, and are learned once by each process for these cells and K.
+    """
+    raw = cells.raw
+    key = K, joblib.hash((raw.indptr, raw.indices, raw.values))
+    if key not in _learned_edges:
+        quantizer = halfseen.Quantizer("fit", n_levels=len(EDGES), n_components=K, random_state=0)
+        _learned_edges[key] = quantizer.fit(raw).edges_
+    levels: Observed = halfseen.Quantizer(_learned_edges[key]).fit(raw).transform(raw)
     return levels
 
 
+#: Edges of `learned_levels` by K and a digest of the cells.
+_learned_edges: dict[tuple[int, str], Array] = {}
+
+
 def _factorization(
-    model: str, data: str, make: Any, cells_of: Callable[[Cells], Observed], config: RankingConfig
+    model: str, data: str, make: Any, cells_of: Callable[[Cells, int], Observed], config: RankingConfig
 ) -> Ranker:
-    """A variational factorization with K and the shape of its priors to select."""
+    """A variational factorization with K and the shape of its priors to select; `cells_of` depends on K if it must."""
 
     def fit(cells: Cells, setting: Setting, seed: int) -> Any:
         options = {"random_state": seed, "tol": config.tol, "max_iter": config.max_iter, "engine": config.engine}
-        return make(setting["K"], prior_shape=setting["alpha"], **options).fit(cells_of(cells))
+        return make(setting["K"], prior_shape=setting["alpha"], **options).fit(cells_of(cells, setting["K"]))
 
     grid = [{"K": K, "alpha": alpha} for K in config.K for alpha in config.alphas]
     return Ranker(model, data, grid, fit, uses_engine=True)
@@ -340,7 +353,7 @@ def _factorization(
 def _binary_models(at_least: int, config: RankingConfig) -> list[Ranker]:
     models = {"BePoF": halfseen.BernoulliPoisson, "PF": halfseen.PoissonFactorization}
     return [
-        _factorization(model, f"B (>= {at_least})", make, lambda cells: binarize(cells.raw, at_least), config)
+        _factorization(model, f"B (>= {at_least})", make, lambda cells, K: binarize(cells.raw, at_least), config)
         for model, make in models.items()
     ]
 

@@ -5,6 +5,7 @@ Methods in rows, relevance thresholds in columns, the paper's numbers beside our
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,6 +24,11 @@ from halfseen.studies.ordnmf_methods import LENGTH, TEST_SHARE, Dataset, Ranker,
 Key = tuple[str, str]
 #: Results of `score_rankers`; all but None for what is not installed.
 Scores = Mapping[Key, Any]
+
+#: Limits of ours for words of section 5.2 without numbers. "OrdNMF does not exhibit such differences" as BePoF: its
+#: largest shortfall from the best model, as a share, is at most this part of either BePoF's (printed: 0.35). "OrdNMF is
+#: competitive with dcPF": at most this share behind it (printed: 0.039).
+NO_SUCH_DIFFERENCES, COMPETITIVE = 0.5, 0.05
 
 
 class PaperRow(NamedTuple):
@@ -50,6 +56,19 @@ TABLE3 = {
 }
 
 
+class Summary(NamedTuple):
+    """Row of our table, by which section 5.2 is judged: K, and means and S.D. over the starts (NaN for one start)."""
+
+    K: int | None
+    ndcg: Array
+    std: Array
+    log_likelihood: float | None = None
+    log_likelihood_std: float | None = None
+
+
+Summaries = Mapping[Key, Summary]
+
+
 @dataclass(frozen=True)
 class RankingTable(Study):
     """One table per available dataset, or per dataset in `only`.
@@ -67,8 +86,8 @@ class RankingTable(Study):
     has_log_likelihood: bool
     rankers: Callable[[RankingConfig], Sequence[Ranker]]
     levels_of: Callable[[Observed], Observed]
-    #: What section 5.2 says of the table, judged by the scores.
-    claims: Callable[[Scores], Sequence[Goal]]
+    #: What section 5.2 says of the table, judged by its means and S.D. alone.
+    claims: Callable[[Summaries], Sequence[Goal]]
     only: Sequence[str] | None = None
 
     @property
@@ -96,13 +115,15 @@ class RankingTable(Study):
                 self.rankers(config), cells, self.thresholds, self.select_at, config.starts, settings, titled
             )
             means = {key: one.ndcg.mean(axis=0) for key, one in scores.items() if one is not None}
-            tables.append(self._table(dataset, raw, config, scores, self.order_in_words(means)))
+            table = self._table(dataset, raw, config, scores, self.order_in_words(means))
+            tables.append(table)
             sentences.append(f"{dataset.title}: ranked best by {self.best_in_words(means)}.")
             if dataset.name in [one.name for one in self.papers]:
                 goals += self.printed_goals(scores)
             else:
                 substitutes.append(dataset.title)
-            goals += [goal._replace(words=f"{dataset.title}: {goal.words}") for goal in self.claims(scores)]
+            claims = self.claims(self.summaries(table))
+            goals += [goal._replace(words=f"{dataset.title}: {goal.words}") for goal in claims]
         return Result(" ".join(sentences), tables, goals=goals, substitute=", ".join(substitutes))
 
     def printed_goals(self, scores: Scores) -> list[Goal]:
@@ -153,6 +174,24 @@ class RankingTable(Study):
         title = f"NDCG@{LENGTH} by the threshold s of relevance: {dataset.title}, {raw.shape[0]:,} x {raw.shape[1]:,}"
         return Table(title, columns, rows, footnotes, dataset.name)
 
+    def summaries(self, table: Table) -> dict[Key, Summary]:
+        """The rows of one of our tables, also of a recorded one, without those that are not installed."""
+        means, stds = (
+            np.array([table.column(f"s = {s} {name}") for s in self.thresholds], dtype=np.float64).T
+            for name in ("ours", "S.D.")
+        )
+        absent = [None] * len(table.rows)
+        logs, log_stds = (
+            table.column(f"log-likelihood {name}") if self.has_log_likelihood else absent for name in ("ours", "S.D.")
+        )
+        keys = zip(table.column("model"), table.column("data"), strict=True)
+        K = [re.match(r"K (\d+)", setting) for setting in table.column("setting ours")]
+        return {
+            key: Summary(k and int(k[1]), *rest)
+            for key, k, *rest in zip(keys, K, means, stds, logs, log_stds, strict=True)
+            if not np.isnan(rest[0]).any()
+        }
+
     def best_in_words(self, means: Mapping[Key, Array]) -> str:
         """Which method ranks best at which thresholds."""
         best = np.argmax(list(means.values()), axis=0)
@@ -187,63 +226,89 @@ def reversed_at(printed: Sequence[PaperRow], ours: Sequence[Array]) -> list[int]
 
 
 def ahead(
-    words: str, scores: Scores, first: Key, others: Sequence[Key], thresholds: Sequence[int], places: Sequence[int]
+    words: str, rows: Summaries, first: Key, others: Sequence[Key], thresholds: Sequence[int], places: Sequence[int]
 ) -> Goal:
     """The claim that a model ranks better than others at some thresholds, by the means over starts.
 
     The words end with the smallest lead, and the S.D. over the starts of both models.
     """
-    leads = []
-    for other in others:
-        for place in places:
-            a, b = scores[first].ndcg[:, place], scores[other].ndcg[:, place]
-            spread = " and ".join(f"{np.std(one, ddof=1):.4f}" if one.size > 1 else "-" for one in (a, b))
-            leads.append((float(a.mean() - b.mean()), thresholds[place], other, spread))
-    lead, s, other, spread = min(leads)
-    words += f" (smallest lead {lead:+.4f}, over {' '.join(other)} at s = {s}; S.D. {spread})"
-    return Goal.claim(words, lead > 0)
+    leads = [(float(rows[first].ndcg[at] - rows[other].ndcg[at]), at, other) for other in others for at in places]
+    lead, at, other = min(leads)
+    words += f" (smallest lead {lead:+.4f}, over {' '.join(other)} at s = {thresholds[at]}; "
+    return Goal.claim(f"{words}{stds_in_words(rows, [first, other], at)})", lead > 0)
 
 
-def table2_claims(scores: Scores) -> list[Goal]:
+def stds_in_words(rows: Summaries, keys: Sequence[Key], at: int) -> str:
+    """S.D. over the starts of some models at one threshold."""
+    return f"S.D. {' and '.join('-' if np.isnan(rows[key].std[at]) else f'{rows[key].std[at]:.4f}' for key in keys)}"
+
+
+def table2_claims(rows: Summaries) -> list[Goal]:
     """Section 5.2 on MovieLens, at the thresholds s = 1, 4, 6, 8, 10."""
-    at, every, high = (1, 4, 6, 8, 10), range(5), [4]
+    at, every, small, high = (1, 4, 6, 8, 10), range(5), [0, 1], [3, 4]
     ordnmf, one, eight = ("OrdNMF", "R"), "B (>= 1)", "B (>= 8)"
     binary = [(model, data) for data in (one, eight) for model in ("BePoF", "PF")]
     goals = [
-        ahead(f"BePoF is slightly better than PF: {data}", scores, ("BePoF", data), [("PF", data)], at, every)
+        ahead(f"BePoF is slightly better than PF: {data}", rows, ("BePoF", data), [("PF", data)], at, every)
         for data in (one, eight)
     ]
     for data in (one, eight):
-        ours, theirs = (scores[model, data].setting["K"] for model in ("BePoF", "PF"))
-        goals.append(
-            Goal.claim(f"BePoF requires less latent factors than PF: {data} (K {ours}, {theirs})", ours < theirs)
-        )
+        ours, theirs = (rows[model, data].K for model in ("BePoF", "PF"))
+        words = f"BePoF requires less latent factors than PF: {data} (K {ours}, {theirs})"
+        goals.append(Goal.claim(words, bool(ours and theirs and ours < theirs)))
     best = [("OrdNMF", "R"), ("BePoF", one), ("PF", one), ("PF", eight)]
     goals += [
-        ahead("BePoF of data >= 1 performs well on small s, that of data >= 8 poorly: s = 1", scores, ("BePoF", one),
-              [("BePoF", eight), ("PF", eight)], at, [0]),
-        ahead("BePoF of data >= 8 achieves the best performance for s = 10", scores, ("BePoF", eight), best, at, high),
-        ahead("OrdNMF outperforms BePoF and PF applied to binarized data: bold at s = 1 to 8", scores, ordnmf, binary,
+        ahead("BePoF of data >= 1 performs well on small s, that of data >= 8 poorly: s = 1 and 4", rows,
+              ("BePoF", one), [("BePoF", eight), ("PF", eight)], at, small),
+        ahead("BePoF of data >= 1 has poor performance after, behind that of data >= 8: s = 8 and 10", rows,
+              ("BePoF", eight), [("BePoF", one)], at, high),
+        ahead("BePoF of data >= 1 has poor performance after, behind OrdNMF: s = 8 and 10", rows, ordnmf,
+              [("BePoF", one)], at, high),
+        ahead("BePoF of data >= 8 achieves the best performance for s = 10", rows, ("BePoF", eight), best, at, [4]),
+        ahead("OrdNMF outperforms BePoF and PF applied to binarized data: bold at s = 1 to 8", rows, ordnmf, binary,
               at, range(4)),
     ]  # fmt: skip
-    means = scores[ordnmf].ndcg.mean(axis=0)
-    words = f"OrdNMF has a small decrease of the performance with s = 10, the hardest class ({means[3]:.3f} at s = 8, "
-    goals.append(Goal.claim(words + f"{means[4]:.3f} at 10)", bool(means[4] < means[:4].min())))
+
+    models = [ordnmf, ("BePoF", one), ("BePoF", eight)]
+    highest = np.max([rows[key].ndcg for key in (ordnmf, *binary)], axis=0)
+    shortfalls = [1 - rows[key].ndcg / highest for key in models]
+    worst = [float(shortfall.max()) for shortfall in shortfalls]
+    place = int(shortfalls[0].argmax())
+    words = f"OrdNMF does not exhibit such differences between NDCG scores as BePoF (it is up to {worst[0]:.1%} below "
+    words += f"the best model of an s, at s = {at[place]}, BePoF of data >= 1 {worst[1]:.1%}, of data >= 8 "
+    words += f"{worst[2]:.1%}; at most {NO_SUCH_DIFFERENCES:g} of either; {stds_in_words(rows, [ordnmf], place)})"
+    goals.append(Goal.claim(words, worst[0] <= NO_SUCH_DIFFERENCES * min(worst[1:])))
+
+    models = [ordnmf, ("BePoF", one), ("PF", one)]
+    falls = [float(1 - rows[key].ndcg[4] / rows[key].ndcg[3]) for key in models]
+    words = "OrdNMF has a small decrease of the performance with s = 10, smaller than BePoF and PF of data >= 1 have "
+    words += f"(from s = 8 to 10 by {falls[0]:.1%}, BePoF {falls[1]:.1%}, PF {falls[2]:.1%}; "
+    words += f"{stds_in_words(rows, models, 4)} at s = 10)"
+    is_lowest = bool(rows[ordnmf].ndcg[4] < rows[ordnmf].ndcg[:4].min())
+    goals.append(Goal.claim(words, is_lowest and falls[0] < min(falls[1:])))
     return goals
 
 
-def table3_claims(scores: Scores) -> list[Goal]:
+def table3_claims(rows: Summaries) -> list[Goal]:
     """Section 5.2 on the Taste Profile, at the thresholds s = 1, 3, 6, 11, 21, 51."""
     at, ordnmf, dcpf = (1, 3, 6, 11, 21, 51), ("OrdNMF", "Q"), ("dcPF", "R")
     binary = [("BePoF", "B (>= 1)"), ("PF", "B (>= 1)")]
-    ours, theirs = (scores[key].log_likelihood for key in (ordnmf, dcpf))
-    words = f"OrdNMF presents a higher log-likelihood score than dcPF ({ours.mean():,.0f} and {theirs.mean():,.0f})"
+    behind = 1 - rows[ordnmf].ndcg / rows[dcpf].ndcg
+    place = int(behind.argmax())
+    competitive = f"OrdNMF is competitive with dcPF: at most {COMPETITIVE:.0%} behind at every s ({behind[place]:+.1%} "
+    competitive += f"at s = {at[place]}; {stds_in_words(rows, [ordnmf, dcpf], place)})"
+    ours, theirs = (rows[key].log_likelihood for key in (ordnmf, dcpf))
+    stds = " and ".join(
+        "-" if std is None else f"{std:,.0f}" for std in (rows[key].log_likelihood_std for key in (ordnmf, dcpf))
+    )
+    words = f"OrdNMF presents a higher log-likelihood score than dcPF ({ours:,.0f} and {theirs:,.0f}; S.D. {stds})"
     return [
-        ahead("OrdNMF outperforms BePoF and PF which exploit less data information", scores, ordnmf, binary, at,
+        ahead("OrdNMF outperforms BePoF and PF which exploit less data information", rows, ordnmf, binary, at,
               range(6)),
-        ahead("dcPF gives the best results for the highest thresholds: bold at s = 6 to 51", scores, dcpf,
+        Goal.claim(competitive, bool(behind[place] <= COMPETITIVE)),
+        ahead("dcPF gives the best results for the highest thresholds: bold at s = 6 to 51", rows, dcpf,
               [ordnmf, *binary], at, range(2, 6)),
-        Goal.claim(words, bool(ours.mean() > theirs.mean())),
+        Goal.claim(words, bool(ours is not None and theirs is not None and ours > theirs)),
     ]  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -346,13 +347,17 @@ def test_draws_are_complete_tables_that_differ_where_holes_were():
 
 
 def test_rubins_rules_cover_the_mean_of_a_column():
-    """The mean of a column with a third of its cells hidden, by multiple imputation, over simulated tables."""
-    covered = 0
-    for seed in range(100, 150):
+    """The mean of a column with a third of its cells hidden, by multiple imputation, over simulated tables.
+
+    95 % intervals may cover a little less, as draws leave out the uncertainty of the parameters: 93 %, give or take
+    what chance does to so many tables once in a thousand times.
+    """
+    covered, n_tables = 0, 50
+    for seed in range(n_tables):
         X, _, mean, _ = correlated(150, p=3, holes=0.33, seed=seed)
         tables = imputer().fit(X).sample(X, 10, random_state=seed)
         estimates = np.array([one[:, 0].mean() for one in tables])
         within = np.mean([one[:, 0].var(ddof=1) / len(one) for one in tables])
         total = within + (1 + 1 / 10) * estimates.var(ddof=1)
         covered += abs(estimates.mean() - mean[0]) < 1.96 * np.sqrt(total)
-    assert covered >= 42
+    assert covered >= binom.ppf(0.001, n_tables, 0.93)

@@ -270,7 +270,7 @@ class Table2(Study):
         footnotes = [*(f"{name.replace('_', ' ')}: {why}" for name, why in absent.items() if name in names)]
         if "credit_approval" in ours:
             footnotes.append(f"credit approval: {REASONS['credit_approval']}")
-        summary = f"{same} of {at_hand(ours, names)} have the zeros and negative values that the paper prints."
+        summary = f"{same} of {len(ours)} tables have the zeros and negative values that the paper prints."
         tables = [Table("Dataset details", columns, rows, footnotes)]
         return Result(summary, tables, goals=goals, absent=titles(absent))
 

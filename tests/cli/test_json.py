@@ -92,9 +92,14 @@ def test_impute(tmp_path):
     assert (found["model"], found["n_components"], found["status"]) == ("RankOneNMF", 1, "CONVERGED")
     assert (found["data"]["cells"], found["notes"], found["file"]) == (7, [], str(tmp_path / "filled.csv"))
     (tmp_path / "table.csv").write_text(TABLE.replace("name,a", "name,a_code"))
-    result = run("impute", tmp_path / "table.csv", "-k", 1, "-o", tmp_path / "filled.csv", "--json")
+    result = run("impute", tmp_path / "table.csv", "-k", 1, "--force", "-o", tmp_path / "filled.csv", "--json")
     (note,) = json.loads(result.stdout)["notes"]
     assert "'a_code'" in note
+    result = run("impute", tmp_path / "table.csv", "--force", "-o", tmp_path / "filled.csv", "--json")
+    found = json.loads(result.stdout)
+    assert (found["method"], found["kept"]) == ("blend", ["name", "a_code"])  # codes are not amounts
+    assert [one["column"] for one in found["columns"]] == found["filled"] == ["b", "c"]
+    assert set(found["columns"][0]) == {"column", "kind", "holes", "error", "mean_error", "used"}
 
 
 def test_uncouple(tmp_path):

@@ -27,7 +27,7 @@ CASES = [
     ("fit - -o out.hs < binary.csv", "standard input"),
     ("recommend model.hs --history nowhere.csv -o out.csv", "nowhere.csv"),
     ("evaluate model.hs --test held.csv --train nowhere.csv", "nowhere.csv"),
-    ("impute binary.csv -o out.csv", "binary.csv"),
+    ("impute binary.csv --force -o out.csv", "binary.csv"),
     ("uncouple --asked nowhere.csv --answers answers.csv -o out.csv", "nowhere.csv"),
     ("split nowhere.csv -o out.csv --held-out held_out.csv", "nowhere.csv"),
     ("report model.hs --test binary.csv -o out.html", "binary.csv"),
@@ -39,7 +39,7 @@ CASES = [
     ("fit ratings.csv --columns ²,1,2 -o out.hs", "²"),
     ("predict model.hs --row nobody --col ale", "nobody"),
     ("recommend model.hs --user ann --exclude nothing", "nothing"),
-    ("impute table.csv --skip nothing -o out.csv", "nothing"),
+    ("impute table.csv --skip nothing --force -o out.csv", "nothing"),
     ("uncouple --asked asked.csv --answers answers.csv --value nothing -o out.csv", "nothing"),
     ("reproduce --list all nonsense", "nonsense"),
     ("reproduce A1GM/Table1", "auto-mpg.data"),
@@ -47,7 +47,7 @@ CASES = [
     # standard streams on lines that are wrong
     ("evaluate model.hs --test - --train - < held.csv", "--train"),
     ("fit - --seed x -o out.hs < ratings.csv", "--seed"),
-    ("impute - --loss nonsense -o - < table.csv", "nonsense"),
+    ("impute - --method nmf --loss nonsense -o - < table.csv", "nonsense"),
     # options that are none, or that mean nothing
     ("fit ratings.csv -o out.hs --method nonsense", "nonsense"),
     ("predict model.hs --row ann --col ale --json -o out.csv", "--json"),
@@ -144,7 +144,7 @@ def test_an_engine_that_cannot_run_here_is_refused(here, monkeypatch):
         "evaluate of_gpu.hs --test held.csv",
         "report of_gpu.hs -o page.html",
         "fit ratings.csv --engine cuda -o new.hs",
-        "impute table.csv --engine cuda -o new.csv",
+        "impute table.csv --method nmf --engine cuda -o new.csv",
         "recommend model.hs --user ann --engine cuda",
     ):
         sentence = refused(*words.split())
@@ -172,7 +172,7 @@ def test_the_good_files_are_good(here):
         "predict model.hs --row ann --col ale",
         "recommend model.hs --user ann -o out.csv",
         "evaluate model.hs --test held.csv --train ratings.csv",
-        "impute table.csv -k 1 -o out.csv",
+        "impute table.csv -k 1 --force -o out.csv",
         "uncouple --asked asked.csv --answers answers.csv --comparisons comparisons.csv -q -o out.csv",
         "report model.hs --train ratings.csv -o out.html",
     ):

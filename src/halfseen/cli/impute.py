@@ -9,7 +9,6 @@ from typing import Any
 import click
 import numpy as np
 
-from halfseen.arrays import Array
 from halfseen.cli import options, streams, summaries
 from halfseen.cli.app import Command
 from halfseen.cli.fit import choose
@@ -17,7 +16,6 @@ from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
 from halfseen.errors import DataError, DataWarning
 from halfseen.likelihoods import likelihood_for
-from halfseen.observed import Observed
 
 BLEND = "blend"
 #: Factorizations that fill a table, beside the blend of `TableImputer`.
@@ -170,8 +168,9 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     columns, rows, behind = [], [], []
     for name in used:
         error, mean_error, why = (imputer.quality_[key][quality[name]] for key in ("error", "mean_error", "used"))
-        columns.append({"column": name, "kind": kinds[name].kind, "holes": holes[name], "error": _number(error),
-                        "mean_error": _number(mean_error), "used": str(why)})  # fmt: skip
+        both = [None if np.isnan(one) else float(one) for one in (error, mean_error)]
+        columns.append({"column": name, "kind": kinds[name].kind, "holes": holes[name], "error": both[0],
+                        "mean_error": both[1], "used": str(why)})  # fmt: skip
         if holes[name]:
             shown = ("-", "-") if np.isnan(error) else (f"{error:.2f}", f"{mean_error:.2f}")
             rows.append((name, kinds[name].kind, f"{holes[name]:,}", *shown, str(why)))
@@ -183,27 +182,19 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
         lines.append("-: too few cells are seen to hide some.")
     if behind:
         lines.append(f"Not predicted better than by its mean, and filled with about that: {', '.join(behind)}.")
-    lines += _at_the_ends(wide, table, tables[0])
-    return tables, {"columns": columns}, lines, imputer.notes_
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _at_the_ends(wide: Any, table: Any, fills: dict[str, Sequence[Any]]) -> list[str]:
-    """How many fills are the lowest or highest number of their column: nothing is filled beyond these."""
-    n_ends = 0
-    for name in wide.numeric:
+    n_ends = 0  # nothing is filled beyond the lowest and highest number of a column
+    for name in (one for one in wide.numeric if holes.get(one)):
         column = table[name].to_numpy()
-        holes = np.isnan(column)
-        if name in fills and holes.any() and not holes.all():
-            filled = np.array(fills[name], dtype=float)[holes]
-            n_ends += int(((filled <= np.nanmin(column)) | (filled >= np.nanmax(column))).sum())
-    if not n_ends:
-        return []
-    are = "is" if n_ends == 1 else "are"
-    return [f"{summaries.count(n_ends, 'filled number')} {are} the lowest or highest of the column: none goes beyond."]
+        ends, at_holes = (
+            (np.nanmin(column), np.nanmax(column)),
+            np.array(tables[0][name], dtype=float)[np.isnan(column)],
+        )
+        n_ends += int(((at_holes <= ends[0]) | (at_holes >= ends[1])).sum())
+    if n_ends:
+        are = "is" if n_ends == 1 else "are"
+        lines.append(f"{summaries.count(n_ends, 'filled number')} {are} the lowest or highest of the column: none goes "
+                     "beyond.")  # fmt: skip
+    return tables, {"columns": columns}, lines, imputer.notes_
 
 
 def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: bool) -> Filling:
@@ -237,7 +228,13 @@ def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: 
         if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
             model = halfseen.RankOneNMF().set_params(**params)
     model.fit(scaled)
-    values = _levels(model, scaled) if method in ("ordinal", "round") else model.inverse_transform(model.W_) * units
+    if method in ("ordinal", "round"):  # the predicted level in every hole, 0 elsewhere; integers if all levels are
+        are_whole = np.all(model.levels_ == np.floor(model.levels_))
+        values = np.zeros(observed.shape, np.int64 if are_whole else np.float64)
+        rows, places = np.nonzero(np.isnan(observed.to_dense()))
+        values[rows, places] = model.predict_level(rows, observed.column_labels[places])
+    else:
+        values = model.inverse_transform(model.W_) * units
     lines = [*scores, summaries.describe_model(model), summaries.describe_end(model)]
     if given.get("clip", True):  # to the range of each column; without limits where there are no values
         low, high = np.full(observed.shape[1], np.inf), np.full(observed.shape[1], -np.inf)
@@ -254,12 +251,3 @@ def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: 
             )
     tables: list[dict[str, Sequence[Any]]] = [dict(zip(wide.numeric, values.T, strict=True))]
     return tables, {**summaries.fit_facts(model), **chosen}, lines, ()
-
-
-def _levels(model: Any, observed: Observed) -> Array:
-    """The predicted level in every hole, 0 elsewhere; integers if all levels are."""
-    are_whole = np.all(model.levels_ == np.floor(model.levels_))
-    levels = np.zeros(observed.shape, np.int64 if are_whole else np.float64)
-    rows, columns = np.nonzero(np.isnan(observed.to_dense()))
-    levels[rows, columns] = model.predict_level(rows, observed.column_labels[columns])  # type: ignore[index]
-    return levels

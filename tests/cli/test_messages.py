@@ -66,7 +66,7 @@ def files(tmp_path_factory):
         ("evaluate model.hs --test held.csv --relevant 9", "Lower --relevant"),
         ("evaluate model.hs --test held.csv --relevant good", "--relevant "),
         ("evaluate model.hs --test ratings.csv", "(halfseen split)"),
-        ("impute table.csv -o filled.csv", "--skip"),
+        ("impute table.csv --method nmf -o filled.csv", "--skip"),
         ("fit negative.csv", "mark them as missing"),
     ],
 )

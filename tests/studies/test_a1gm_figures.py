@@ -84,9 +84,8 @@ def test_the_tables(result):
         means = {method: table.column(f"{method} ms mean") for method in METHODS}
         assert all(0 < mean < 10_000 for method in METHODS for mean in means[method])
         assert all(spread >= 0 for method in METHODS for spread in table.column(f"{method} ms S.D."))
-        for method in ("A1GM", "exact"):
-            ratios = np.divide(means["KL-WNMF"], means[method])
-            np.testing.assert_allclose(table.column(f"times as fast as KL-WNMF {method}"), ratios, rtol=0.5)
+        for method in ("A1GM", "exact"):  # medians of ratios: how they are made is tested by invented times
+            assert all(ratio > 0 for ratio in table.column(f"times as fast as KL-WNMF {method}"))
         iterations = {int(number) for span in table.column("KL-WNMF iterations") for number in span.split(" to ")}
         assert iterations <= {2, 3, 4}  # as in the paper
 

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtr, ndtri
 from sklearn.ensemble import HistGradientBoostingRegressor
+from threadpoolctl import threadpool_limits
 
 from halfseen.arrays import Array
 from halfseen.imputation.columns import Marginal
@@ -32,6 +33,8 @@ COMMON_CELLS, COMMON_RESIDUALS = 100.0, 20.0
 HELD_OUT, LEAST_DRAWS, MOST_DRAWS, ENOUGH_CELLS = 0.1, 2, 20, 300
 #: Probabilities at which the quantiles of residuals are kept.
 PROBABILITIES = np.concatenate([[0.001, 0.0025, 0.005], np.arange(1, 100) / 100, [0.995, 0.9975, 0.999]])
+#: Cells of a table up to which one thread does all: several would wait for each other most of the time.
+FEW_CELLS = 1_000_000
 #: Cells of a block of rows that is predicted at a time.
 BLOCK_CELLS = 4_000_000
 #: Added to the variance of a cell, in the column's: no scale is 0.
@@ -261,7 +264,8 @@ class TableModel:
         standard, parts = self.candidates.standard, []
         height = max(1, BLOCK_CELLS // X.shape[1])
         for top in range(0, len(X), height):
-            found = self.candidates.predict(X[top : top + height])
+            with threadpool_limits(1 if X.size <= FEW_CELLS else None):
+                found = self.candidates.predict(X[top : top + height])
             means, scales = blended(found, self.weights)
             means = np.clip(means, standard.low[found.columns], standard.high[found.columns])
             values = standard.to_values(means, found.columns)
@@ -373,7 +377,11 @@ def fit_table(
     TableModel
         The fitted model.
     """
-    random = random_state or np.random.RandomState(0)
+    with threadpool_limits(1 if X.size <= FEW_CELLS else None):
+        return _fit_table(X, groups, boosting, max_rows, random_state or np.random.RandomState(0))
+
+
+def _fit_table(X: Array, groups: Array, boosting: bool, max_rows: int, random: Any) -> TableModel:
     seed = int(random.randint(2**31 - 1))
     if len(X) > max_rows:
         X = X[np.sort(random.permutation(len(X))[:max_rows])]

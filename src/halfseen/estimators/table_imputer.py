@@ -11,13 +11,14 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, DataWarning
 from halfseen.estimators.inputs import Seed
-from halfseen.imputation.blend import CANDIDATES, Filled, TableModel, fit_table
+from halfseen.imputation.blend import CANDIDATES, FEW_CELLS, Filled, TableModel, fit_table
 from halfseen.imputation.columns import LEFT_OUT, NUMBERS, Column, missing_cells, recognise_choices, recognise_numbers
 from halfseen.io.schema import check_present
 from halfseen.io.sources import as_frame
@@ -193,7 +194,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         model: TableModel | None = None
         if features.shape[1]:
             random = check_random_state(self.random_state)
-            model = fit_table(features, groups, boosting=self.boosting, max_rows=self.max_rows, random_state=random)
+            with threadpool_limits(1 if features.size <= FEW_CELLS else None):
+                model = fit_table(features, groups, boosting=self.boosting, max_rows=self.max_rows, random_state=random)
         self.columns_, self.model_ = columns, model
         self.quality_ = quality_table(columns, groups, model)
         self.notes_ = tuple(

@@ -377,11 +377,7 @@ def fit_table(
     TableModel
         The fitted model.
     """
-    with threadpool_limits(1 if X.size <= FEW_CELLS else None):
-        return _fit_table(X, groups, boosting, max_rows, random_state or np.random.RandomState(0))
-
-
-def _fit_table(X: Array, groups: Array, boosting: bool, max_rows: int, random: Any) -> TableModel:
+    random = random_state or np.random.RandomState(0)
     seed = int(random.randint(2**31 - 1))
     if len(X) > max_rows:
         X = X[np.sort(random.permutation(len(X))[:max_rows])]

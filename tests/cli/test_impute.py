@@ -260,6 +260,21 @@ def test_a_table_of_mixed_columns_is_filled_and_judged_column_by_column(tmp_path
     assert not np.array_equal(drawn[0][hidden], drawn[1][hidden])
 
 
+def test_a_survey_of_words_alone_is_filled_with_its_words(tmp_path):
+    random = np.random.default_rng(3)
+    answers = np.digitize(random.normal(size=(80, 1)) + 0.3 * random.normal(size=(80, 3)), [-0.5, 0.5])
+    truth = np.array(WORDS[:3])[answers]
+    hidden = random.random(truth.shape) < 0.1
+    rows = [["q1", "q2", "q3"], *np.where(hidden, "", truth).tolist()]
+    (tmp_path / "words.csv").write_text("\n".join(map(",".join, rows)) + "\n")
+    lines = done("impute", tmp_path / "words.csv", "--levels", ",".join(WORDS[:3]), "-o", tmp_path / "out.csv")
+    assert lines[0].endswith("words.csv: 80 rows, 3 columns of text.")
+    new = np.array(records(tmp_path / "out.csv")[1:])
+    np.testing.assert_array_equal(new[~hidden], truth[~hidden])
+    assert set(new[hidden]) <= set(WORDS[:3])
+    assert np.mean(new[hidden] == truth[hidden]) > 0.5  # the most frequent word is right for about 0.4
+
+
 def test_a_column_that_nothing_predicts_is_named(tmp_path):
     random = np.random.default_rng(1)
     values = random.normal(size=(60, 2))

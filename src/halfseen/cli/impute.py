@@ -129,9 +129,11 @@ def impute(table: str, output: str, method: str | None, mask: str | None, force:
     others = f"; kept as they are: {', '.join(name or 'the first column' for name in kept)}" if kept else ""
     filled = f"{summaries.count(n_filled, 'hole')} in {summaries.count(len(tables[0]), 'column')}"
     files = map(summaries.describe_file, outputs)
-    streams.print_lines(
-        summaries.describe_data(table, wide.observed), f"Filled {filled}{others}.", *lines, *files, quiet=quiet
-    )
+    read = summaries.describe_data(table, wide.observed)
+    if not wide.numeric:  # words alone
+        size = f"{summaries.count(wide.table.n_rows, 'row')}, {summaries.count(len(wide.names), 'column')} of text"
+        read = f"Read {streams.display_name(table)}: {size}."
+    streams.print_lines(read, f"Filled {filled}{others}.", *lines, *files, quiet=quiet)
 
 
 #: The filled columns by name, of the result and of each draw; facts for --json; lines; notes.

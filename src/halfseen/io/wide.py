@@ -383,7 +383,7 @@ def read_wide_table(
 
     numeric = list(map(str, columns))
     array = np.column_stack(list(columns.values())) if columns else np.empty((table.n_rows, 0))
-    observed = dense_observed(array, column_labels=text_array(numeric))
+    observed = dense_observed(array, column_labels=text_array(numeric), allow_empty=not columns)
     observed = replace(observed, summary=_summary(table, len(columns), rows.source if rows.in_first_column else ""))
     decimal, n_holes = table.parser.mark if table.is_text else POINT, observed.n_unobserved - n_texts
     return WideTable(table, numeric, observed, texts, frozenset(percent), tuple(notes), decimal, n_holes)

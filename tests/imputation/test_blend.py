@@ -83,7 +83,7 @@ def cells_of(model, X):
 
 def test_a_table_is_filled_better_than_by_its_means_and_about_as_well_as_by_the_truth():
     X, cells, mean, covariance = correlated(600, holes=0.15)
-    model = fit_table(X, np.arange(6), boosting=False)
+    model = fit_table(X, np.arange(6), trees=False)
     filled, (rows, columns) = cells_of(model, X)
     assert_array_equal(np.sort(rows * 6 + columns), np.flatnonzero(np.isnan(X)))
     best = Gaussian(mean, covariance, np.linalg.inv(covariance)).complete(X)[0]
@@ -97,20 +97,67 @@ def test_a_table_is_filled_better_than_by_its_means_and_about_as_well_as_by_the_
 @pytest.mark.parametrize("skewed", [False, True])
 def test_intervals_cover_as_often_as_they_say(skewed):
     X, cells, *_ = correlated(1500, holes=0.15, seed=4)
-    X, cells = (np.exp(one / 2) if skewed else one for one in (X, cells))
-    model = fit_table(X, np.arange(6), boosting=False)
+    X, cells = (np.exp(one) if skewed else one for one in (X, cells))
+    model = fit_table(X, np.arange(6), trees=False)
     filled, (rows, columns) = cells_of(model, X)
     truth = cells[rows, columns]
     for level in (0.5, 0.9):
-        low, high = (model.quantile(filled, np.full(truth.size, p)) for p in ((1 - level) / 2, (1 + level) / 2))
-        assert abs(np.mean((low <= truth) & (truth <= high)) - level) < 0.035
-        assert abs(np.mean(truth < low) - np.mean(truth > high)) < 0.07
+        low, high = model.interval(filled, level)
+        # three standard errors: of the holes, and of the held-out cells that the quantiles come from
+        chance = 3 * np.sqrt(1 / truth.size + 1 / model.n_held_out.sum())
+        assert abs(np.mean((low <= truth) & (truth <= high)) - level) < chance * np.sqrt(level * (1 - level))
+        assert abs(np.mean(truth < low) - np.mean(truth > high)) < chance * np.sqrt(1 - level)
+
+
+def test_intervals_of_few_values_are_the_shortest_that_hold_enough():
+    _, cells, *_ = correlated(2000, p=5, holes=0.0, seed=6)
+    values = np.stack([np.digitize(one, np.quantile(one, [0.1, 0.6, 0.8])) for one in cells.T], axis=1) * 0.1
+    X = np.where(np.random.default_rng(0).random(values.shape) < 0.2, np.nan, values)
+    model = fit_table(X, np.arange(5), trees=False)
+    filled = model.predict(X)
+    low, high = model.interval(filled, 0.8)
+    for j in range(5):
+        own, (levels, shares) = filled.columns == j, model.level_shares(filled, j)
+        assert_array_equal(levels, np.unique(values))  # without rounding
+        for a, b, share in zip(low[own], high[own], shares.T, strict=True):
+            spans = [(y - x, x, y) for x in levels for y in levels[levels >= x]]
+            enough = [one for one in spans if share[(levels >= one[1]) & (levels <= one[2])].sum() >= 0.8]
+            assert b - a == min(enough)[0]
+    truth = values[filled.rows, filled.columns]
+    assert 0.8 - 0.03 < np.mean((low <= truth) & (truth <= high))
+
+
+def test_a_value_that_many_cells_have_is_an_end_of_intervals():
+    random = np.random.default_rng(0)
+    amount = np.maximum(random.normal(size=(2000, 1)) + 0.5 * random.normal(size=(2000, 4)), 0.0)  # half are 0
+    X = np.where(random.random(amount.shape) < 0.15, np.nan, amount)
+    model = fit_table(X, np.arange(4), trees=False)
+    filled = model.predict(X)
+    truth = amount[filled.rows, filled.columns]
+    low, high = model.interval(filled, 0.9)
+    assert np.mean(low == 0) > 0.4
+    assert 0.88 < np.mean((low <= truth) & (truth <= high)) < 0.97
+
+
+def test_spreads_of_levels_come_from_held_out_cells():
+    """Column 0 is a function of column 1 that only neighbours and trees know: the copula's spread is far too large."""
+    random = np.random.default_rng(0)
+    x = random.uniform(-2, 2, 1500)
+    cells = np.column_stack([np.digitize(np.abs(x), [0.5, 1.0, 1.5]), x, random.normal(size=1500)])
+    X = cells.astype(float)
+    X[random.random(1500) < 0.2, 0] = np.nan
+    model = fit_table(X, np.arange(3))
+    filled = model.predict(X)
+    _, shares = model.level_shares(filled, 0)
+    level = cells[filled.rows, 0].astype(int)
+    assert model.level_scales[0] < 1
+    assert np.log(shares[level, np.arange(level.size)]).mean() > -0.3  # -1.39 by the shares of the four levels
 
 
 def test_draws_have_the_spread_and_the_correlations_of_what_was_hidden():
     X, _, _, covariance = correlated(4000, p=4, holes=0.0, seed=2)
     X[:2000, :2] = np.nan  # two columns missing together
-    model = fit_table(X, np.arange(4), boosting=False)
+    model = fit_table(X, np.arange(4), trees=False)
     filled, (rows, columns) = cells_of(model, X)
     drawn = X.copy()
     drawn[rows, columns] = model.quantile(filled, model.ranks(X, filled, np.random.RandomState(0)))
@@ -122,7 +169,7 @@ def test_probabilities_of_levels_are_calibrated():
     _, cells, *_ = correlated(3000, p=5, holes=0.0, seed=6)
     levels = np.stack([np.digitize(one, np.quantile(one, [0.1, 0.2, 0.7])) for one in cells.T], axis=1).astype(float)
     X = np.where(np.random.default_rng(0).random(levels.shape) < 0.2, np.nan, levels)
-    model = fit_table(X, np.arange(5), boosting=False)
+    model = fit_table(X, np.arange(5), trees=False)
     filled = model.predict(X)
     for j in range(5):
         values, shares = model.level_shares(filled, j)
@@ -155,7 +202,7 @@ def test_boosting_finds_what_is_not_linear():
     X = np.where(random.random(cells.shape) < 0.1, np.nan, cells)
     errors = {}
     for boosting in (False, True):
-        model = fit_table(X, np.arange(4), boosting=boosting)
+        model = fit_table(X, np.arange(4), trees=boosting)
         filled, (rows, columns) = cells_of(model, X)
         own = columns == 0
         errors[boosting] = np.mean((filled.means - cells[rows, columns])[own] ** 2)
@@ -179,7 +226,7 @@ def test_cells_of_a_category_are_held_out_together():
 def test_wide_tables_choose_their_rank_and_are_filled(monkeypatch):
     monkeypatch.setattr("halfseen.imputation.gaussian.MOST_FULL", 10)
     X, cells, *_ = correlated(200, p=30, holes=0.1)
-    model = fit_table(X, np.arange(30), boosting=False)
+    model = fit_table(X, np.arange(30), trees=False)
     assert model.structure.rank == 5
     filled, (rows, columns) = cells_of(model, X)
     assert np.mean((filled.means - cells[rows, columns]) ** 2) < 0.5 * np.mean(np.nanvar(X, axis=0))
@@ -187,7 +234,7 @@ def test_wide_tables_choose_their_rank_and_are_filled(monkeypatch):
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
     X = correlated(120)[0]
-    model = fit_table(X, np.arange(6), boosting=False, max_rows=80)
+    model = fit_table(X, np.arange(6), trees=False, max_rows=80)
     whole = model.predict(X)
     monkeypatch.setattr(blend, "BLOCK_CELLS", 6 * 25)
     parts = model.predict(X)

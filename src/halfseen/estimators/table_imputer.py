@@ -195,7 +195,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if features.shape[1]:
             random = check_random_state(self.random_state)
             with threadpool_limits(1 if features.size <= FEW_CELLS else None):
-                model = fit_table(features, groups, boosting=self.boosting, max_rows=self.max_rows, random_state=random)
+                model = fit_table(features, groups, trees=self.boosting, max_rows=self.max_rows, random_state=random)
         self.columns_, self.model_ = columns, model
         self.quality_ = quality_table(columns, groups, model)
         self.notes_ = tuple(
@@ -489,9 +489,6 @@ def quality_table(columns: Sequence[Column], groups: Array, model: TableModel | 
         mean_errors.append(np.sqrt(np.mean(model.mean_errors[own] ** 2)) if shown else np.nan)
         held_out.append(int(model.n_held_out[own[0]]))
         weights = model.weights[own].mean(axis=0)
-        if own[0] not in model.candidates.boosters:  # too few cells: in its place stands the candidate that it refines
-            weights[CANDIDATES.index("gaussian+neighbours")] += weights[CANDIDATES.index("boosting")]
-            weights[CANDIDATES.index("boosting")] = 0.0
         named = [CANDIDATES[c] for c in np.argsort(-weights, kind="stable") if weights[c] >= NAMED_WEIGHT]
         used.append("mean" if column.kind == "constant" else ", ".join(named) or "mean")
     names = np.empty(len(columns), dtype=object)

@@ -17,18 +17,25 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtr, ndtri
-from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 from halfseen.arrays import Array
 from halfseen.imputation.columns import Marginal
 from halfseen.imputation.gaussian import Conditional, Structure
 from halfseen.imputation.neighbours import Neighbours, leave_one_out
+from halfseen.imputation.trees import (
+    MOST_COLUMNS,
+    Forest,
+    boosting_features,
+    fit_boosters,
+    fit_forests,
+    other_columns,
+)
 
 #: The candidates beside the column mean, in their order.
-CANDIDATES = ("gaussian", "gaussian+neighbours", "neighbours", "copula", "copula+neighbours", "boosting")
+CANDIDATES = ("gaussian", "gaussian+neighbours", "neighbours", "copula", "copula+neighbours", "boosting", "trees")
 #: Held-out cells of the average column that stand beside a column's own; the same for the shape of residuals.
-COMMON_CELLS, COMMON_RESIDUALS = 100.0, 20.0
+COMMON_CELLS, COMMON_RESIDUALS = 300.0, 20.0
 #: Share of the seen cells that are held out; how often at least, and at most, until so many cells were.
 HELD_OUT, LEAST_DRAWS, MOST_DRAWS, ENOUGH_CELLS = 0.1, 2, 20, 300
 #: Probabilities at which the quantiles of residuals are kept.
@@ -37,14 +44,16 @@ PROBABILITIES = np.concatenate([[0.001, 0.0025, 0.005], np.arange(1, 100) / 100,
 FEW_CELLS = 1_000_000
 #: Cells of a block of rows that is predicted at a time.
 BLOCK_CELLS = 4_000_000
+#: Multiples of the copula's spread that are tried for the probabilities of levels, the usual one first, and held-out
+#: cells of a column that they are tried on at most.
+LEVEL_SCALES, MOST_SCORED = np.array([1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 3.0]), 500
 #: Added to the variance of a cell, in the column's: no scale is 0.
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
 FAR = 5.0
-#: Columns up to which boosting is tried, as its time grows with their square.
-MOST_BOOSTED = 100
-#: Least weight for which boosting is fitted again.
-LEAST_WEIGHT = 0.03
+#: Squared error, in variances, that boosting or trees must save on the first held-out cells to be tried on others; least
+#: weight in a column for which they are fitted to all cells.
+LEAST_GAIN, LEAST_WEIGHT = 0.002, 0.03
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,9 @@ class Candidates:
     near, near_scores : Neighbours
         Neighbours of their residuals.
     boosters : dict of int to HistGradientBoostingRegressor
-        By column.
+        Gradient boosting by column.
+    forests : dict of int to Forest
+        Random trees by column.
     """
 
     standard: Standard
@@ -137,9 +148,10 @@ class Candidates:
     near: Neighbours
     near_scores: Neighbours
     boosters: dict[int, Any]
+    forests: dict[int, Forest]
 
     @classmethod
-    def fit(cls, X: Array, groups: Array, structure: Structure, boosted: Array, seed: int) -> "Candidates":
+    def fit(cls, X: Array, groups: Array, structure: Structure, tried: dict[str, Array], seed: int) -> "Candidates":
         """Fit to a table.
 
         Parameters
@@ -150,33 +162,30 @@ class Candidates:
             Columns with the same number are missing together.
         structure : Structure
             How the covariances are fitted.
-        boosted : ndarray of int
-            Columns to fit by boosting.
+        tried : dict of str to ndarray of int
+            Columns to fit by "boosting" and by "trees".
         seed : int
             Seed of what is random.
         """
         standard, seen = Standard.of(X), ~np.isnan(X)
         Z = standard.of_values(X)
         marginals = tuple(
-            Marginal.of(z[s]) if s.any() else Marginal.of(np.zeros(1)) for z, s in zip(Z.T, seen.T, strict=True)
+            Marginal.of(z[s], x[s]) if s.any() else Marginal.of(np.zeros(1))
+            for x, z, s in zip(X.T, Z.T, seen.T, strict=True)
         )
         scores = np.column_stack([one.to_latent(z) for one, z in zip(marginals, Z.T, strict=True)])
         gaussian, copula = (structure.fit(one) for one in (Z, scores))
         filled, filled_scores = gaussian.complete(Z)[0], copula.complete(scores)[0]
         near = Neighbours.of(gaussian, filled, seen, groups)
         near_scores = Neighbours.of(copula, filled_scores, seen, groups)
-        boosters = {}
-        expected = filled - leave_one_out(gaussian, filled, groups) if boosted.size else filled
-        for j in boosted:
-            shown = seen[:, j]
-            leaf = int(np.clip(shown.sum() // 40, 5, 20))
-            if shown.sum() >= 4 * leaf:
-                booster = HistGradientBoostingRegressor(
-                    max_iter=40, max_leaf_nodes=16, min_samples_leaf=leaf, l2_regularization=1.0,
-                    early_stopping=False, random_state=seed,
-                )  # fmt: skip
-                boosters[int(j)] = booster.fit(boosting_features(Z, expected, j, groups)[shown], Z[shown, j])
-        return cls(standard, marginals, gaussian, copula, near, near_scores, boosters)
+        boosters, forests = {}, {}
+        if tried["boosting"].size:
+            expected = filled - leave_one_out(gaussian, filled, groups)
+            boosters = fit_boosters(Z, expected, tried["boosting"], groups, seed)
+        if tried["trees"].size:
+            completed = filled + near.means(filled, ~seen)[0]
+            forests = fit_forests(completed, seen, tried["trees"], groups, seed)
+        return cls(standard, marginals, gaussian, copula, near, near_scores, boosters, forests)
 
     def predict(self, X: Array, wanted: Array | None = None) -> Prediction:
         """What the candidates say of the holes of these rows, or of those that are `wanted`."""
@@ -191,7 +200,7 @@ class Candidates:
         cells = rows, columns
         means, variances = np.zeros((len(CANDIDATES), rows.size)), np.zeros(rows.size)
         means[0], means[1], means[2] = filled[cells], filled[cells] + residuals[cells], values[cells]
-        means[5] = means[1]
+        means[5] = means[6] = means[1]  # where there are too few cells for trees
         ends = np.searchsorted(columns, np.arange(X.shape[1] + 1))
         for j in np.unique(columns):
             here, hole = slice(ends[j], ends[j + 1]), rows[ends[j] : ends[j + 1]]
@@ -200,14 +209,12 @@ class Candidates:
             means[4, here], _ = self.marginals[j].moments(latent + score_residuals[hole, j], spread)
             if j in self.boosters:
                 means[5, here] = self.boosters[j].predict(boosting_features(Z[hole], filled[hole], j, self.near.groups))
+            if j in self.forests:
+                completed = filled[hole] + residuals[hole]
+                means[6, here] = self.forests[j].predict(other_columns(completed, j, self.near.groups))
         means = np.clip(means, self.standard.low[columns], self.standard.high[columns])
         latent = np.stack([(filled_scores + score_residuals)[cells], score_variance[cells]])
         return Prediction(rows, columns, means, variances, latent)
-
-
-def boosting_features(Z: Array, expected: Array, j: int, groups: Array) -> Array:
-    """What boosting predicts column j from: the other columns with their holes, and the Gaussian's prediction."""
-    return np.column_stack([Z[:, groups != groups[j]], expected[:, j]])
 
 
 @dataclass(frozen=True)
@@ -243,6 +250,8 @@ class TableModel:
         Weights by column; what they lack to 1 is the column mean's.
     quantiles : ndarray of shape (p, n_probabilities)
         Of the residuals of held-out cells, in scales, at `PROBABILITIES`.
+    level_scales : ndarray of shape (p,)
+        By which the copula's spread is multiplied for the probabilities of levels.
     errors, mean_errors : ndarray of shape (p,)
         Root mean squared error of held-out cells in the column's spread: of the blend, and of the column mean.
     n_held_out : ndarray of shape (p,)
@@ -254,6 +263,7 @@ class TableModel:
     candidates: Candidates
     weights: Array
     quantiles: Array
+    level_scales: Array
     errors: Array
     mean_errors: Array
     n_held_out: Array
@@ -276,26 +286,56 @@ class TableModel:
     def level_shares(self, filled: Filled, column: int) -> tuple[Array, Array]:
         """Levels of a column, and their probabilities at its holes, of shape (levels, holes).
 
-        The copula's thresholds and variance, with the mean of the blend.
+        The copula's thresholds, with the mean of the blend, and the spread that held-out cells have.
         """
         here = filled.columns == column
         standard, marginal = self.candidates.standard, self.candidates.marginals[column]
         wanted = (filled.means[here] - standard.centre[column]) / standard.spread[column]
-        shares = marginal.shares_with_mean(wanted, *filled.latent[:, here])
-        return standard.to_values(marginal.atoms, np.full(marginal.atoms.size, column)), shares
+        shares = marginal.shares_with_mean(wanted, *filled.latent[:, here], self.level_scales[column])
+        return marginal.originals, shares
 
     def quantile(self, filled: Filled, probabilities: Array) -> Array:
-        """The value below which a hole's value is with this probability, one for each hole; within the seen range."""
+        """The value up to which a hole's value is with this probability, one for each hole; within the seen range.
+
+        By the residuals of held-out cells; values that many cells of the column have, by their probabilities: what is
+        between two of them by these stays there.
+        """
         standard, j = self.candidates.standard, filled.columns
         grid = np.clip(np.searchsorted(PROBABILITIES, probabilities), 1, PROBABILITIES.size - 1)
         low, high = PROBABILITIES[grid - 1], PROBABILITIES[grid]
         share = np.clip((probabilities - low) / (high - low), 0.0, 1.0)
         steps = (1 - share) * self.quantiles[j, grid - 1] + share * self.quantiles[j, grid]
-        ends = (
-            standard.to_values(standard.low, np.arange(standard.low.size)),
-            standard.to_values(standard.high, np.arange(standard.high.size)),
-        )
-        return np.clip(filled.means + filled.scales * steps, ends[0][j], ends[1][j])
+        every = np.arange(standard.low.size)
+        ends = standard.to_values(standard.low, every), standard.to_values(standard.high, every)
+        values = np.clip(filled.means + filled.scales * steps, ends[0][j], ends[1][j])
+        for column in np.unique(j):
+            atoms = self.candidates.marginals[column].common
+            if atoms.any():
+                here = j == column
+                levels, shares = self.level_shares(filled, column)
+                places = np.minimum((np.cumsum(shares, axis=0) < probabilities[here]).sum(axis=0), levels.size - 1)
+                below = np.maximum.accumulate(np.where(atoms, levels, -np.inf))
+                above = np.minimum.accumulate(np.where(atoms, levels, np.inf)[::-1])[::-1]
+                values[here] = np.clip(values[here], below[places], above[places])
+        return values
+
+    def interval(self, filled: Filled, level: float) -> tuple[Array, Array]:
+        """Ends of intervals that hold the values of the holes with this probability.
+
+        As much is left out below as above; but where all values of a column are common, as many of them are left out as
+        can be.
+        """
+        low, high = (self.quantile(filled, np.full(filled.means.size, p)) for p in ((1 - level) / 2, (1 + level) / 2))
+        for column in np.unique(filled.columns):
+            if self.candidates.marginals[column].common.all():
+                here = np.flatnonzero(filled.columns == column)
+                levels, shares = self.level_shares(filled, column)
+                below = np.vstack([np.zeros(here.size), np.cumsum(shares, axis=0)])
+                spans = [(levels[b] - levels[a], a, b) for a in range(levels.size) for b in range(a, levels.size)]
+                for _, a, b in sorted(spans, reverse=True):  # the shortest last
+                    holds = below[b + 1] - below[a] >= level
+                    low[here[holds]], high[here[holds]] = levels[a], levels[b]
+        return low, high
 
     def ranks(self, X: Array, filled: Filled, random: np.random.RandomState) -> Array:
         """A draw, for each hole, of where its value is in its distribution, from 0 to 1, a row's holes together.
@@ -354,8 +394,18 @@ def blend_weights(gram: Array, products: Array, counts: Array, common: float = C
     return weights
 
 
+def gain_of(c: int, gram: Array, products: Array, counts: Array) -> float:
+    """Squared error per held-out cell, in variances of its column, that the best blend saves by candidate c."""
+    errors = []
+    for kept in (np.arange(len(CANDIDATES)), np.delete(np.arange(len(CANDIDATES)), c)):
+        G, b = gram[:, kept[:, None], kept], products[:, kept]
+        w = blend_weights(G, b, counts)
+        errors.append(np.einsum("pc,pcd,pd->", w, G, w) - 2 * np.sum(w * b))
+    return float(errors[1] - errors[0]) / max(float(counts.sum()), 1.0)
+
+
 def fit_table(
-    X: Array, groups: Array, *, boosting: bool = True, max_rows: int = 10_000, random_state: Any = None
+    X: Array, groups: Array, *, trees: bool = True, max_rows: int = 10_000, random_state: Any = None
 ) -> TableModel:
     """Fit all candidates and their weights.
 
@@ -365,8 +415,8 @@ def fit_table(
         Rows, NaN where nothing was seen.
     groups : ndarray of shape (p,)
         Columns with the same number are missing together: those of one category.
-    boosting : bool, default=True
-        Whether gradient boosting is a candidate.
+    trees : bool, default=True
+        Whether gradient boosting and random trees are candidates.
     max_rows : int, default=10_000
         Rows to fit to, drawn at random where there are more; half as many to hold cells out of.
     random_state : RandomState
@@ -383,8 +433,7 @@ def fit_table(
         X = X[np.sort(random.permutation(len(X))[:max_rows])]
     p = X.shape[1]
     part = X if 2 * len(X) <= max_rows else X[np.sort(random.permutation(len(X))[: max_rows // 2])]
-    boosting = boosting and p <= MOST_BOOSTED
-    boosted = np.arange(p if boosting else 0)
+    tried = {one: np.arange(p if trees and p <= MOST_COLUMNS else 0) for one in ("boosting", "trees")}
     n_draws = int(np.ceil(ENOUGH_CELLS / max(HELD_OUT * np.count_nonzero(~np.isnan(part)), 1.0)))
     masks = [hide_cells(part, groups, random) for _ in range(min(max(n_draws, LEAST_DRAWS), MOST_DRAWS))]
     trials, draws, units = [], [], Standard.of(part).spread
@@ -395,18 +444,24 @@ def fit_table(
     structure = Structure.best(trials if len(trials) > LEAST_DRAWS else trials[:1])
     for hidden in masks:
         rest = np.where(hidden, np.nan, part)
-        candidates = Candidates.fit(rest, groups, structure, boosted, seed)
+        candidates = Candidates.fit(rest, groups, structure, tried, seed)
         found, standard = candidates.predict(rest, hidden), candidates.standard
         truth = standard.of_values(part)[found.rows, found.columns]
-        draws.append((found, truth, (standard.spread / units)[found.columns]))
-    sums = [held_out_sums(found, truth, p) for found, truth, _ in draws]
+        if not draws:  # what is slow must be worth it
+            for one, columns in tried.items():
+                c = CANDIDATES.index(one)
+                if columns.size and gain_of(c, *held_out_sums(found, truth, p)) < LEAST_GAIN:
+                    tried[one], found.means[c] = columns[:0], found.means[1]
+        draws.append((found, truth, (standard.spread / units)[found.columns], candidates.marginals))
+    sums = [held_out_sums(found, truth, p) for found, truth, *_ in draws]
     totals = [sum(one) for one in zip(*sums, strict=True)]
     weights = blend_weights(*totals)
     # residuals of each draw by the weights of the others
-    residuals, scales, truths, columns, sizes = [], [], [], [], []
-    for (found, truth, size), own in zip(draws, sums, strict=True):
+    residuals, scales, truths, columns, sizes, scores = [], [], [], [], [], np.zeros((p, LEVEL_SCALES.size))
+    for (found, truth, size, marginals), own in zip(draws, sums, strict=True):
         others = blend_weights(*(total - one for total, one in zip(totals, own, strict=True)))
         means, scale = blended(found, others)
+        scores += level_scores(found, means, truth, marginals)
         residuals.append(truth - means)
         scales.append(scale)
         truths.append(truth)
@@ -419,9 +474,16 @@ def fit_table(
         for one in (residual, truth)
     )
     quantiles = residual_quantiles(residual / scale, column, p)
-    boosted = np.flatnonzero(weights[:, -1] >= LEAST_WEIGHT) if boosting else boosted
-    candidates = Candidates.fit(X, groups, structure, boosted, seed)
-    return TableModel(candidates, weights, quantiles, errors, mean_errors, counts, structure)
+    scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
+    for one, columns in tried.items():
+        tried[one] = columns[weights[columns, CANDIDATES.index(one)] >= LEAST_WEIGHT]
+    candidates = Candidates.fit(X, groups, structure, tried, seed)
+    for c, fitted in ((5, candidates.boosters), (6, candidates.forests)):  # else they say what candidate 1 does
+        others = np.setdiff1d(np.arange(p), list(fitted))
+        weights[others, 1] += weights[others, c]
+        weights[others, c] = 0.0
+    level_scales = LEVEL_SCALES[np.argmax(scores, axis=1)]
+    return TableModel(candidates, weights, quantiles, level_scales, errors, mean_errors, counts, structure)
 
 
 def hide_cells(X: Array, groups: Array, random: np.random.RandomState) -> Array:
@@ -442,6 +504,21 @@ def held_out_sums(found: Prediction, truth: Array, p: int) -> tuple[Array, Array
         here = means[:, ends[j] : ends[j + 1]]
         gram[j], products[j] = here @ here.T, here @ truth[ends[j] : ends[j + 1]]
     return gram, products, np.diff(ends).astype(float)
+
+
+def level_scores(found: Prediction, means: Array, truth: Array, marginals: tuple[Marginal, ...]) -> Array:
+    """Log-likelihoods of held-out cells for each of `LEVEL_SCALES`, by column; 0 where no value is common."""
+    scores = np.zeros((len(marginals), LEVEL_SCALES.size))
+    ends = np.searchsorted(found.columns, np.arange(len(marginals) + 1))
+    for j, marginal in enumerate(marginals):
+        here = slice(ends[j], min(ends[j + 1], ends[j] + MOST_SCORED))
+        if not marginal.common.any() or marginal.atoms.size < 2 or here.start == here.stop:
+            continue
+        level = np.searchsorted((marginal.atoms[1:] + marginal.atoms[:-1]) / 2, truth[here])
+        for place, scale in enumerate(LEVEL_SCALES):
+            shares = marginal.shares_with_mean(means[here], *found.latent[:, here], scale)
+            scores[j, place] = np.log(np.maximum(shares[level, np.arange(level.size)], 1e-4)).sum()
+    return scores
 
 
 def residual_quantiles(residuals: Array, columns: Array, p: int, common: float = COMMON_RESIDUALS) -> Array:

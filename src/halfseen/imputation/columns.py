@@ -16,6 +16,8 @@ from halfseen.io.numbers import is_missing, is_number
 
 #: Values that a marginal keeps at most: all different ones, or means of as many equal parts.
 MOST_ATOMS = 64
+#: Different values up to which all are common in a column, and the share of cells from which on one of more is.
+FEW_VALUES, LARGE_SHARE = 20, 0.05
 #: Least variance of the latent normal, given all other cells.
 LEAST_LATENT = 1e-4
 
@@ -39,6 +41,8 @@ class Marginal:
         Values and their latent means, between which others are interpolated.
     score_variance : float
         s^2, the variance of the scores of the column's cells; 1 if all cells are the same.
+    originals : ndarray of shape (K,)
+        The atoms on the scale of the data, without rounding.
     """
 
     atoms: Array
@@ -46,48 +50,57 @@ class Marginal:
     knots: Array
     scores: Array
     score_variance: float
+    originals: Array
 
     @classmethod
-    def of(cls, values: Array) -> "Marginal":
-        """From the seen values of a column."""
-        distinct, counts = np.unique(values, return_counts=True)
+    def of(cls, values: Array, originals: Array | None = None) -> "Marginal":
+        """From the seen values of a column; and what they are on the scale of the data, if that is another."""
+        distinct, first, counts = np.unique(values, return_index=True, return_counts=True)
+        originals = distinct if originals is None else originals[first]
         shares = np.concatenate([[0.0], np.cumsum(counts)]) / values.size
         cuts = ndtri(shares)
         density = np.exp(-(cuts**2) / 2) / np.sqrt(2 * np.pi)
         scores = -np.diff(density) / np.diff(shares)  # E[z | between the cuts]
         variance = float(scores**2 @ counts) / values.size if distinct.size > 1 else 1.0
         if distinct.size <= MOST_ATOMS:
-            return cls(distinct, cuts, distinct, scores, variance)
+            return cls(distinct, cuts, distinct, scores, variance, originals)
         edges = np.unique(np.searchsorted(shares, np.linspace(0, 1, MOST_ATOMS + 1)).clip(0, distinct.size))
-        sums = np.add.reduceat(distinct * counts, edges[:-1])
-        atoms = sums / np.add.reduceat(counts, edges[:-1])
+        sizes = np.add.reduceat(counts, edges[:-1])
+        atoms, means = (np.add.reduceat(one * (counts / sizes.repeat(np.diff(edges))), edges[:-1])
+                        for one in (distinct, originals))  # fmt: skip
         keep = np.searchsorted(shares, np.linspace(0, 1, 512)).clip(0, distinct.size - 1)
         keep = np.unique(np.concatenate([np.arange(20), keep, distinct.size - 1 - np.arange(20)]))  # and all far out
-        return cls(atoms, cuts[edges], distinct[keep], scores[keep], variance)
+        return cls(atoms, cuts[edges], distinct[keep], scores[keep], variance, means)
+
+    @property
+    def common(self) -> Array:
+        """Mask of atoms that many cells have; all, where different values are few."""
+        return (self.atoms.size <= FEW_VALUES) | (np.diff(ndtr(self.cuts)) > LARGE_SHARE)
 
     def to_latent(self, values: Array) -> Array:
         """Values as normal scores; NaN stays."""
         return np.interp(values, self.knots, self.scores)
 
-    def shares(self, mean: Array, variance: Array) -> Array:
+    def shares(self, mean: Array, variance: Array, scale: float = 1.0) -> Array:
         """Probabilities of the atoms, of shape (K, m), where the scores have these means and variances.
 
         Scores of levels vary by s^2 < 1, the latent normal by 1: the share R^2 of it that is known has the variance
-        R^2 s^4 among the scores, so that the latent mean is mean / s^2, its variance 1 - (s^2 - variance) / s^4.
+        R^2 s^4 among the scores, so that the latent mean is mean / s^2, its variance 1 - (s^2 - variance) / s^4. The
+        latent standard deviation is multiplied by `scale`.
         """
         s2 = self.score_variance
-        spread = np.sqrt(np.clip(1 - (s2 - variance) / s2**2, LEAST_LATENT, 1.0))
+        spread = scale * np.sqrt(np.clip(1 - (s2 - variance) / s2**2, LEAST_LATENT, 1.0))
         return np.diff(ndtr((self.cuts[:, None] - mean / s2) / spread), axis=0)
 
-    def shares_with_mean(self, wanted: Array, mean: Array, variance: Array) -> Array:
+    def shares_with_mean(self, wanted: Array, mean: Array, variance: Array, scale: float = 1.0) -> Array:
         """The same, with the mean of the scores moved to where the atoms have the `wanted` mean, by bisection."""
         wanted = np.clip(wanted, self.atoms[0], self.atoms[-1])
         low, high = mean - 10.0, mean + 10.0
         for _ in range(30):
             middle = (low + high) / 2
-            is_low = self.atoms @ self.shares(middle, variance) < wanted
+            is_low = self.atoms @ self.shares(middle, variance, scale) < wanted
             low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
-        return self.shares((low + high) / 2, variance)
+        return self.shares((low + high) / 2, variance, scale)
 
     def moments(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean and variance of the value where the scores have these."""

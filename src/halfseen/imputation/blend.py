@@ -51,8 +51,8 @@ LEVEL_SCALES, MOST_SCORED = np.array([1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 3.0]), 500
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
 FAR = 5.0
-#: Squared error, in variances, that boosting or trees must save on the first held-out cells to be tried on others; least
-#: weight in a column for which they are fitted to all cells.
+#: Squared error, in variances, that boosting or trees must save on the first held-out cells to be tried on others, and
+#: the weight in a column that they must have to be fitted to all cells.
 LEAST_GAIN, LEAST_WEIGHT = 0.002, 0.03
 
 
@@ -291,7 +291,8 @@ class TableModel:
         here = filled.columns == column
         standard, marginal = self.candidates.standard, self.candidates.marginals[column]
         wanted = (filled.means[here] - standard.centre[column]) / standard.spread[column]
-        shares = marginal.shares_with_mean(wanted, *filled.latent[:, here], self.level_scales[column])
+        mean, variance = filled.latent[:, here]
+        shares = marginal.shares_with_mean(wanted, mean, variance, self.level_scales[column])
         return marginal.originals, shares
 
     def quantile(self, filled: Filled, probabilities: Array) -> Array:
@@ -436,7 +437,8 @@ def fit_table(
     tried = {one: np.arange(p if trees and p <= MOST_COLUMNS else 0) for one in ("boosting", "trees")}
     n_draws = int(np.ceil(ENOUGH_CELLS / max(HELD_OUT * np.count_nonzero(~np.isnan(part)), 1.0)))
     masks = [hide_cells(part, groups, random) for _ in range(min(max(n_draws, LEAST_DRAWS), MOST_DRAWS))]
-    trials, draws, units = [], [], Standard.of(part).spread
+    units, trials = Standard.of(part).spread, []
+    draws: list[tuple[Prediction, Array, Array, tuple[Marginal, ...]]] = []
     for hidden in masks:
         rest = np.where(hidden, np.nan, part)
         standard = Standard.of(rest)
@@ -448,26 +450,21 @@ def fit_table(
         found, standard = candidates.predict(rest, hidden), candidates.standard
         truth = standard.of_values(part)[found.rows, found.columns]
         if not draws:  # what is slow must be worth it
-            for one, columns in tried.items():
-                c = CANDIDATES.index(one)
-                if columns.size and gain_of(c, *held_out_sums(found, truth, p)) < LEAST_GAIN:
-                    tried[one], found.means[c] = columns[:0], found.means[1]
+            for c, one in ((5, "boosting"), (6, "trees")):
+                if tried[one].size and gain_of(c, *held_out_sums(found, truth, p)) < LEAST_GAIN:
+                    tried[one], found.means[c] = tried[one][:0], found.means[1]
         draws.append((found, truth, (standard.spread / units)[found.columns], candidates.marginals))
     sums = [held_out_sums(found, truth, p) for found, truth, *_ in draws]
     totals = [sum(one) for one in zip(*sums, strict=True)]
     weights = blend_weights(*totals)
     # residuals of each draw by the weights of the others
-    residuals, scales, truths, columns, sizes, scores = [], [], [], [], [], np.zeros((p, LEVEL_SCALES.size))
+    scores, parts = np.zeros((p, LEVEL_SCALES.size)), []
     for (found, truth, size, marginals), own in zip(draws, sums, strict=True):
         others = blend_weights(*(total - one for total, one in zip(totals, own, strict=True)))
         means, scale = blended(found, others)
         scores += level_scores(found, means, truth, marginals)
-        residuals.append(truth - means)
-        scales.append(scale)
-        truths.append(truth)
-        columns.append(found.columns)
-        sizes.append(size)
-    residual, scale, truth, column, size = map(np.concatenate, (residuals, scales, truths, columns, sizes))
+        parts.append((truth - means, scale, truth, found.columns, size))
+    residual, scale, truth, column, size = (np.concatenate(one) for one in zip(*parts, strict=True))
     counts = totals[2]
     errors, mean_errors = (
         np.sqrt(np.bincount(column, (size * one) ** 2, minlength=p) / np.maximum(counts, 1))
@@ -475,8 +472,8 @@ def fit_table(
     )
     quantiles = residual_quantiles(residual / scale, column, p)
     scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
-    for one, columns in tried.items():
-        tried[one] = columns[weights[columns, CANDIDATES.index(one)] >= LEAST_WEIGHT]
+    for c, one in ((5, "boosting"), (6, "trees")):
+        tried[one] = tried[one][weights[tried[one], c] >= LEAST_WEIGHT]
     candidates = Candidates.fit(X, groups, structure, tried, seed)
     for c, fitted in ((5, candidates.boosters), (6, candidates.forests)):  # else they say what candidate 1 does
         others = np.setdiff1d(np.arange(p), list(fitted))
@@ -515,8 +512,9 @@ def level_scores(found: Prediction, means: Array, truth: Array, marginals: tuple
         if not marginal.common.any() or marginal.atoms.size < 2 or here.start == here.stop:
             continue
         level = np.searchsorted((marginal.atoms[1:] + marginal.atoms[:-1]) / 2, truth[here])
+        mean, variance = found.latent[:, here]
         for place, scale in enumerate(LEVEL_SCALES):
-            shares = marginal.shares_with_mean(means[here], *found.latent[:, here], scale)
+            shares = marginal.shares_with_mean(means[here], mean, variance, scale)
             scores[j, place] = np.log(np.maximum(shares[level, np.arange(level.size)], 1e-4)).sum()
     return scores
 

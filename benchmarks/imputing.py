@@ -25,7 +25,7 @@ HyperImpute was left out: it brings torch, catboost, xgboost and optuna, and sea
 Settings by environment variables, so that a long run can be done in pieces and resumed:
 
     HALFSEEN_IMPUTING="2000 2"                    rows at most, and draws
-    HALFSEEN_IMPUTING_TABLES="wiki4he,mixed"      tables by name, as they are shown; or numeric, mixed, large, largest
+    HALFSEEN_IMPUTING_TABLES="wiki4he,mixed"      tables: wiki4he, mixed wiki4he, ...; numeric, mixed, large, largest
     HALFSEEN_IMPUTING_PATTERNS="a tenth,blocks"
     HALFSEEN_IMPUTING_METHODS="KNN,TableImputer"  what is run; others are shown if they were run before
     HALFSEEN_IMPUTING_CACHE=folder                results are kept there, and not computed again
@@ -74,12 +74,13 @@ def _setting(name: str, default: str = "") -> str:
     return os.environ.get(f"HALFSEEN_IMPUTING{name}", default)
 
 
-def _names(name: str, default: Sequence[str] = ()) -> tuple[str, ...]:
-    """A setting that lists names; those of methods may have a comma of their own."""
-    known = sorted({*METHODS, *PATTERNS}, key=len, reverse=True)
+def _names(name: str, known: Sequence[str], default: Sequence[str] = ()) -> tuple[str, ...]:
+    """A setting that lists names, some of which have a comma of their own."""
     text, found = _setting(name), []
     while text := text.strip(" ,"):
-        one = next((known_one for known_one in known if text.startswith(known_one)), text.partition(",")[0].strip())
+        one = max((one for one in known if f"{text},".startswith(f"{one},")), key=len, default=None)
+        if one is None:
+            raise ValueError(f"HALFSEEN_IMPUTING{name} must list some of: {'; '.join(known)}. Found {text!r}.")
         found.append(one)
         text = text[len(one) :]
     return tuple(found) or tuple(default)
@@ -245,7 +246,7 @@ class Results:
         folder = _setting("_CACHE")
         self.path = Path(folder) / "imputing.jsonl" if folder else None
         self.found: dict[tuple[Any, ...], dict[str, Any]] = {}
-        again = _names("_AGAIN")
+        again = _names("_AGAIN", METHODS)
         if self.path is not None and self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 if line.endswith("}"):  # a run may have been ended in the middle of a line
@@ -257,7 +258,7 @@ class Results:
         """Scores, or "failed", or nothing."""
         version = f"{VERSION}, {_setting('_VERSION', halfseen.__version__)}" if method in OURS else VERSION
         key = (version, ROWS, name, pattern, draw, method)
-        is_asked = method in _names("_METHODS", METHODS) and is_installed(method)
+        is_asked = method in _names("_METHODS", METHODS, METHODS) and is_installed(method)
         if key in self.found or not is_asked:
             return self.found.get(key, {})
         if draw >= FEWER_DRAWS.get(method, DRAWS) or (draw and "failed" in self.of(name, pattern, 0, method)):
@@ -300,10 +301,11 @@ class Results:
 
 
 def run() -> Iterator[str]:
-    asked = _names("_TABLES", ("numeric", "mixed", "large"))
+    known = (*TWELVE, *OTHERS, *(f"mixed {one}" for one in MIXED), "numeric", "mixed", "large", "largest")
+    asked = _names("_TABLES", known, ("numeric", "mixed", "large"))
     numeric = [one for one in (*TWELVE, *OTHERS) if {one, "numeric"} & set(asked) and load(one) is not None]
     mixed = [f"mixed {one}" for one in MIXED if {f"mixed {one}", "mixed"} & set(asked) and load(one) is not None]
-    patterns = _names("_PATTERNS", PATTERNS)
+    patterns = _names("_PATTERNS", PATTERNS, PATTERNS)
     results = Results()
     if numeric:
         for pattern in patterns:
@@ -333,8 +335,8 @@ def compare_numbers(results: Results, pattern: str, names: Sequence[str]) -> Ite
     groups = [[one for one in names if one in TWELVE], list(names)]
     for group in groups if groups[0] != groups[1] else groups[:1]:
         means = [_mean_of(results, group, pattern, one, "error") for one in METHODS]
-        cover = np.mean([results.mean(one, pattern, "TableImputer", "covered") for one in group])
-        yield _line(f"**mean of {len(group)}**", *means, f"**{cover:.3f}**")
+        cover = _mean_of(results, group, pattern, "TableImputer", "covered")
+        yield _line(f"**mean of {len(group)}**", *means, cover)
     ahead = []
     for rival in METHODS[:-1]:
         ratios = _ratios(results, groups[0], pattern, rival)

@@ -471,8 +471,9 @@ def large() -> Iterator[str]:
         X = low_rank_table(100_000, 50, 8)
         imputer = TableImputer(boosting=boosting, random_state=0)
         _, usage = usage_of(lambda: imputer.fit_transform(X))
-        imputer.transform(X[:1])
-        rows = sorted(seconds_of(partial(imputer.transform, X[i : i + 1])).clock * 1000 for i in range(50))
+        new = X[np.isnan(X).any(axis=1)][:51]
+        times = [seconds_of(partial(imputer.transform, new[[i]])).clock * 1000 for i in range(51)]
+        rows = sorted(times[1:])  # the first loads code
         return [usage.clock, usage.cpu, usage.peak / 1e6, rows[0], statistics.median(rows)]
 
     header = (

@@ -16,11 +16,11 @@ after its time on arrhythmia was seen here.
 
 The others (`benchmarks/imputers.py`) get standardised columns, categories as columns of 0 and 1, levels as their
 places. KNN, BayesianRidge and ExtraTrees are scikit-learn's KNNImputer and IterativeImputer; RandomForest is
-IterativeImputer with forests as in missForest (100 trees, the square root of the columns at a split), whose R package
-does not run here. softImpute is written here: fancyimpute 0.7.0 calls scikit-learn with an argument that it no longer
-has, and cmfrec, which installs, has other factorizations. gcimpute 0.0.4 runs with NumPy 2 if `numpy.round_` is put
-back. MissForest 4.2.3 of PyPI needs LightGBM; it trains on its own first guesses too, and stays close to them.
-HyperImpute was left out: it brings torch, catboost, xgboost and optuna, and searches for minutes per column.
+IterativeImputer with forests as in missForest (100 trees, the square root of the columns at a split). softImpute is
+written here: fancyimpute 0.7.0 calls scikit-learn with an argument that it no longer has, and cmfrec, which installs,
+has factorizations with other penalties. gcimpute 0.0.4 runs with NumPy 2 if `numpy.round_` is put back. MissForest
+4.2.3 of PyPI (`pip install MissForest lightgbm`) also trains on rows whose value is its own guess. HyperImpute was left
+out: it needs torch, catboost, xgboost, optuna and jupyter to be installed.
 
 Settings by environment variables, so that a long run can be done in pieces and resumed:
 

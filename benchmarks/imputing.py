@@ -369,7 +369,8 @@ def _costs(results: Results, pattern: str, names: Sequence[str], extra: int = 0)
         for method in METHODS:
             values = [results.mean(name, pattern, method, score) for name in names]
             values = [one for one in values if not np.isnan(one)]
-            shown.append(f"{np.mean(values):.3g} ({max(values):.3g})" if values else "")
+            mean, most = (f"{f(values):.{0 if f(values) >= 100 else 2}f}" if values else "" for f in (np.mean, max))
+            shown.append(f"{mean} ({most})" if values else "")
         yield _line(title, *shown, *[""] * extra)
 
 

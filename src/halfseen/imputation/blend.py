@@ -11,7 +11,7 @@ weights come from the other draws, give the intervals: a cell's prediction plus 
 column's residuals in such scales.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,9 @@ LEVEL_SCALES, MOST_SCORED = np.array([1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 3.0]), 500
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
 FAR = 5.0
-#: Squared error, in variances, that boosting or trees must save on the first held-out cells to be tried on others, and
-#: the weight in a column that they must have to be fitted to all cells.
-LEAST_GAIN, LEAST_WEIGHT = 0.002, 0.03
+#: Squared error, in variances, that boosting or trees must save on the first held-out cells of so many columns at most,
+#: to be tried on others; the weight that they must have in a column to be fitted to all of its cells.
+LEAST_GAIN, MOST_SCREENED, LEAST_WEIGHT = 0.002, 12, 0.03
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class Candidates:
     forests: dict[int, Forest]
 
     @classmethod
-    def fit(cls, X: Array, groups: Array, structure: Structure, tried: dict[str, Array], seed: int) -> "Candidates":
-        """Fit to a table.
+    def fit(cls, X: Array, groups: Array, structure: Structure) -> "Candidates":
+        """Fit to a table, all but the trees.
 
         Parameters
         ----------
@@ -162,10 +162,6 @@ class Candidates:
             Columns with the same number are missing together.
         structure : Structure
             How the covariances are fitted.
-        tried : dict of str to ndarray of int
-            Columns to fit by "boosting" and by "trees".
-        seed : int
-            Seed of what is random.
         """
         standard, seen = Standard.of(X), ~np.isnan(X)
         Z = standard.of_values(X)
@@ -178,14 +174,24 @@ class Candidates:
         filled, filled_scores = gaussian.complete(Z)[0], copula.complete(scores)[0]
         near = Neighbours.of(gaussian, filled, seen, groups)
         near_scores = Neighbours.of(copula, filled_scores, seen, groups)
+        return cls(standard, marginals, gaussian, copula, near, near_scores, {}, {})
+
+    def with_trees(self, X: Array, tried: dict[str, Array], seed: int) -> "Candidates":
+        """The same with "boosting" and "trees" for these columns, where they are not there yet."""
+        Z, seen, groups = self.standard.of_values(X), ~np.isnan(X), self.near.groups
+        boosted, grown = (
+            np.setdiff1d(tried[one], list(fitted))
+            for one, fitted in (("boosting", self.boosters), ("trees", self.forests))
+        )
         boosters, forests = {}, {}
-        if tried["boosting"].size:
-            expected = filled - leave_one_out(gaussian, filled, groups)
-            boosters = fit_boosters(Z, expected, tried["boosting"], groups, seed)
-        if tried["trees"].size:
-            completed = filled + near.means(filled, ~seen)[0]
-            forests = fit_forests(completed, seen, tried["trees"], groups, seed)
-        return cls(standard, marginals, gaussian, copula, near, near_scores, boosters, forests)
+        filled = self.gaussian.complete(Z)[0] if boosted.size or grown.size else Z
+        if boosted.size:
+            boosters = fit_boosters(Z, filled - leave_one_out(self.gaussian, filled, groups), boosted, groups, seed)
+        if grown.size:
+            forests = fit_forests(filled + self.near.means(filled, ~seen)[0], seen, grown, groups, seed)
+        boosters |= {j: one for j, one in self.boosters.items() if j in tried["boosting"]}
+        forests |= {j: one for j, one in self.forests.items() if j in tried["trees"]}
+        return replace(self, boosters=boosters, forests=forests)
 
     def predict(self, X: Array, wanted: Array | None = None) -> Prediction:
         """What the candidates say of the holes of these rows, or of those that are `wanted`."""
@@ -446,13 +452,19 @@ def fit_table(
     structure = Structure.best(trials if len(trials) > LEAST_DRAWS else trials[:1])
     for hidden in masks:
         rest = np.where(hidden, np.nan, part)
-        candidates = Candidates.fit(rest, groups, structure, tried, seed)
-        found, standard = candidates.predict(rest, hidden), candidates.standard
-        truth = standard.of_values(part)[found.rows, found.columns]
-        if not draws:  # what is slow must be worth it
+        candidates = Candidates.fit(rest, groups, structure)
+        standard = candidates.standard
+        if not draws and tried["trees"].size:  # what is slow must be worth it in some of the columns
+            some = np.unique(np.linspace(0, p - 1, MOST_SCREENED).astype(int))
+            candidates = candidates.with_trees(rest, dict.fromkeys(tried, some), seed)
+            found = candidates.predict(rest, hidden & np.isin(np.arange(p), some))
+            truth = standard.of_values(part)[found.rows, found.columns]
             for c, one in ((5, "boosting"), (6, "trees")):
-                if tried[one].size and gain_of(c, *held_out_sums(found, truth, p)) < LEAST_GAIN:
-                    tried[one], found.means[c] = tried[one][:0], found.means[1]
+                if gain_of(c, *held_out_sums(found, truth, p)) < LEAST_GAIN:
+                    tried[one] = tried[one][:0]
+        candidates = candidates.with_trees(rest, tried, seed)
+        found = candidates.predict(rest, hidden)
+        truth = standard.of_values(part)[found.rows, found.columns]
         draws.append((found, truth, (standard.spread / units)[found.columns], candidates.marginals))
     sums = [held_out_sums(found, truth, p) for found, truth, *_ in draws]
     totals = [sum(one) for one in zip(*sums, strict=True)]
@@ -474,7 +486,7 @@ def fit_table(
     scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
     for c, one in ((5, "boosting"), (6, "trees")):
         tried[one] = tried[one][weights[tried[one], c] >= LEAST_WEIGHT]
-    candidates = Candidates.fit(X, groups, structure, tried, seed)
+    candidates = Candidates.fit(X, groups, structure).with_trees(X, tried, seed)
     for c, fitted in ((5, candidates.boosters), (6, candidates.forests)):  # else they say what candidate 1 does
         others = np.setdiff1d(np.arange(p), list(fitted))
         weights[others, 1] += weights[others, c]

@@ -143,11 +143,12 @@ def test_quality_says_what_was_found_of_each_column():
         model = imputer(levels=ANSWERS).fit(holey)
     table = pd.DataFrame(model.quality_).set_index("column")
     assert table.index.tolist() == holey.columns.tolist()
-    kinds = ["id", "count", "continuous", "continuous", "boolean", "levels", "category", "count", "code", "date"]
+    kinds = ["id", "count", "continuous", "continuous", "boolean", "levels", "category", "levels", "code", "date"]
     assert table["kind"].tolist() == kinds
     assert (table["error"][FILLED] < 0.8 * table["mean_error"][FILLED]).all()
     assert table["error"][["customer_id", "zip", "day"]].isna().all()
-    assert [note.must.split("'")[1] for note in model.notes_] == ["customer_id", "zip", "day"]
+    assert [note.must.split("'")[1] for note in model.notes_] == ["customer_id", "zip", "day", "answer"]
+    assert "in the order given: never < rarely < often." in str(model.notes_[-1])
     assert "neighbours" in table["used"]["age"]
 
 

@@ -156,7 +156,7 @@ ORDERED = [
     ["High School", "Bachelor's", "Master's", "PhD"],
     ["two", "four", "twelve"],
     ["1 - bad", "2 - fair", "3 - good"],
-    [f"{number}: {'x' * number}" for number in range(12)],
+    [f"{number}: {'x' * (number + 1)}" for number in range(12)],
     ["0-10", "11-20", "21+"],
     ["<18", "18-25", "26\u201340", "41 and over"],
     ["<=50K", ">50K"],

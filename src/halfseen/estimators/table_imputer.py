@@ -82,6 +82,8 @@ class Cells:
         Their cells.
     orders : dict of int to list
         Levels of ordered categories of a frame, by position.
+    are_integers : list of bool
+        Which columns of a frame are of integers.
     """
 
     frame: Any
@@ -89,6 +91,7 @@ class Cells:
     names: list[Any]
     columns: list[Array]
     orders: dict[int, list[Any]]
+    are_integers: list[bool]
 
 
 @insert_parameters
@@ -222,7 +225,18 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 model = fit_table(features, groups, boosting=self.boosting, max_rows=self.max_rows, random_state=random)
         self.columns_, self.model_ = columns, model
         self.quality_ = quality_table(columns, groups, model, np.count_nonzero(~np.isnan(features), axis=0))
-        self.notes_ = tuple(column_notes(columns))
+        notes = [
+            DataWarning(f"Column {column.name!r} is left as it is: {LEFT_OUT[column.kind]}.")
+            for column in columns
+            if column.kind in LEFT_OUT
+        ]
+        notes += order_notes(columns)
+        for scale in scales_of(self.levels):
+            if not any(column.order == "given" and set(column.values) == set(scale) for column in columns):
+                must, remedy = "Each list of `levels` should hold the words of a column.", "Check their spelling."
+                notes.append(DataWarning(must, found=f"no column of: {', '.join(map(str, scale))}", remedy=remedy))
+                warnings.warn(notes[-1], stacklevel=2)
+        self.notes_ = tuple(notes)
         holey = [
             f"{column.name!r} ({LEFT_OUT[column.kind]})"
             for column, one in zip(columns, cells.columns, strict=True)
@@ -251,10 +265,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         cells = self._read(X, reset=False)
         features, filled = self._predict(cells)
-        dtypes = (
-            [None] * len(cells.names) if cells.frame is None else [cells.frame.schema[name] for name in cells.names]
-        )
-        as_levels = [self.decimals == "auto" or (dtype is not None and dtype.is_integer()) for dtype in dtypes]
+        as_levels = [self.decimals == "auto" or is_integer for is_integer in cells.are_integers]
         return self._fill(cells, self._completed(features, filled, as_levels))
 
     def predict_proba(self, X: Any) -> dict[Any, Array]:
@@ -391,16 +402,24 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     array = array.astype(np.float64)
                 except ValueError:  # text; a TypeError of what is no cell at all passes
                     array = array.astype(object)
-            cells = Cells(None, array, list(range(array.shape[1])), [as_floats(one) for one in array.T], {})
+            cells = Cells(
+                None,
+                array,
+                list(range(array.shape[1])),
+                [as_floats(one) for one in array.T],
+                {},
+                [False] * array.shape[1],
+            )
         else:
             validate_data(self, X, skip_check_array=True, reset=reset)
             if len(frame) == 0 or not frame.columns:
                 must = "A table must have a row and a column."
                 raise DataError(must, found=f"shape {frame.shape}", remedy="Check what was passed.", parameter="X")
-            dtypes = [frame.schema[name] for name in frame.columns]
+            dtypes = list(frame.schema.values())
             orders = {place: list(one.categories) for place, one in enumerate(dtypes) if isinstance(one, nw.Enum)}
             columns = [series_cells(frame[name]) for name in frame.columns]
-            cells = Cells(frame, None, list(frame.columns), columns, orders)
+            are_integers = [dtype.is_integer() for dtype in dtypes]
+            cells = Cells(frame, None, list(frame.columns), columns, orders, are_integers)
         for name, column in zip(cells.names, cells.columns, strict=True):
             if column.dtype.kind == "f" and np.isinf(column).any():
                 row = int(np.argmax(np.isinf(column)))
@@ -473,7 +492,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fill(self, cells: Cells, completed: Array, interval: bool = False) -> Any:
         """The table with the holes filled, as it was passed."""
         array = None if cells.array is None else cells.array.copy()
-        frame = cells.frame
+        frame, changed = cells.frame, []
         kinds = zip(self.columns_, self._starts(), cells.columns, strict=True)
         for position, (column, start, one) in enumerate(kinds):
             rows = np.flatnonzero(missing_cells(one)) if column.width else np.empty(0, int)
@@ -484,9 +503,10 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if array is not None:
                 array[rows, position] = values
             else:
-                frame = frame.with_columns(scattered(frame[cells.names[position]], rows, values, interval))
+                changed.append(scattered(frame[cells.names[position]], rows, values, interval))
         if array is not None:
             return array
+        frame = frame.with_columns(*changed) if changed else frame
         wanted = None if interval else _get_output_config("transform", self)["dense"]
         if wanted == "pandas" and not frame.implementation.is_pandas():
             return frame.to_pandas()
@@ -557,11 +577,8 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
     return series.scatter(rows.tolist(), values.tolist())
 
 
-def column_notes(columns: Sequence[Column]) -> Iterator[DataWarning]:
-    """What a user should know of the columns: which are left as they are, and which order levels of words have."""
-    for column in columns:
-        if column.kind in LEFT_OUT:
-            yield DataWarning(f"Column {column.name!r} is left as it is: {LEFT_OUT[column.kind]}.")
+def order_notes(columns: Sequence[Column]) -> Iterator[DataWarning]:
+    """The orders of levels that are words, each with the columns that have it."""
     alike: dict[tuple[tuple[Any, ...], str], list[Any]] = {}
     for column in columns:
         if column.order:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
@@ -417,7 +418,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 raise DataError(must, found=f"shape {frame.shape}", remedy="Check what was passed.", parameter="X")
             dtypes = list(frame.schema.values())
             orders = {place: list(one.categories) for place, one in enumerate(dtypes) if isinstance(one, nw.Enum)}
-            columns = [series_cells(frame[name]) for name in frame.columns]
+            columns = [series_cells(frame.get_column(name)) for name in frame.columns]
             are_integers = [dtype.is_integer() for dtype in dtypes]
             cells = Cells(frame, None, list(frame.columns), columns, orders, are_integers)
         for name, column in zip(cells.names, cells.columns, strict=True):
@@ -503,7 +504,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if array is not None:
                 array[rows, position] = values
             else:
-                changed.append(scattered(frame[cells.names[position]], rows, values, interval))
+                changed.append(scattered(frame.get_column(cells.names[position]), rows, values, interval))
         if array is not None:
             return array
         frame = frame.with_columns(*changed) if changed else frame
@@ -535,7 +536,7 @@ def series_cells(series: Any) -> Array:
         return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
     cells = np.empty(len(series), dtype=object)
     cells[:] = series.to_list()
-    return as_floats(cells)
+    return cells if isinstance(series.dtype, nw.Categorical | nw.Enum) else as_floats(cells)
 
 
 def features_of(columns: Sequence[Column], cells: Cells) -> Array:
@@ -554,7 +555,7 @@ def features_of(columns: Sequence[Column], cells: Cells) -> Array:
         numbers, unknown = column.encode(one)
         if unknown.size:
             must = f"Column {column.name!r} should hold what it held in the fit."
-            found = f"{one[unknown[0]]!r} at row {unknown[0]}" + (
+            found = f"{plain_value(one[unknown[0]])!r} at row {unknown[0]}" + (
                 f", and {unknown.size - 1} more" if unknown.size > 1 else ""
             )
             remedy = "It stays, and says nothing of the other cells of its row."
@@ -571,6 +572,11 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
             return series.scatter(rows.tolist(), np.round(values.astype(float)).astype(np.int64).tolist())
         series = series.cast(nw.Float64) if dtype.is_integer() else series
         return series.scatter(rows.tolist(), values.astype(float).tolist())
+    if series.implementation.is_pyarrow():  # which replaces no large strings and no dictionaries
+        cells, native = series.to_list(), series.to_native()
+        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+            cells[row] = value
+        return nw.from_native(pa.chunked_array([pa.array(cells, native.type)]), series_only=True).alias(series.name)
     if isinstance(dtype, nw.Categorical | nw.Enum) and not series.implementation.is_pandas_like():
         texts = series.cast(nw.String).scatter(rows.tolist(), values.tolist())
         return texts.cast(dtype)

@@ -116,6 +116,7 @@ ID_WORDS = {"id": "id", **dict.fromkeys(("zip", "zipcode", "postcode", "postalco
 MOST_CATEGORIES, MOST_DIFFERENT = 50, 0.5
 #: Different whole numbers that are levels at most (0 to 10 is a common scale), seen at least so often each on average.
 MOST_LEVELS, LEAST_REPEATS = 11, 2
+PANDAS_DATES = ("Timestamp", "Timedelta", "Period")
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}([T ].*)?")
 #: Common scales, from the lowest to the highest level; other spellings of a level after a slash.
 SCALES = """
@@ -372,9 +373,9 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
     kinds = {bool if isinstance(one, bool) else Real if isinstance(one, Real) else type(one) for one in present}
     if kinds == {bool}:
         return Column(name, "boolean", (False, True))
-    if category and len(kinds) == 1:
+    if (category and len(kinds) == 1) or kinds == {Real}:  # numbers of a categorical
         return Column(name, "category", tuple(sorted(set(present))))
-    if kinds <= {date, datetime, time, timedelta} or any(one.__name__ in ("Timestamp", "Timedelta") for one in kinds):
+    if kinds <= {date, datetime, time, timedelta} or any(one.__name__ in PANDAS_DATES for one in kinds):
         return Column(name, "date")
     if kinds != {str}:
         first, other = present[0], next((one for one in present if type(one) is not type(present[0])), present[0])

@@ -260,7 +260,7 @@ def test_tables_of_all_kinds_keep_their_types_and_what_was_seen_and_lose_the_hol
             is_expected_value = column.is_numeric and after[name].dtype.kind in "fO"
             if column.kind in CHOICES and not is_expected_value:
                 assert set(after[name]) <= set(column.values)
-    probabilities = model.predict_proba(X)
+    probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else {}
     assert list(probabilities) == [one.name for one in model.columns_ if one.kind in CHOICES]
     for shares in probabilities.values():
         assert_allclose(shares.sum(axis=1), 1)
@@ -392,13 +392,18 @@ def test_decimals_are_those_of_the_column():
     assert (plain["age"] != np.round(plain["age"])).any()
 
 
-def test_new_rows_are_filled_one_by_one_as_together():
-    X, _, *_ = correlated(200)
+@pytest.mark.parametrize("levels", [False, True])
+def test_new_rows_are_filled_one_by_one_as_together(levels):
+    X = np.round(correlated(200)[0]) if levels else correlated(200)[0]
     model = TableImputer(random_state=0).fit(X[:150])
     together = model.transform(X[150:])
     alone = np.vstack([model.transform(row[None]) for row in X[150:]])
     assert_allclose(alone, together, rtol=1e-6, atol=1e-8)
     assert np.isfinite(together).all()
+    assert hasattr(model, "predict_proba") == levels  # there where a column has probabilities
+    for name, shares in model.predict_proba(X[:149:-1]).items() if levels else ():
+        rows = [model.predict_proba(row[None])[name][0] for row in X[150:]]
+        assert_allclose(shares[::-1], rows, rtol=1e-6, atol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_table_and_pickles_and_clones_work():

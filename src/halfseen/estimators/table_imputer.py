@@ -11,6 +11,7 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -65,6 +66,12 @@ def scales_of(levels: Any) -> list[Any]:
         isinstance(one, Sequence) and not isinstance(one, str) for one in levels
     )
     return list(levels) if nested else [levels]
+
+
+def has_choices(imputer: Any) -> bool:
+    """Whether a fitted imputer has columns whose values have probabilities; True before the fit."""
+    columns = getattr(imputer, "columns_", None)
+    return columns is None or any(column.kind in CHOICES for column in columns)
 
 
 @dataclass(frozen=True)
@@ -269,8 +276,9 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         as_levels = [self.decimals == "auto" or is_integer for is_integer in cells.are_integers]
         return self._fill(cells, self._completed(features, filled, as_levels))
 
+    @available_if(has_choices)
     def predict_proba(self, X: Any) -> dict[Any, Array]:
-        """Probabilities of the values of levels, categories and booleans.
+        """Probabilities of the values of levels, categories and booleans; there if the fit found such columns.
 
         Those of levels, also of numbers, are the areas between the column's thresholds under a normal with the
         copula's variance and the blend's mean: ``probabilities @ values`` is what numbers are filled with, and the
@@ -387,7 +395,6 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

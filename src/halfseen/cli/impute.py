@@ -15,8 +15,6 @@ from halfseen.cli.fit import choose
 from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In, Out
 from halfseen.errors import DataError, DataWarning
-from halfseen.imputation.columns import choose_scale
-from halfseen.io.numbers import is_number
 from halfseen.likelihoods import likelihood_for
 
 BLEND = "blend"
@@ -151,6 +149,8 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     """Fill by `TableImputer`."""
     import halfseen
     from halfseen.estimators.table_imputer import order_notes
+    from halfseen.imputation.columns import choose_scale
+    from halfseen.io.numbers import is_number
 
     table = wide.to_arrow()
     scales, by_name = [], {}

@@ -85,16 +85,16 @@ Imputer = Callable[[MixedTable, int], Imputed]
 # ours
 
 
-def table_imputer(table: MixedTable, seed: int, boosting: bool = True) -> Imputed:
+def table_imputer(table: MixedTable, seed: int, trees: bool = True) -> Imputed:
     choices, names = table.choices, table.names
     if not choices:
-        ours = TableImputer(boosting=boosting, random_state=seed)
+        ours = TableImputer(trees=trees, random_state=seed)
         return Imputed(ours.fit_transform(table.X), interval=partial(ours.predict_interval, table.X, 0.9))
     ours = TableImputer(
         categories=[names[j] for j in table.categories],
         levels={names[j]: list(values) for j, values in table.levels.items()},
         numbers=[names[j] for j in table.numbers],
-        boosting=boosting,
+        trees=trees,
         random_state=seed,
     )
     frame = table.frame()
@@ -301,10 +301,10 @@ IMPUTERS: dict[str, Imputer] = {
     "gcimpute": gaussian_copula,
     "gcimpute, low rank": partial(gaussian_copula, low_rank=True),
     "MissForest": miss_forest,
-    "without boosting": partial(table_imputer, boosting=False),
+    "without trees": partial(table_imputer, trees=False),
     "TableImputer": table_imputer,
 }
-OURS = ("without boosting", "TableImputer")
+OURS = ("without trees", "TableImputer")
 #: Draws of hidden cells for those that take long.
 FEWER_DRAWS = {"ExtraTrees": 1, "RandomForest": 1, "MissForest": 1, "gcimpute, low rank": 2}
 _PACKAGES = {"gcimpute": ("gcimpute",), "gcimpute, low rank": ("gcimpute",), "MissForest": ("missforest", "lightgbm")}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
@@ -268,7 +269,8 @@ def test_a_survey_of_words_alone_is_filled_with_its_words(tmp_path):
     rows = [["q1", "q2", "q3"], *np.where(hidden, "", truth).tolist()]
     (tmp_path / "words.csv").write_text("\n".join(map(",".join, rows)) + "\n")
     lines = done("impute", tmp_path / "words.csv", "--levels", ",".join(WORDS[:3]), "-o", tmp_path / "out.csv")
-    assert lines[0].endswith("words.csv: 80 rows, 3 columns of text.")
+    assert lines[0].endswith("words.csv: 80 rows, 3 columns, 0 of numbers, 3 of text.")
+    assert lines[2] == "Columns 'q1', 'q2', 'q3' hold levels, in the order given: never < rarely < often."
     new = np.array(records(tmp_path / "out.csv")[1:])
     np.testing.assert_array_equal(new[~hidden], truth[~hidden])
     assert set(new[hidden]) <= set(WORDS[:3])
@@ -286,9 +288,75 @@ def test_a_column_that_nothing_predicts_is_named(tmp_path):
     filled = np.array([float(row[0]) for row in records(tmp_path / "out.csv")[1:]])[::7]
     mean = np.delete(values[:, 0], np.s_[::7]).mean()
     assert np.abs(filled - mean).max() < 0.6  # near the mean, whose spread is 1
-    (row,) = (line.split() for line in printed if line.startswith("a "))
-    if float(row[3]) >= float(row[4]):
-        assert any(line.startswith("Not predicted better") for line in printed)
+    assert any(line.startswith("Not clearly predicted better") and line.endswith(": a.") for line in printed)
+
+
+#: Two scales, of which no order can be found, a third that has one by itself, and numbers that are levels.
+SCALES = {"q1": ["ant", "cat", "cow"], "q2": ["pea", "plum", "pear", "melon"], "q3": ["low", "medium", "high"]}
+
+
+@pytest.fixture
+def scales(tmp_path):
+    random = np.random.default_rng(5)
+    size = random.normal(size=120)
+    codes = [np.digitize(size + 0.3 * random.normal(size=120), np.linspace(-1, 1, n)) for n in (2, 3, 2, 4)]
+    columns = [np.array(words)[one] for words, one in zip(SCALES.values(), codes, strict=False)]
+    text = np.array([*columns, (codes[3] + 1).astype(str)]).T
+    text[random.random(text.shape) < 0.1] = ""
+    (tmp_path / "t.csv").write_text("\n".join(map(",".join, [["q1", "q2", "q3", "q4"], *text.tolist()])) + "\n")
+    return tmp_path / "t.csv"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--levels", "ant,cat,cow", "--levels", "pea, plum, pear, melon"],
+        ["--levels", "q2=pea,plum,pear,melon", "--levels", "q1=ant,cat,cow"],
+        ["--levels", "q2=pea,plum,pear,melon", "--levels", "ant,cat,cow", "--levels", "q4=1,2,3,4,5"],
+    ],
+)
+def test_several_scales_are_given_for_all_columns_or_by_name(tmp_path, scales, words):
+    result = halfseen("impute", scales, "--fast", *words, "-o", tmp_path / "out.csv", "--json")
+    found = {one["column"]: one for one in json.loads(result.stdout)["columns"]}
+    assert [found[name]["kind"] for name in ("q1", "q2", "q3", "q4")] == ["levels"] * 4
+    assert {name: found[name]["values"] for name in SCALES} == SCALES
+    assert [found[name]["order"] for name in SCALES] == ["given", "given", "found"]
+    assert found["q4"]["values"] == [1, 2, 3, 4, 5]
+    new = np.array(records(tmp_path / "out.csv")[1:])
+    for name, column in zip(found, new.T, strict=True):
+        assert set(column) == set(map(str, SCALES.get(name, [1, 2, 3, 4, 5])))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--levels", "ant,cat"], "'q1' must be all of its values: 'ant', 'cat'. Found 'cow'. Add it to --levels"),
+        (["--levels", "q1=ant,cat"], "'q1' must be all of its values: 'ant', 'cat'. Found 'cow'. Add it to --levels"),
+        (["--levels", "ant"], "--levels must be a list of different levels"),
+        (["--category", "q9"], "no 'q9'"),
+        (["--number", "q1"], "--number must hold numbers. Found"),
+    ],
+)
+def test_levels_that_do_not_fit_are_refused_with_the_word(tmp_path, scales, words, sentence):
+    assert sentence in refused("impute", scales, "--fast", *words, "-o", tmp_path / "out.csv")
+
+
+def test_a_scale_of_no_column_is_noted_and_categories_override_an_order(tmp_path, scales):
+    words = ("--levels", "north,south", "--category", "q3")
+    result = halfseen("impute", scales, "--fast", *words, "-o", tmp_path / "out.csv")
+    assert "Found no column of: north, south." in result.stderr
+    kinds = {line.split()[0]: line.split()[1] for line in result.stdout.splitlines()}
+    assert (kinds["q2"], kinds["q3"], kinds["q4"]) == ("category", "category", "levels")
+
+
+def test_markers_that_may_be_words_and_columns_of_one_text_are_noted(tmp_path):
+    rows = [f"{x},{'-' if x % 2 else '+'},{'None' if x % 3 else 'mild'},{x % 5}" for x in range(30)]
+    (tmp_path / "t.csv").write_text("a,sign,pain,b\n" + "\n".join(rows) + "\n,+,severe,\n")
+    result = halfseen("impute", tmp_path / "t.csv", "--fast", "-o", tmp_path / "out.csv")
+    assert "Column 'sign' holds '-' 15 times, which was read as missing." in result.stderr
+    assert "Column 'pain' holds 'None' 20 times" in result.stderr
+    assert "Column 'sign' is left as it is" in result.stderr
+    assert [row[1] for row in records(tmp_path / "out.csv")[1:]] == [*(["+", "-"] * 15), "+"]
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "parquet"])

@@ -9,7 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from halfseen.errors import DataError
-from halfseen.imputation.columns import Column, Marginal, missing_cells, recognise_choices, recognise_numbers
+from halfseen.imputation.columns import (
+    Column,
+    Marginal,
+    choose_scale,
+    find_order,
+    missing_cells,
+    recognise_choices,
+    recognise_numbers,
+)
 
 
 def objects(*values):
@@ -81,7 +89,11 @@ def test_scores_of_many_values_follow_their_ranks():
         ("zip", [1013, 90210, np.nan], "code"),
         ("Zip Code", [1013, 90210, np.nan], "code"),
         ("year", [1999, 2004, np.nan], "count"),
-        ("valid", [1, 0, np.nan], "count"),
+        ("valid", [1, 0, np.nan], "boolean"),
+        ("cylinders", [4, 8, 6, 4, 8, 6, np.nan], "levels"),
+        ("answer", [-1, 0, 1, -1, 0, 1], "levels"),
+        ("children", [0, 1, 2, 3, np.nan], "count"),  # too few cells to tell
+        ("score", np.arange(24) % 12, "count"),
         ("id", [0.5, 1.5, np.nan], "continuous"),
     ],
 )
@@ -93,6 +105,9 @@ def test_a_name_decides_nothing_where_the_user_does_and_where_there_are_no_names
     ids = np.array([5, np.nan, 12.0])
     assert recognise_numbers("customer_id", ids, named=True, amount=True).kind == "count"
     assert recognise_numbers("id", ids, named=False).kind == "count"
+    few = np.array([0, 1.0] * 5)
+    assert recognise_numbers("score", few, named=True, amount=True).kind == "count"
+    assert recognise_choices("size", objects("low", "high"), category=True).kind == "category"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +119,10 @@ def test_a_name_decides_nothing_where_the_user_does_and_where_there_are_no_names
         (["1.5", "2", None], "number as text"),
         (["2024-01-31", "2024-02-01"], "date"),
         (["31.1.2024", None], "date"),
+        (["x", None, "x"], "single text"),
+        (["low", "high", "medium"], "levels"),
+        (["Mon", "Tue", "Mon", "Tue"], "category"),
+        (["yes", "no", "yes", "no"], "category"),
         ([datetime.date(2024, 1, 31), None], "date"),
         ([f"a remark, the {i}th" for i in range(30)], "text"),
         ([None, np.nan], "empty"),
@@ -122,6 +141,77 @@ def test_levels_have_the_order_that_is_given():
     assert column.decode(np.array([[1.2], [-3], [9]])).tolist() == ["rarely", "never", "often"]
     with pytest.raises(DataError, match="'always'"):
         recognise_choices("q", objects("always"), ["never", "rarely", "often"])
+
+
+ORDERED = [
+    ["Small", "Medium", "High"],
+    ["Tier 1", "Tier 2", "Tier 3"],
+    ["low", "medium", "high"],
+    ["LOW", "Medium", "very high"],
+    ["S", "M", "L", "XXL"],
+    ["never", "seldom", "sometimes", "often", "always"],
+    ["Strongly disagree", "disagree", "neutral", "Agree", "strongly agree"],
+    ["poor", "fair", "good", "excellent"],
+    ["none", "mild", "moderate", "severe"],
+    ["High School", "Bachelor's", "Master's", "PhD"],
+    ["two", "four", "twelve"],
+    ["1 - bad", "2 - fair", "3 - good"],
+    [f"{number}: {'x' * (number + 1)}" for number in range(12)],
+    ["0-10", "11-20", "21+"],
+    ["<18", "18-25", "26\u201340", "41 and over"],
+    ["<=50K", ">50K"],
+    ["under 1 year", "1-5 years", "more than 5 years"],
+    ["$0-$9,999", "$10,000-$99,999", "$100,000+"],
+    ["1st class", "2nd class", "3rd class"],
+    ["1 star", "2 stars", "10 stars"],
+    ["Stage I", "Stage II", "Stage IV", "Stage IX"],
+]
+
+
+@pytest.mark.parametrize("words", ORDERED, ids=lambda words: words[0])
+def test_the_order_of_words_is_found_however_they_are_shuffled(words):
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        assert find_order(random.permutation(words).tolist()) == tuple(words)
+    assert find_order([*words, "unheard of"]) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["Mon", "Tue", "Wed"],
+        ["January", "March", "May"],
+        ["yes", "no"],
+        ["M", "S"],  # married, single
+        ["A", "B", "C"],
+        ["A+", "A-", "B+", "B-"],
+        ["bachelor", "bachelors", "phd"],  # the same twice
+        ["low", "Low", "high"],
+        ["OUT010", "OUT013", "OUT017"],
+        ["Group 1", "Group 2", "Group 3"],
+        ["11 - Agriculture", "21 - Mining", "44 - Trade"],
+        ["0-10", "5-20", "21+"],  # they overlap
+        ["20-10", "30-20"],
+        ["500m", "1k"],
+        ["100-500m", "1k-5k"],
+        ["01 north", "02 north"],
+        ["1 - bad", "fair"],
+        ["small", "medium", "gold"],
+        ["low"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_words_that_show_no_order_have_none(words):
+    assert find_order(words) is None
+
+
+def test_a_list_of_levels_is_for_columns_that_share_most_of_its_words():
+    scales = [["never", "rarely", "often"], ["bad", "good"]]
+    assert choose_scale(objects("good", None, "bad"), scales) == scales[1]
+    assert choose_scale(objects("often", "rarely", "oftn"), scales) == scales[0]  # and recognising refuses the word
+    assert choose_scale(objects("never", "red", "blue"), scales) is None
+    assert choose_scale(objects(None), scales) is None
+    assert choose_scale(objects("never"), []) is None
 
 
 def test_mixed_types_are_refused_with_the_column():

@@ -69,7 +69,7 @@ CONTRACTED = [
     Quantizer([1, 2, 5, 10, 20, 50, 100, 200, 500]),
     Quantizer(n_levels=1),
     TableImputer(),
-    TableImputer(boosting=False, decimals="auto", max_rows=12),
+    TableImputer(trees=False, decimals="auto", max_rows=12),
 ]
 #: Checks whose sparse data store nothing but ones: where unseen cells are missing, that is one level.
 ONE_LEVEL = dict.fromkeys(

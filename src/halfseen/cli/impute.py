@@ -38,15 +38,18 @@ OWNERS = {
               "ordinal, round: answers on one scale, such as 1 to 5.")  # fmt: skip
 @click.option("--skip", multiple=True, metavar="NAME",
               help="A column to leave as it is, such as an id; may be given several times.")  # fmt: skip
-@click.option("--levels", metavar="LOWEST,...,HIGHEST",
-              help='Words of an ordered scale: "never,rarely,often"; by default words are categories.')  # fmt: skip
-@click.option("--category", multiple=True, metavar="NAME", help="A column of numbers that are categories.")
-@click.option("--number", multiple=True, metavar="NAME", help="A column of amounts whose name looks like an id.")
+@click.option("--levels", multiple=True, metavar="[NAME=]LOWEST,...,HIGHEST",
+              help='Words of an ordered scale, "never,rarely,often", for the columns that hold them or for one, '
+              '"q1=never,rarely,often"; may be given several times. Common scales are found.')  # fmt: skip
+@click.option("--category", multiple=True, metavar="NAME",
+              help="A column of categories without an order, though it holds numbers or one was found.")  # fmt: skip
+@click.option("--number", multiple=True, metavar="NAME",
+              help="A column of amounts whose name looks like an id, or with few values.")  # fmt: skip
 @click.option("--decimals", type=click.Choice(["auto", "all"]),
               help="auto (default): as many as the column has; all: as computed.")  # fmt: skip
 @click.option("--draws", type=click.IntRange(1),
               help="Also write so many drawn tables, FILE-1, FILE-2, ..., for multiple imputation.")  # fmt: skip
-@click.option("--fast", is_flag=True, default=None, help="Leave out the slowest candidate, gradient boosting.")
+@click.option("--fast", is_flag=True, default=None, help="Leave out the slowest candidates, boosting and random trees.")
 @click.option("--mask", type=click.Path(), help="Table with 1 where a cell was filled and 0 elsewhere.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:1,2,5",
@@ -60,20 +63,21 @@ OWNERS = {
 @options.ENGINE
 @JSON
 def impute(table: str, output: str, method: str | None, mask: str | None, force: bool, skip: tuple[str, ...],
-           levels: str | None, category: tuple[str, ...], number: tuple[str, ...], decimals: str | None,
+           levels: tuple[str, ...], category: tuple[str, ...], number: tuple[str, ...], decimals: str | None,
            draws: int | None, fast: bool | None, n_components: int | list[int] | None, loss: str | float | None,
            scale: bool | None, clip: bool | None, max_iter: int | None, tol: float | None, seed: int,
            n_jobs: int | None, quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fill the holes of a TABLE: numbers, ordered levels, categories, booleans.
 
     Every column is filled by what predicts it best on cells that are seen and were hidden for a test: a Gaussian model
-    of all columns, similar rows, gradient boosting, a blend of these, or the column's mean. The table that is printed
-    shows the error of each column beside the mean's. Ids, codes, dates and free text are left unchanged; observed
-    values stay as written, and a CSV file keeps its separator and its decimal marks.
+    of all columns, similar rows, trees, a blend of these, or the column's mean. The table that is printed
+    shows the error of each column beside the mean's, and by how much it is smaller. Ids, codes, dates and free text are
+    left unchanged; observed values stay as written, and a CSV file keeps its separator and its decimal marks.
 
     \b
     halfseen impute table.csv -o filled.csv
     halfseen impute survey.csv --levels "never,rarely,often" --mask filled-cells.csv -o filled.csv
+    halfseen impute survey.csv --levels "q1=bad,fair,good" --levels "q2=no,perhaps,yes" -o filled.csv
     halfseen impute table.csv --skip id --draws 5 -o filled.csv
     halfseen impute excel.csv --decimal , --thousands . --na "-,k.A." -o filled.csv
     halfseen impute amounts.csv --method rank-one -o filled.csv
@@ -83,7 +87,7 @@ def impute(table: str, output: str, method: str | None, mask: str | None, force:
     method = method or (BLEND if n_components is None else "nmf")
     given = options.given(
         n_components=n_components, loss=loss, scale=scale, clip=clip, max_iter=max_iter, tol=tol, engine=engine,
-        n_jobs=n_jobs, levels=levels, category=category or None, number=number or None, draws=draws,
+        n_jobs=n_jobs, levels=levels or None, category=category or None, number=number or None, draws=draws,
         decimals=decimals, fast=fast,
     )  # fmt: skip
     options.check_owners(given, method, OWNERS)
@@ -119,21 +123,22 @@ def impute(table: str, output: str, method: str | None, mask: str | None, force:
     if mask:
         write(mask, [[int(one) for one in column] for column in is_filled])
     streams.print_lines(*(f"note: {render(note)}" for note in (*wide.notes, *notes)), quiet=quiet, err=True)
-    n_filled = sum(map(sum, is_filled))
+    n_filled, n_columns = sum(map(sum, is_filled)), sum(map(any, is_filled))
     kept = [name for name in wide.names if name not in tables[0]]
+    data = summaries.data_facts(table, wide.observed) | {"columns": len(wide.names), "numeric": len(wide.numeric)}
     if as_json:
         found = {"holes": n_filled, "filled": list(tables[0]), "kept": kept, "method": method}
         found |= {"notes": list(map(str, (*wide.notes, *notes))), **facts, "file": streams.display_name(output)}
-        streams.print_json({"data": summaries.data_facts(table, wide.observed), **found})
+        streams.print_json({"data": data, **found})
         return
     others = f"; kept as they are: {', '.join(name or 'the first column' for name in kept)}" if kept else ""
-    filled = f"{summaries.count(n_filled, 'hole')} in {summaries.count(len(tables[0]), 'column')}"
-    files = map(summaries.describe_file, outputs)
+    filled = f"{summaries.count(n_filled, 'hole')} in {summaries.count(n_columns, 'column')}"
     read = summaries.describe_data(table, wide.observed)
-    if not wide.numeric:  # words alone
-        size = f"{summaries.count(wide.table.n_rows, 'row')}, {summaries.count(len(wide.names), 'column')} of text"
-        read = f"Read {streams.display_name(table)}: {size}."
-    streams.print_lines(read, f"Filled {filled}{others}.", *lines, *files, quiet=quiet)
+    if method == BLEND:  # whose values are of many kinds
+        size = f"{summaries.count(data['rows'], 'row')}, {summaries.count(data['columns'], 'column')}"
+        of = f"{data['numeric']} of numbers, {len(wide.texts)} of text"
+        read = f"Read {data['file']}: {size}, {of}{'' if wide.has_header else ', without a header'}."
+    streams.print_lines(read, f"Filled {filled}{others}.", *lines, *map(summaries.describe_file, outputs), quiet=quiet)
 
 
 #: The filled columns by name, of the result and of each draw; facts for --json; lines; notes.
@@ -143,49 +148,75 @@ Filling = tuple[list[dict[str, Sequence[Any]]], dict[str, Any], list[str], Seque
 def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     """Fill by `TableImputer`."""
     import halfseen
+    from halfseen.estimators.table_imputer import order_notes
+    from halfseen.imputation.columns import choose_scale
+    from halfseen.io.numbers import is_number
 
-    words = given.get("levels")
-    imputer = halfseen.TableImputer(
-        levels=None if words is None else [one.strip() for one in words.split(",")],
-        categories=given.get("category", ()), numbers=given.get("number", ()),
-        decimals="auto" if given.get("decimals", "auto") == "auto" else None,
-        boosting=not given.get("fast", False), random_state=seed,
-    )  # fmt: skip
     table = wide.to_arrow()
+    scales, by_name = [], {}
+    for text in given.get("levels", ()):
+        name, equals, words = text.partition("=")
+        name = name.strip() if equals and name.strip() in table.column_names else ""
+        scale = [one.strip() for one in (words if name else text).split(",")]
+        if name:
+            by_name[name] = [float(one) if name in wide.numeric and is_number(one) else one for one in scale]
+        else:
+            scales.append(scale)
+    if by_name:
+        for name in (one for one in wide.texts if one not in by_name and one not in given.get("category", ())):
+            scale_of_all = choose_scale(np.array(table[name].to_pylist(), dtype=object), scales)
+            by_name |= {} if scale_of_all is None else {name: scale_of_all}
+    imputer = halfseen.TableImputer(
+        levels=by_name or scales or None, categories=given.get("category", ()), numbers=given.get("number", ()),
+        decimals="auto" if given.get("decimals", "auto") == "auto" else None,
+        trees=not given.get("fast", False), random_state=seed,
+    )  # fmt: skip
     with warnings.catch_warnings(action="ignore", category=DataWarning):  # `notes_` has all of them
         filled = imputer.fit(table).transform(table)
     kinds = {column.name: column for column in imputer.columns_}
     used = [name for name in table.column_names if kinds[name].width]
 
+    levels_are_whole = {name: all(isinstance(x, float) and x == round(x) for x in kinds[name].values) for name in used}
+    is_whole = {name: kinds[name].decimals == 0 or (kinds[name].order and levels_are_whole[name]) for name in used}
+
     def fills(one: Any) -> dict[str, Sequence[Any]]:
-        is_whole = {name: imputer.decimals == "auto" and kinds[name].decimals == 0 for name in used}
+        cells = {name: one[name].to_pylist() for name in used}
         return {
-            name: [int(x) if is_whole[name] and x is not None else x for x in one[name].to_pylist()] for name in used
+            name: [int(x) if is_whole[name] and x is not None and x == round(x) else x for x in values]
+            for name, values in cells.items()
         }
 
     drawn = imputer.sample(table, given["draws"], seed) if "draws" in given else []
     tables = [fills(one) for one in (filled, *drawn)]
     holes = {name: table[name].null_count for name in used}
-    quality = {str(name): place for place, name in enumerate(imputer.quality_["column"])}
+    quality = imputer.quality_
     columns, rows, behind = [], [], []
-    for name in used:
-        error, mean_error, why = (imputer.quality_[key][quality[name]] for key in ("error", "mean_error", "used"))
-        both = [None if np.isnan(one) else float(one) for one in (error, mean_error)]
-        columns.append({"column": name, "kind": kinds[name].kind, "holes": holes[name], "error": both[0],
-                        "mean_error": both[1], "used": str(why)})  # fmt: skip
+    for place, name in enumerate(quality["column"]):
+        if name not in holes:
+            continue
+        facts = {key: quality[key][place].item() for key in quality if key != "column"}
+        facts = {key: None if one != one else one for key, one in facts.items()}
+        facts |= {"values": list(kinds[name].values), "order": kinds[name].order} if kinds[name].values else {}
+        columns.append({"column": name, "holes": holes[name], **facts})
         if holes[name]:
-            shown = ("-", "-") if np.isnan(error) else (f"{error:.2f}", f"{mean_error:.2f}")
-            rows.append((name, kinds[name].kind, f"{holes[name]:,}", *shown, str(why)))
-            behind += [name] if error >= mean_error else []
-    lines = streams.table_lines(rows, ("column", "kind", "holes", "error", "of the mean", "filled by"), left=2)
+            error, ratio, sure = facts["error"], facts["ratio"], facts["standard_error"]
+            shown = ("-", "-") if error is None else (f"{error:.2f}", f"{facts['mean_error']:.2f}")
+            better = (
+                "-" if ratio is None else f"{100 * (1 - ratio):.0f} % ± {100 * sure:.0f}" if ratio < 0.995 else "no"
+            )
+            rows.append((name, facts["kind"], f"{holes[name]:,}", *shown, better, facts["used"]))
+            behind += [name] if ratio is not None and ratio + 2 * sure >= 1 else []
+    heads = ("column", "kind", "holes", "error", "of the mean", "better by", "filled by")
+    lines = streams.table_lines(rows, heads, left=2) if rows else []
     if rows:
-        lines.append("Errors are of seen cells that were hidden, in standard deviations of their column.")
+        lines.append("Errors are of seen cells that were hidden for a test, in standard deviations of the column; for "
+                     "categories, of the 0/1 indicators of their values.")  # fmt: skip
     if any("-" in row for row in rows):
         lines.append("-: too few cells are seen to hide some.")
     if behind:
-        lines.append(f"Not predicted better than by its mean, and filled with about that: {', '.join(behind)}.")
+        lines.append(f"Not clearly predicted better than by the mean, and filled with about that: {', '.join(behind)}.")
     n_ends = 0  # nothing is filled beyond the lowest and highest number of a column
-    for name in (one for one in wide.numeric if holes.get(one)):
+    for name in (one for one in wide.numeric if holes.get(one) and not kinds[one].values):
         column = table[name].to_numpy()
         ends, at_holes = (
             (np.nanmin(column), np.nanmax(column)),
@@ -196,7 +227,9 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
         are = "is" if n_ends == 1 else "are"
         lines.append(f"{summaries.count(n_ends, 'filled number')} {are} the lowest or highest of the column: none goes "
                      "beyond.")  # fmt: skip
-    return tables, {"columns": columns}, lines, imputer.notes_
+    orders = {str(note): render(note) for note in order_notes(imputer.columns_)}
+    notes = [note for note in imputer.notes_ if str(note) not in orders]
+    return tables, {"columns": columns}, [*orders.values(), *lines], notes
 
 
 def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: bool) -> Filling:

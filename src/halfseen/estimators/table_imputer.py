@@ -1,15 +1,17 @@
 """Filling the holes of a table of mixed columns."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -19,7 +21,16 @@ from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, DataWarning
 from halfseen.estimators.inputs import Seed
 from halfseen.imputation.blend import CANDIDATES, FEW_CELLS, Filled, TableModel, fit_table
-from halfseen.imputation.columns import LEFT_OUT, NUMBERS, Column, missing_cells, recognise_choices, recognise_numbers
+from halfseen.imputation.columns import (
+    CHOICES,
+    LEFT_OUT,
+    Column,
+    choose_scale,
+    missing_cells,
+    plain_value,
+    recognise_choices,
+    recognise_numbers,
+)
 from halfseen.io.schema import check_present
 from halfseen.io.sources import as_frame
 
@@ -37,14 +48,30 @@ def column_list(must: str) -> validation.Rule:
 
 def level_lists() -> validation.Rule:
     def rule(value: Any) -> tuple[str, str] | None:
-        lists = value.values() if isinstance(value, Mapping) else () if value is None else (value,)
+        lists = list(value.values()) if isinstance(value, Mapping) else scales_of(value)
         ordered = [not isinstance(one, str) and hasattr(one, "__len__") and len(one) > 1 for one in lists]
         if all(ordered) and all(len(set(one)) == len(one) for one in lists):
             return None
-        must = "None, a list of different levels from the lowest to the highest, or a dict of such lists by column"
+        must = "None, a list of different levels from the lowest to the highest, several such lists, or a dict of them"
         return must, 'Write `levels=["bad", "fair", "good"]`.'
 
     return rule
+
+
+def scales_of(levels: Any) -> list[Any]:
+    """The lists of levels for all columns of text: one, several, or none."""
+    if levels is None or isinstance(levels, Mapping):
+        return []
+    nested = not isinstance(levels, str) and any(
+        isinstance(one, Sequence) and not isinstance(one, str) for one in levels
+    )
+    return list(levels) if nested else [levels]
+
+
+def has_choices(imputer: Any) -> bool:
+    """Whether a fitted imputer has columns whose values have probabilities; True before the fit."""
+    columns = getattr(imputer, "columns_", None)
+    return columns is None or any(column.kind in CHOICES for column in columns)
 
 
 @dataclass(frozen=True)
@@ -63,6 +90,8 @@ class Cells:
         Their cells.
     orders : dict of int to list
         Levels of ordered categories of a frame, by position.
+    are_integers : list of bool
+        Which columns of a frame are of integers.
     """
 
     frame: Any
@@ -70,6 +99,7 @@ class Cells:
     names: list[Any]
     columns: list[Array]
     orders: dict[int, list[Any]]
+    are_integers: list[bool]
 
 
 @insert_parameters
@@ -78,30 +108,34 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Every hole has several candidates: the column's mean; a Gaussian with all other columns, fitted by EM to the cells
     that are seen; the same on normal scores, which are levels with thresholds where values are few (a Gaussian copula);
-    both with the mean residual of the ten rows most alike; these rows' own mean; gradient boosting. They are blended
-    with weights for each column that are best on cells held out, so that a column which nothing predicts gets its mean.
-    Residuals of the held-out cells give the intervals.
+    both with the mean residual of the ten rows most alike; these rows' own mean; gradient boosting; random trees. They
+    are blended with weights for each column that are best on cells held out, so that a column which nothing predicts
+    gets its mean. Residuals of the held-out cells give the intervals.
 
-    Numbers are filled with their expected values, within the range of what was seen. Columns of ids, codes, dates and
-    free text are left as they are: their holes stay. Arrays give arrays, frames of pandas and polars such frames.
+    Numbers are filled with their expected values, within the range of what was seen, categories with the most likely
+    one, levels with the median one. Whole numbers of few different values are levels, too: columns of floats get their
+    expected value, columns of integers and all columns under ``decimals="auto"`` the median level. Columns of ids,
+    codes, dates and free text are left as they are: their holes stay. Arrays give arrays, frames of pandas and polars
+    such frames.
 
     Parameters
     ----------
-    levels : list or dict of list, default=None
-        Ordered levels from the lowest to the highest: for columns by name (or position), or one list for all columns of
-        text that hold nothing else. Ordered categories of a frame have their order already.
+    levels : list, list of list or dict of list, default=None
+        Ordered levels from the lowest to the highest: for columns by name (or position), or one or more lists for all
+        columns of text that hold nothing else. Ordered categories of a frame have their order already, and words of
+        common scales are found (low, medium, high; Tier 1, Tier 2; <18, 18-25, 26+): `notes_` lists the orders.
     categories : list of str or int, default=()
-        Columns whose different values are categories, also where they are numbers.
+        Columns whose different values are categories without an order, also where they are numbers.
     numbers : list of str or int, default=()
-        Columns of numbers that are amounts, though their name speaks of ids or codes.
+        Columns of numbers that are amounts, though their name speaks of ids or codes, or few values are different.
     skip : list of str or int, default=()
         Columns to leave as they are and out of the fit.
     decimals : "auto" or None, default=None
         "auto" rounds what is filled in to the digits that a column's numbers have. Columns of integers stay integers
         in any case.
-    boosting : bool, default=True
-        Whether gradient boosting is a candidate, in tables of at most 100 columns (categories count one each). Without
-        it, a fit takes a fraction of the time.
+    trees : bool, default=True
+        Whether gradient boosting and random trees are candidates, in tables of at most 100 columns (each value of a
+        category counts as one). Without them, a fit takes a fraction of the time.
     max_rows : int, default=10000
         Rows of the fit, drawn at random where there are more. All rows are filled.
     random_state : int, RandomState or None, default=None
@@ -111,12 +145,13 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     quality_ : dict of ndarray
         An entry per column, for `pandas.DataFrame(imputer.quality_)`: "column"; "kind"; "error" of held-out cells, root
-        mean squared, in the column's standard deviation; "mean_error", the column mean's; "held_out", their number;
+        mean squared, in the column's standard deviation (of categories: over the 0/1 indicators of their values);
+        "mean_error", the column mean's; "ratio" of the two, and its "standard_error"; "held_out", the number of cells;
         "used", the candidates that weigh most, or why a column is left as it is.
     columns_ : tuple of Column
         What each column was recognised as, with its categories or levels.
     notes_ : tuple of DataWarning
-        Columns that are left as they are, and why.
+        Columns that are left as they are, and why; orders of levels that are words.
     model_ : TableModel or None
         The fitted candidates and weights; None if there is no column to fit.
     n_features_in_ : int
@@ -146,7 +181,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "numbers": column_list("of amounts"),
         "skip": column_list("to leave as they are"),
         "decimals": validation.one_of("auto", or_none=True),
-        "boosting": validation.flag(),
+        "trees": validation.flag(),
         "max_rows": validation.whole(2),
         "random_state": validation.seed(),
     }
@@ -159,7 +194,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         numbers: Sequence[Any] = (),
         skip: Sequence[Any] = (),
         decimals: str | None = None,
-        boosting: bool = True,
+        trees: bool = True,
         max_rows: int = 10_000,
         random_state: Seed = None,
     ) -> None:
@@ -168,7 +203,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.numbers = numbers
         self.skip = skip
         self.decimals = decimals
-        self.boosting = boosting
+        self.trees = trees
         self.max_rows = max_rows
         self.random_state = random_state
 
@@ -195,14 +230,21 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if features.shape[1]:
             random = check_random_state(self.random_state)
             with threadpool_limits(1 if features.size <= FEW_CELLS else None):
-                model = fit_table(features, groups, trees=self.boosting, max_rows=self.max_rows, random_state=random)
+                model = fit_table(features, groups, trees=self.trees, max_rows=self.max_rows, random_state=random)
         self.columns_, self.model_ = columns, model
-        self.quality_ = quality_table(columns, groups, model)
-        self.notes_ = tuple(
+        self.quality_ = quality_table(columns, groups, model, np.count_nonzero(~np.isnan(features), axis=0))
+        notes = [
             DataWarning(f"Column {column.name!r} is left as it is: {LEFT_OUT[column.kind]}.")
             for column in columns
             if column.kind in LEFT_OUT
-        )
+        ]
+        notes += order_notes(columns)
+        for scale in scales_of(self.levels):
+            if not any(column.order == "given" and set(column.values) == set(scale) for column in columns):
+                must, remedy = "Each list of `levels` should hold the words of a column.", "Check their spelling."
+                notes.append(DataWarning(must, found=f"no column of: {', '.join(map(str, scale))}", remedy=remedy))
+                warnings.warn(notes[-1], stacklevel=2)
+        self.notes_ = tuple(notes)
         holey = [
             f"{column.name!r} ({LEFT_OUT[column.kind]})"
             for column, one in zip(columns, cells.columns, strict=True)
@@ -231,7 +273,68 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         cells = self._read(X, reset=False)
         features, filled = self._predict(cells)
-        return self._fill(cells, self._completed(features, filled))
+        if self.model_ is None or filled is None:
+            return self._fill(cells, features)
+        completed = features.copy()
+        completed[filled.rows, filled.columns] = filled.means
+        for column, start, is_integer in zip(self.columns_, self._starts(), cells.are_integers, strict=True):
+            # levels are filled by the median one; numbers in place of these if they may have decimals
+            wanted = is_integer or self.decimals == "auto" if column.is_numeric else column.kind == "levels"
+            here = filled.columns == start
+            if wanted and column.kind in ("levels", "boolean") and here.any():
+                levels, shares = self.model_.level_shares(filled, start)
+                places = (np.cumsum(shares, axis=0) < 0.5).sum(axis=0)
+                completed[filled.rows[here], start] = levels[np.minimum(places, levels.size - 1)]
+        return self._fill(cells, completed)
+
+    @available_if(has_choices)
+    def predict_proba(self, X: Any) -> dict[Any, Array]:
+        """Probabilities of the values of levels, categories and booleans; there if the fit found such columns.
+
+        Those of levels, also of numbers, are the areas between the column's thresholds under a normal with the
+        copula's variance and the blend's mean: ``probabilities @ values`` is what numbers are filled with, and the
+        median is what words are filled with, which need not be the most likely level. Those of categories are the
+        blend's predictions of their 0/1 indicators, negative ones as 0, scaled to sum 1; the most likely one is filled.
+        Both come from least squares on held-out cells, without further calibration.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        dict of ndarray of shape (n, n_values)
+            By column (name, or position in an array), in the order of `columns_[j].values`. Seen cells have 1 at their
+            value, and NaN if the fit did not see it.
+        """
+        check_is_fitted(self)
+        cells = self._read(X, reset=False)
+        features, filled = self._predict(cells)
+        model, means, found = self.model_, features.copy(), {}
+        if filled is not None:
+            means[filled.rows, filled.columns] = filled.means
+        for column, start, one in zip(self.columns_, self._starts(), cells.columns, strict=True):
+            if column.kind not in CHOICES:
+                continue
+            n_values, place_of = len(column.values), {value: place for place, value in enumerate(column.values)}
+            places, holes = (
+                np.array([place_of.get(plain_value(value), -1) for value in one.tolist()]),
+                missing_cells(one),
+            )
+            shares = np.where(places[:, None] < 0, np.nan, np.eye(n_values)[places])
+            if model is not None and filled is not None and holes.any():
+                if column.kind == "levels":
+                    here, (levels, by_level) = filled.columns == start, model.level_shares(filled, start)
+                    at = np.searchsorted(column.values, levels) if column.is_numeric else np.round(levels).astype(int)
+                    predicted = np.zeros(shares.shape)
+                    for level, share in zip(np.clip(at, 0, n_values - 1), by_level, strict=True):
+                        predicted[filled.rows[here], level] += share
+                else:
+                    predicted = column.shares(means[:, start : start + column.width])
+                shares[holes] = predicted[holes]
+            found[column.name] = shares
+        return found
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Intervals that hold the missing values with a given probability.
@@ -246,16 +349,20 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         low, high : array or frame of shape (n, p)
-            Ends, of the kind of X; seen cells are themselves. Holes of categories stay, as these have no order.
+            Ends, of the kind of X; seen cells are themselves. Where different values are few, both ends are such
+            values, as near to each other as can be. Holes of categories stay, as these have no order.
         """
         check_is_fitted(self)
         validation.check_parameters({"level": level}, {"level": validation.between(0, 1)})
         cells = self._read(X, reset=False)
         features, filled = self._predict(cells)
+        if self.model_ is None or filled is None:
+            return self._fill(cells, features, interval=True), self._fill(cells, features, interval=True)
         ends = []
-        for probability in ((1 - level) / 2, (1 + level) / 2):
-            asked = None if filled is None else np.full(filled.means.size, probability)
-            ends.append(self._fill(cells, self._completed(features, filled, asked), interval=True))
+        for values in self.model_.interval(filled, level):
+            completed = features.copy()
+            completed[filled.rows, filled.columns] = values
+            ends.append(self._fill(cells, completed, interval=True))
         return ends[0], ends[1]
 
     @insert_parameters
@@ -263,7 +370,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Draw complete tables, for multiple imputation.
 
         The holes of a row are drawn together: they vary with each other as the Gaussian says, each by the residuals
-        of its column.
+        of its column; levels, also of numbers, categories and booleans by their probabilities.
 
         Parameters
         ----------
@@ -289,7 +396,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 tables.append(self._fill(cells, features))
                 continue
             ranks = model.ranks(features, filled, random)
-            completed, means, places = self._completed(features, filled, ranks), features.copy(), features.copy()
+            completed, means, places = features.copy(), features.copy(), features.copy()
+            completed[filled.rows, filled.columns] = model.quantile(filled, ranks)
             means[filled.rows, filled.columns], places[filled.rows, filled.columns] = filled.means, ranks
             for column, start in zip(self.columns_, self._starts(), strict=True):
                 if column.kind in ("category", "boolean"):
@@ -301,7 +409,6 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -317,16 +424,24 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     array = array.astype(np.float64)
                 except ValueError:  # text; a TypeError of what is no cell at all passes
                     array = array.astype(object)
-            cells = Cells(None, array, list(range(array.shape[1])), [as_floats(one) for one in array.T], {})
+            cells = Cells(
+                None,
+                array,
+                list(range(array.shape[1])),
+                [as_floats(one) for one in array.T],
+                {},
+                [False] * array.shape[1],
+            )
         else:
             validate_data(self, X, skip_check_array=True, reset=reset)
             if len(frame) == 0 or not frame.columns:
                 must = "A table must have a row and a column."
                 raise DataError(must, found=f"shape {frame.shape}", remedy="Check what was passed.", parameter="X")
-            dtypes = [frame.schema[name] for name in frame.columns]
+            dtypes = list(frame.schema.values())
             orders = {place: list(one.categories) for place, one in enumerate(dtypes) if isinstance(one, nw.Enum)}
-            columns = [series_cells(frame[name]) for name in frame.columns]
-            cells = Cells(frame, None, list(frame.columns), columns, orders)
+            columns = [series_cells(frame.get_column(name)) for name in frame.columns]
+            are_integers = [dtype.is_integer() for dtype in dtypes]
+            cells = Cells(frame, None, list(frame.columns), columns, orders, are_integers)
         for name, column in zip(cells.names, cells.columns, strict=True):
             if column.dtype.kind == "f" and np.isinf(column).any():
                 row = int(np.argmax(np.isinf(column)))
@@ -341,18 +456,22 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         by_name = dict(self.levels) if isinstance(self.levels, Mapping) else {}
         for name in (*by_name, *self.categories, *self.numbers, *self.skip):
             check_present(name, cells.names)
-        for_all = [] if self.levels is None or by_name else list(self.levels)
         columns = []
         for position, (name, one) in enumerate(zip(cells.names, cells.columns, strict=True)):
-            levels = by_name.get(name, cells.orders.get(position))
-            is_text = one.dtype.kind == "O"
-            if levels is None and is_text and for_all:
-                present = {value for value in one.tolist() if isinstance(value, str)}
-                levels = for_all if present and present <= set(for_all) else None
+            is_text, is_category = one.dtype.kind == "O", name in self.categories
+            levels = by_name.get(name)
+            if levels is None and not is_category:
+                scale = choose_scale(one, scales_of(self.levels)) if is_text else None
+                levels = cells.orders.get(position, scale)
             if name in self.skip:
                 columns.append(Column(name, "skipped"))
-            elif levels is not None or name in self.categories or is_text:
-                columns.append(recognise_choices(name, one, levels, name in self.categories))
+            elif levels is not None or is_category or is_text:
+                if is_text and name in self.numbers:
+                    odd = next((value for value in one.tolist() if isinstance(value, str)), None)
+                    must, remedy = "Columns in `numbers` must hold numbers.", "Convert the column first."
+                    where = f"in column {name!r}"
+                    raise DataError(must, found=repr(odd), where=where, remedy=remedy, parameter="numbers")
+                columns.append(recognise_choices(name, one, levels, is_category))
             else:
                 named, amount = cells.frame is not None, name in self.numbers
                 columns.append(recognise_numbers(name, one, named=named, amount=amount))
@@ -365,23 +484,6 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return features, None
         return features, self.model_.predict(features)
 
-    def _completed(self, features: Array, filled: Filled | None, probabilities: Array | None = None) -> Array:
-        """The columns of the fit, completed: by means, and medians of levels, or by quantiles at probabilities."""
-        if self.model_ is None or filled is None:
-            return features
-        completed = features.copy()
-        values = filled.means if probabilities is None else self.model_.quantile(filled, probabilities)
-        completed[filled.rows, filled.columns] = values
-        for column, start in zip(self.columns_, self._starts(), strict=True):
-            here = filled.columns == start
-            if column.kind != "levels" or not here.any():
-                continue
-            levels, shares = self.model_.level_shares(filled, start)
-            asked = np.full(here.sum(), 0.5) if probabilities is None else probabilities[here]
-            places = (np.cumsum(shares, axis=0) < asked).sum(axis=0)
-            completed[filled.rows[here], start] = levels[np.minimum(places, levels.size - 1)]
-        return completed
-
     def _starts(self) -> Array:
         """The first column of the fit of each column."""
         return np.cumsum([0, *(column.width for column in self.columns_)])[:-1]
@@ -389,20 +491,21 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fill(self, cells: Cells, completed: Array, interval: bool = False) -> Any:
         """The table with the holes filled, as it was passed."""
         array = None if cells.array is None else cells.array.copy()
-        frame = cells.frame
+        frame, changed = cells.frame, []
         kinds = zip(self.columns_, self._starts(), cells.columns, strict=True)
         for position, (column, start, one) in enumerate(kinds):
             rows = np.flatnonzero(missing_cells(one)) if column.width else np.empty(0, int)
-            if rows.size == 0 or (interval and column.kind in ("category", "boolean")):
+            if rows.size == 0 or (interval and column.kind in ("category", "boolean") and not column.is_numeric):
                 continue
             round_to = column.decimals if self.decimals == "auto" and not interval else None
             values = column.decode(completed[rows, start : start + column.width], round_to)
             if array is not None:
                 array[rows, position] = values
             else:
-                frame = frame.with_columns(scattered(frame[cells.names[position]], rows, values, interval))
+                changed.append(scattered(frame.get_column(cells.names[position]), rows, values, interval))
         if array is not None:
             return array
+        frame = frame.with_columns(*changed) if changed else frame
         wanted = None if interval else _get_output_config("transform", self)["dense"]
         if wanted == "pandas" and not frame.implementation.is_pandas():
             return frame.to_pandas()
@@ -431,7 +534,7 @@ def series_cells(series: Any) -> Array:
         return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
     cells = np.empty(len(series), dtype=object)
     cells[:] = series.to_list()
-    return as_floats(cells)
+    return cells if isinstance(series.dtype, nw.Categorical | nw.Enum) else as_floats(cells)
 
 
 def features_of(columns: Sequence[Column], cells: Cells) -> Array:
@@ -440,7 +543,7 @@ def features_of(columns: Sequence[Column], cells: Cells) -> Array:
     for column, one in zip(columns, cells.columns, strict=True):
         if not column.width:
             continue
-        if column.kind in NUMBERS and one.dtype.kind != "f":
+        if column.is_numeric and one.dtype.kind != "f":
             odd = next((value for value in one.tolist() if isinstance(value, str | bool)), None)
             if odd is not None:
                 must, where = "A column of numbers must hold numbers.", f"in column {column.name!r}"
@@ -450,7 +553,7 @@ def features_of(columns: Sequence[Column], cells: Cells) -> Array:
         numbers, unknown = column.encode(one)
         if unknown.size:
             must = f"Column {column.name!r} should hold what it held in the fit."
-            found = f"{one[unknown[0]]!r} at row {unknown[0]}" + (
+            found = f"{plain_value(one[unknown[0]])!r} at row {unknown[0]}" + (
                 f", and {unknown.size - 1} more" if unknown.size > 1 else ""
             )
             remedy = "It stays, and says nothing of the other cells of its row."
@@ -467,37 +570,83 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
             return series.scatter(rows.tolist(), np.round(values.astype(float)).astype(np.int64).tolist())
         series = series.cast(nw.Float64) if dtype.is_integer() else series
         return series.scatter(rows.tolist(), values.astype(float).tolist())
+    if series.implementation.is_pyarrow():  # which replaces no large strings and no dictionaries
+        cells, native = series.to_list(), series.to_native()
+        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+            cells[row] = value
+        return nw.from_native(pa.chunked_array([pa.array(cells, native.type)]), series_only=True).alias(series.name)
     if isinstance(dtype, nw.Categorical | nw.Enum) and not series.implementation.is_pandas_like():
         texts = series.cast(nw.String).scatter(rows.tolist(), values.tolist())
         return texts.cast(dtype)
     return series.scatter(rows.tolist(), values.tolist())
 
 
-def quality_table(columns: Sequence[Column], groups: Array, model: TableModel | None) -> dict[str, Array]:
+def order_notes(columns: Sequence[Column]) -> Iterator[DataWarning]:
+    """The orders of levels that are words, each with the columns that have it."""
+    alike: dict[tuple[tuple[Any, ...], str], list[Any]] = {}
+    for column in columns:
+        if column.order:
+            alike.setdefault((column.values, column.order), []).append(column.name)
+    for (values, order), names in alike.items():
+        start = f"Column {names[0]!r} holds" if len(names) == 1 else f"Columns {', '.join(map(repr, names[:5]))}"
+        start += "" if len(names) == 1 else f"{f' and {len(names) - 5} more' if len(names) > 5 else ''} hold"
+        must = f"{start} levels, in the order {order}: {' < '.join(map(str, values))}."
+        remedy = "" if order == "given" else f"If they have no order, pass `categories={names[:1]!r}`."
+        yield DataWarning(must, remedy=remedy)
+
+
+def ratio_error(ratio: Array, n_cells: Array) -> Array:
+    """Standard error of the ratio of a prediction's and the mean's root mean squared errors over the same cells.
+
+        ratio * sqrt((1 - rho^2) / n),    rho = min(ratio, 1 / ratio)
+
+    log(s_1 / s_2) of n pairs of normals with correlation rho has the variance (1 - rho^2) / n. The residual of a
+    prediction correlates with the value by the ratio of their spreads, if scaling the prediction would not improve it;
+    by the inverse, if the prediction is noise.
+
+    Parameters
+    ----------
+    ratio : ndarray of shape (p,)
+        Error of the prediction over that of the mean.
+    n_cells : ndarray of shape (p,)
+        Number of different cells.
+    """
+    rho = np.minimum(ratio, 1 / np.maximum(ratio, 1e-300))
+    return ratio * np.sqrt((1 - rho**2) / np.maximum(n_cells, 1))
+
+
+def quality_table(
+    columns: Sequence[Column], groups: Array, model: TableModel | None, n_seen: Array
+) -> dict[str, Array]:
     """An entry per column: its kind, errors of held-out cells, and what was used."""
-    errors, mean_errors, held_out, used = [], [], [], []
+    names, used = np.empty(len(columns), dtype=object), []
+    names[:] = [column.name for column in columns]
+    errors, mean_errors = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
+    held_out, n_cells = np.zeros(len(columns), dtype=int), np.zeros(len(columns), dtype=int)
     for place, column in enumerate(columns):
         own = np.flatnonzero(groups == place)
         if model is None or own.size == 0:
-            errors.append(np.nan)
-            mean_errors.append(np.nan)
-            held_out.append(0)
             used.append(f"nothing: {LEFT_OUT[column.kind]}" if column.kind in LEFT_OUT else "mean")
             continue
-        shown = model.n_held_out[own[0]] > 0
-        errors.append(np.sqrt(np.mean(model.errors[own] ** 2)) if shown else np.nan)
-        mean_errors.append(np.sqrt(np.mean(model.mean_errors[own] ** 2)) if shown else np.nan)
-        held_out.append(int(model.n_held_out[own[0]]))
+        held_out[place] = model.n_held_out[own[0]]
+        n_cells[place] = min(held_out[place], n_seen[own[0]])  # of a small table some are held out more than once
+        if held_out[place]:
+            errors[place], mean_errors[place] = (
+                np.sqrt(np.mean(one[own] ** 2)) for one in (model.errors, model.mean_errors)
+            )
         weights = model.weights[own].mean(axis=0)
-        named = [CANDIDATES[c] for c in np.argsort(-weights, kind="stable") if weights[c] >= NAMED_WEIGHT]
-        used.append("mean" if column.kind == "constant" else ", ".join(named) or "mean")
-    names = np.empty(len(columns), dtype=object)
-    names[:] = [column.name for column in columns]
+        shares = {"mean": 1 - weights.sum(), **dict(zip(CANDIDATES, weights, strict=True))}
+        named = [name for name in sorted(shares, key=lambda one: -shares[one]) if shares[name] >= NAMED_WEIGHT]
+        used.append("mean" if column.kind == "constant" else ", ".join(named))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(mean_errors > 0, errors / mean_errors, np.nan)
     return {
         "column": names,
         "kind": np.array([column.kind for column in columns]),
-        "error": np.array(errors, dtype=float),
-        "mean_error": np.array(mean_errors, dtype=float),
-        "held_out": np.array(held_out, dtype=int),
+        "error": errors,
+        "mean_error": mean_errors,
+        "ratio": ratio,
+        "standard_error": ratio_error(ratio, n_cells),
+        "held_out": held_out,
         "used": np.array(used),
     }

@@ -1,9 +1,10 @@
-"""Columns of a table: their kinds, and their marginals on a standard scale."""
+"""Columns of a table: their kinds, orders of their words, and their marginals on a standard scale."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -118,14 +119,129 @@ LEFT_OUT = {
     "code": "codes are not amounts",
     "date": "dates are not filled",
     "text": "it holds texts, most of them different",
-    "number as text": "its numbers are written as text",
+    "number as text": "its numbers are written as text; convert them to fill it",
+    "single text": "all of its seen cells hold the same text, which holes may lack on purpose",
     "skipped": "`skip` names it",
 }
 #: Last words of the names of columns whose whole numbers are ids or codes.
 ID_WORDS = {"id": "id", **dict.fromkeys(("zip", "zipcode", "postcode", "postalcode", "code", "phone"), "code")}
 #: Categories of a column of text at most, and the share of its cells that may differ.
 MOST_CATEGORIES, MOST_DIFFERENT = 50, 0.5
+#: Different whole numbers that are levels at most (0 to 10 is a common scale), seen at least so often each on average.
+MOST_LEVELS, LEAST_REPEATS = 11, 2
+PANDAS_DATES = ("Timestamp", "Timedelta", "Period")
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}([T ].*)?")
+#: Common scales, from the lowest to the highest level; other spellings of a level after a slash.
+SCALES = """
+very low < low < medium/moderate/middle/average/mid < high < very high < critical/urgent
+extra small/x small/tiny < small < medium < large/high/big < extra large/x large/huge
+xxs < xs < s < m < l < xl < xxl/2xl < xxxl/3xl
+never < almost never/hardly ever/very rarely < rarely/seldom < sometimes/occasionally < often/frequently/usually \
+< very often/almost always/very frequently < always
+never < yearly/annually < quarterly < monthly < weekly < daily
+strongly disagree/disagree strongly/completely disagree < disagree < somewhat disagree/slightly disagree \
+< neutral/neither agree nor disagree/neither/undecided < somewhat agree/slightly agree < agree \
+< strongly agree/agree strongly/completely agree
+very dissatisfied < dissatisfied/unsatisfied < somewhat dissatisfied \
+< neutral/neither satisfied nor dissatisfied/neither < somewhat satisfied < satisfied < very satisfied
+very unlikely < unlikely < somewhat unlikely < neutral/neither likely nor unlikely/neither < somewhat likely < likely \
+< very likely
+not at all < slightly/a little/a little bit < moderately/somewhat < very/quite a bit < extremely/very much
+very poor/very bad/terrible < poor/bad < fair/average/ok/okay/acceptable < good < very good < excellent/outstanding
+none/absent < minimal/trace < mild/light/slight < moderate < severe/heavy < very severe/extreme
+trivial < minor < moderate < major < critical < blocker
+beginner/novice < intermediate < advanced < expert
+junior < mid/middle/mid level < senior
+freshman < sophomore < junior < senior
+young < middle/middle aged < old/elderly
+short < medium/average < tall/long
+slow < medium/average < fast
+cold < cool < mild < warm < hot
+primary < secondary < tertiary
+primary school/elementary school < middle school < high school/secondary school \
+< bachelor/bachelors/bachelors degree < master/masters/masters degree < phd/doctorate
+first < second < third < fourth < fifth
+zero < one < two < three < four < five < six < seven < eight < nine < ten < eleven < twelve
+"""
+#: Ranks of the words of each scale.
+RANKS = tuple(
+    {word.strip(): rank for rank, level in enumerate(line.split("<")) for word in level.split("/")}
+    for line in SCALES.strip().splitlines()
+)
+#: Words before a number that say that it counts upwards; those of groups, rooms and teams do not.
+RANKED = (
+    "tier|level|grade|stage|class|rank|step|phase|degree|band|priority|severity|generation|quartile|quintile|decile"
+)
+ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4, "v": 5, "vi": 6, "vii": 7, "viii": 8, "ix": 9, "x": 10}
+#: Texts with numbers, in lower case: what they may look like, with the ends of the range that they stand for.
+NUMBER = r"(?P<{}>(?:0|[1-9]\d*)(?:\.\d+)?)"
+LOW, HIGH, UNIT = NUMBER.format("low"), NUMBER.format("high"), r"(?P<unit>[a-z% ]*?)"
+WITH_NUMBERS = {
+    kind: re.compile(pattern)
+    for kind, pattern in {
+        "ranked": rf"(?P<unit>{RANKED})[ #]?(?:{LOW}|(?P<roman>[ivx]+))",  # Tier 1, stage IV
+        "labelled": rf"\(?{LOW}\)? ?[-:.=)] ?[a-z].*",  # 1 - bad
+        "nth": rf"{LOW}(?:st|nd|rd|th)(?P<unit>(?: [a-z]+)?)",  # 2nd class
+        "below": rf"(?:<=?|≤|under|below|less than|fewer than|younger than|up to|at most) ?{HIGH}{UNIT}",
+        "or less": rf"{HIGH}{UNIT} (?:or|and) (?:less|under|below|fewer|younger)",
+        "above": rf"(?:>=?|≥|over|above|more than|older than|at least) ?{LOW}{UNIT}",
+        "or more": rf"{LOW}{UNIT}(?: (?:or|and) (?:more|over|above|older|up)|\+(?P<more>[a-z% ]*))",
+        "range": rf"{LOW}(?P<first>[a-z%]*) ?(?:-|to) ?{HIGH}{UNIT}",  # 18-25 years
+        "amount": rf"{LOW}[- ]?(?P<unit>[a-z%][a-z% ]*)",  # 2 rooms
+    }.items()
+}
+
+
+def find_order(words: Sequence[str]) -> tuple[str, ...] | None:
+    """The order that different words have by themselves, None if they show none.
+
+    They are words of one common scale (low, medium, high), ranges that follow each other (<18, 18-25, 26+), or begin
+    or end with numbers that count upwards (1 - bad, 2 - fair; Tier 1, Tier 2). Case does not matter. Two words are
+    enough if they have three letters or more.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Different texts.
+
+    Returns
+    -------
+    tuple of str or None
+        The same texts from the lowest to the highest.
+    """
+    if not 2 <= len(words) <= MOST_CATEGORIES:
+        return None
+    plain = [" ".join(re.sub("[\u2010-\u2015]", "-", word.casefold().replace("_", " ")).split()) for word in words]
+    orders: set[tuple[str, ...]] = set()
+    spoken = [" ".join(re.sub("['\u2019]", "", one).replace("-", " ").split()) for one in plain]
+    if len(words) > 2 or all(len(one) > 2 for one in spoken):
+        for rank_of in RANKS:
+            ranks = {rank_of[one]: word for one, word in zip(spoken, words, strict=True) if one in rank_of}
+            if len(ranks) == len(words):
+                orders.add(tuple(ranks[rank] for rank in sorted(ranks)))
+    if orders:
+        return orders.pop() if len(orders) == 1 else None
+    ends: list[tuple[float, float]] = []
+    kinds, units = set(), set()
+    for one in plain:
+        amount = re.sub(r"[$€£]|(?<=\d),(?=\d{3}(?!\d))", "", one)
+        matches = ((kind, pattern.fullmatch(amount)) for kind, pattern in WITH_NUMBERS.items())
+        kind, match = next(((kind, match) for kind, match in matches if match), ("", None))
+        parts = {} if match is None else {key: value or "" for key, value in match.groupdict().items()}
+        unit = (parts.get("unit", "") + parts.get("more", "")).strip()
+        numeral, first = parts.get("roman", ""), parts.get("first", "")
+        if match is None or (numeral and numeral not in ROMAN) or first not in ("", unit):
+            return None
+        low = float(parts.get("low", "") or ROMAN.get(numeral, -np.inf))
+        ends.append((low, float(parts.get("high", "") or (np.inf if kind in ("above", "or more") else low))))
+        kinds.add(kind)
+        units.add(unit.removesuffix("s"))
+    order = sorted(range(len(words)), key=lambda place: ends[place])
+    follow = all(ends[a][1] <= ends[b][0] and ends[a] != ends[b] for a, b in pairwise(order))
+    follow &= all(low <= high for low, high in ends)
+    mixed = len(kinds) > 1 and bool(kinds & {"ranked", "labelled", "nth"})
+    codes = kinds == {"labelled"} and ends[order[-1]][0] - ends[order[0]][0] > len(words)  # of many, a few
+    return tuple(words[place] for place in order) if follow and len(units) == 1 and not mixed and not codes else None
 
 
 @dataclass(frozen=True)
@@ -142,12 +258,20 @@ class Column:
         Of a choice: its values; those of levels in their order.
     decimals : int, default=None
         Of numbers: digits after the point of those seen; None: many.
+    order : str, default=""
+        Of levels that are words: whether their order was "given" or "found".
     """
 
     name: Any
     kind: str
     values: tuple[Any, ...] = ()
     decimals: int | None = None
+    order: str = ""
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether its cells enter the fit as the numbers that they are, levels and booleans of numbers among them."""
+        return self.kind in NUMBERS or self.decimals is not None
 
     @property
     def width(self) -> int:
@@ -161,7 +285,7 @@ class Column:
 
         A level is its place in the order, a category 1 in its own column.
         """
-        if self.kind in NUMBERS:
+        if self.is_numeric:
             return cells[:, None], np.empty(0, int)
         place_of = {value: place for place, value in enumerate(self.values)}
         holes = missing_cells(cells)
@@ -176,18 +300,23 @@ class Column:
 
     def decode(self, numbers: Array, round_to: int | None = None) -> Array:
         """Predictions of shape (m, width) as values of the column: the nearest level, the most likely category."""
-        if self.kind in NUMBERS:
+        if self.is_numeric:
             return numbers[:, 0] if round_to is None else np.round(numbers[:, 0], round_to)
         places = np.argmax(numbers, axis=1) if self.width > 1 else np.round(numbers[:, 0])
         choices = np.empty(len(self.values), dtype=object)
         choices[:] = self.values
         return choices[np.clip(places, 0, len(self.values) - 1).astype(int)]
 
-    def draw(self, numbers: Array, ranks: Array) -> Array:
-        """Categories drawn by their probabilities: the predictions of shape (m, width), made positive with sum 1."""
+    def shares(self, numbers: Array) -> Array:
+        """Probabilities of categories, of shape (m, n_values): predictions of shape (m, width), positive with sum 1."""
         shares = np.clip(numbers if self.width > 1 else np.column_stack([1 - numbers, numbers]), 0.0, None)
-        below = np.cumsum(shares, axis=1)
-        places = (below < (ranks * below[:, -1])[:, None]).sum(axis=1)
+        total = shares.sum(axis=1, keepdims=True)
+        return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / shares.shape[1])
+
+    def draw(self, numbers: Array, ranks: Array) -> Array:
+        """Categories drawn by their probabilities at predictions of shape (m, width), as columns of the fit."""
+        shares = self.shares(numbers)
+        places = (np.cumsum(shares, axis=1)[:, :-1] < ranks[:, None]).sum(axis=1)
         return np.eye(shares.shape[1])[places][:, -self.width :]
 
 
@@ -203,7 +332,11 @@ def plain_value(value: Any) -> Any:
 
 
 def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = False) -> Column:
-    """The kind of a column of floats; whole numbers are ids or codes if the name says so, unless it is an `amount`."""
+    """The kind of a column of floats.
+
+    Whole numbers are ids or codes if the name says so, levels if few are different, booleans if they are 0 and 1,
+    unless the column is an `amount`.
+    """
     seen = cells[~np.isnan(cells)]
     if seen.size == 0:
         return Column(name, "empty")
@@ -220,7 +353,21 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
         word = str(name).strip().lower().replace("_", " ").replace("-", " ").split(" ")[-1]
         if word in ID_WORDS:
             return Column(name, ID_WORDS[word])
+    if decimals == 0 and not amount:
+        distinct = np.unique(seen)
+        if distinct.tolist() == [0, 1]:
+            return Column(name, "boolean", (0, 1), 0)
+        if distinct.size <= min(MOST_LEVELS, seen.size / LEAST_REPEATS):
+            return Column(name, "levels", tuple(map(int, distinct)), 0)
     return Column(name, "count" if decimals == 0 and seen.min() >= 0 else "continuous", decimals=decimals)
+
+
+def choose_scale(cells: Array, scales: Sequence[Sequence[Any]]) -> Sequence[Any] | None:
+    """The scale that has all texts of a column, else one that has most of them, though it should have all; or None."""
+    present = {one for one in cells.tolist() if isinstance(one, str)}
+    shared = [len(present & set(scale)) for scale in scales]
+    best = int(np.argmax(shared)) if shared else 0
+    return scales[best] if shared and 2 * shared[best] > len(present) else None
 
 
 def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = None, category: bool = False) -> Column:
@@ -233,14 +380,15 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         odd = next((one for one in present if one not in order), None)
         if odd is not None:
             must = f"The levels of column {name!r} must be all of its values: {', '.join(map(repr, order))}."
-            raise DataError(must, found=repr(odd), remedy="Add it to `levels`, or correct it.", parameter="levels")
-        return Column(name, "levels", order)
+            remedy = "Add it to `levels`, or correct it; or name the column in `categories`."
+            raise DataError(must, found=repr(odd), remedy=remedy, parameter="levels")
+        return Column(name, "levels", order, order="given")
     kinds = {bool if isinstance(one, bool) else Real if isinstance(one, Real) else type(one) for one in present}
     if kinds == {bool}:
         return Column(name, "boolean", (False, True))
-    if category and len(kinds) == 1:
+    if (category and len(kinds) == 1) or kinds == {Real}:  # numbers of a categorical
         return Column(name, "category", tuple(sorted(set(present))))
-    if kinds <= {date, datetime, time, timedelta} or any(one.__name__ in ("Timestamp", "Timedelta") for one in kinds):
+    if kinds <= {date, datetime, time, timedelta} or any(one.__name__ in PANDAS_DATES for one in kinds):
         return Column(name, "date")
     if kinds != {str}:
         first, other = present[0], next((one for one in present if type(one) is not type(present[0])), present[0])
@@ -257,6 +405,11 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         return Column(name, "number as text")
     if all(DATE.fullmatch(text.strip()) for text in different):
         return Column(name, "date")
+    if len(different) == 1:
+        return Column(name, "single text", tuple(different))
+    ordered = find_order(different)
+    if ordered is not None:
+        return Column(name, "levels", ordered, order="found")
     if len(different) > max(2, min(MOST_CATEGORIES, MOST_DIFFERENT * len(present))):
         return Column(name, "text")
     return Column(name, "category", tuple(different))

@@ -32,6 +32,8 @@ from halfseen.labels import exact_integers, is_plain_integer, quoted, text_array
 from halfseen.observed import Observed
 
 SKIP_CLI = "leave it as it is: --skip NAME"
+#: Missing-value markers that are words of a column of text now and then: none, mild, severe; + and -.
+DOUBTFUL_MARKERS = ("none", "-")
 
 
 @dataclass(frozen=True)
@@ -346,6 +348,12 @@ def read_wide_table(
         parsed = _parse_numeric(table, name)
         if parsed is None:
             texts.append(str(name))
+            words = [one.strip() for one in table.texts(name)] if mixed and table.is_text else []
+            word = next((one for one in words if one.lower() in DOUBTFUL_MARKERS), None)
+            if word is not None:
+                must = f"Column {name!r} holds {word!r} {words.count(word):,} times, which was read as missing."
+                start = "If it is a value there, write another word for it, or "
+                notes.append(DataWarning(must, remedy=f"{start}skip the column.", remedy_cli=f"{start}{SKIP_CLI}."))
             continue
         if table.is_text and holds_codes(table.column(name), table.markers):
             must = f"Column {name!r} is kept as it is: its numbers are padded with zeros, as codes are."
@@ -362,7 +370,7 @@ def read_wide_table(
             notes.append(DataWarning(must, remedy=f"{start}skip it.", remedy_cli=f"{start}{SKIP_CLI}."))
         if parsed.percent:
             percent.add(str(name))
-        elif table.has_header and heads_codes(name):
+        elif table.has_header and heads_codes(name) and not mixed:
             must = f"Column {name!r} may hold codes rather than amounts."
             notes.append(DataWarning(must, remedy="If so, skip it.", remedy_cli=f"If so, {SKIP_CLI}."))
     if table.is_text:

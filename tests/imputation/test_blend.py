@@ -182,6 +182,30 @@ def test_probabilities_of_levels_are_calibrated():
                 assert abs(shares[level][likely].mean() - np.mean(truth[likely] == level)) < 0.1
 
 
+def test_accuracies_are_those_of_cells_that_were_not_seen():
+    _, cells, *_ = correlated(4000, p=5, holes=0.0, seed=6)
+    levels = np.stack([np.digitize(one, np.quantile(one, [0.1, 0.6])) for one in cells[:, :4].T], axis=1).astype(float)
+    category = np.eye(3)[np.argmax(cells[:, [0, 2, 4]] + 0.3, axis=1)]
+    table, groups = np.column_stack([levels, category]), np.array([0, 1, 2, 3, 4, 4, 4])
+    X = np.where((np.random.default_rng(0).random((4000, 5)) < 0.15)[:, groups], np.nan, table)
+    model = fit_table(X, groups, trees=False)
+    filled = model.predict(X)
+    completed = table.copy()
+    completed[filled.rows, filled.columns] = filled.means
+    for j in range(5):
+        rows = np.isnan(X[:, j])
+        if j < 4:
+            values, shares = model.level_shares(filled, j)
+            right = values[(np.cumsum(shares, axis=0) < 0.5).sum(axis=0)] == table[rows, j]
+            mode = table[rows, j] == 1
+        else:
+            right = np.argmax(completed[rows, 4:], axis=1) == np.argmax(table[rows, 4:], axis=1)
+            mode = table[rows, 4 + np.argmax(np.nanmean(X[:, 4:], axis=0))] == 1
+        chance = 3 * np.sqrt(0.25 * (1 / rows.sum() + 1 / model.n_held_out[j]))
+        assert abs(model.accuracies[j] - right.mean()) < chance
+        assert abs(model.mode_accuracies[j] - mode.mean()) < chance
+
+
 def test_noise_gets_its_mean():
     random = np.random.default_rng(0)
     X = random.normal(size=(400, 5))

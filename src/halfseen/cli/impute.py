@@ -204,13 +204,19 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
             better = (
                 "-" if ratio is None else f"{100 * (1 - ratio):.0f} % ± {100 * sure:.0f}" if ratio < 0.995 else "no"
             )
-            rows.append((name, facts["kind"], f"{holes[name]:,}", *shown, better, facts["used"]))
+            both = [facts["accuracy"], facts["mode_accuracy"]]
+            right = "" if None in both else f"{100 * both[0]:.0f} % ({100 * both[1]:.0f} %)"
+            rows.append((name, facts["kind"], f"{holes[name]:,}", *shown, better, right, facts["used"]))
             behind += [name] if ratio is not None and ratio + 2 * sure >= 1 else []
-    heads = ("column", "kind", "holes", "error", "of the mean", "better by", "filled by")
+    heads = ("column", "kind", "holes", "error", "of the mean", "better by", "right (mode)", "filled by")
     lines = streams.table_lines(rows, heads, left=2) if rows else []
     if rows:
         lines.append("Errors are of seen cells that were hidden for a test, in standard deviations of the column; for "
                      "categories, of the 0/1 indicators of their values.")  # fmt: skip
+    if any(row[6] for row in rows):
+        lines.append(
+            "Right: how many of the hidden cells got their own value; in brackets, by the most frequent value."
+        )
     if any("-" in row for row in rows):
         lines.append("-: too few cells are seen to hide some.")
     if behind:

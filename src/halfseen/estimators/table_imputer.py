@@ -146,7 +146,9 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     quality_ : dict of ndarray
         An entry per column, for `pandas.DataFrame(imputer.quality_)`: "column"; "kind"; "error" of held-out cells, root
         mean squared, in the column's standard deviation (of categories: over the 0/1 indicators of their values);
-        "mean_error", the column mean's; "ratio" of the two, and its "standard_error"; "held_out", the number of cells;
+        "mean_error", the column mean's; "ratio" of the two, and its "standard_error"; "accuracy", the share of held-out
+        cells filled with their own value, and "mode_accuracy", that of the most frequent value, for levels, categories
+        and booleans; "held_out", the number of cells;
         "used", the candidates that weigh most, or why a column is left as it is.
     columns_ : tuple of Column
         What each column was recognised as, with its categories or levels.
@@ -622,6 +624,7 @@ def quality_table(
     names, used = np.empty(len(columns), dtype=object), []
     names[:] = [column.name for column in columns]
     errors, mean_errors = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
+    accuracies, mode_accuracies = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     held_out, n_cells = np.zeros(len(columns), dtype=int), np.zeros(len(columns), dtype=int)
     for place, column in enumerate(columns):
         own = np.flatnonzero(groups == place)
@@ -634,6 +637,8 @@ def quality_table(
             errors[place], mean_errors[place] = (
                 np.sqrt(np.mean(one[own] ** 2)) for one in (model.errors, model.mean_errors)
             )
+        if column.kind in CHOICES:
+            accuracies[place], mode_accuracies[place] = model.accuracies[own[0]], model.mode_accuracies[own[0]]
         weights = model.weights[own].mean(axis=0)
         shares = {"mean": 1 - weights.sum(), **dict(zip(CANDIDATES, weights, strict=True))}
         named = [name for name in sorted(shares, key=lambda one: -shares[one]) if shares[name] >= NAMED_WEIGHT]
@@ -647,6 +652,8 @@ def quality_table(
         "mean_error": mean_errors,
         "ratio": ratio,
         "standard_error": ratio_error(ratio, n_cells),
+        "accuracy": accuracies,
+        "mode_accuracy": mode_accuracies,
         "held_out": held_out,
         "used": np.array(used),
     }

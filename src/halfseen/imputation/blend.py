@@ -262,6 +262,9 @@ class TableModel:
         Root mean squared error of held-out cells in the column's spread: of the blend, and of the column mean.
     n_held_out : ndarray of shape (p,)
         Number of held-out cells.
+    accuracies, mode_accuracies : ndarray of shape (p,)
+        Share of held-out cells that are filled with their own value, and of those that have the most frequent one,
+        where values are few; NaN elsewhere.
     structure : Structure
         How the covariances were fitted, as held-out cells decided.
     """
@@ -273,6 +276,8 @@ class TableModel:
     errors: Array
     mean_errors: Array
     n_held_out: Array
+    accuracies: Array
+    mode_accuracies: Array
     structure: Structure
 
     def predict(self, X: Array) -> Filled:
@@ -444,7 +449,7 @@ def fit_table(
     n_draws = int(np.ceil(ENOUGH_CELLS / max(HELD_OUT * np.count_nonzero(~np.isnan(part)), 1.0)))
     masks = [hide_cells(part, groups, random) for _ in range(min(max(n_draws, LEAST_DRAWS), MOST_DRAWS))]
     units, trials = Standard.of(part).spread, []
-    draws: list[tuple[Prediction, Array, Array, tuple[Marginal, ...]]] = []
+    draws: list[tuple[Prediction, Array, Candidates]] = []
     for hidden in masks:
         rest = np.where(hidden, np.nan, part)
         standard = Standard.of(rest)
@@ -465,16 +470,18 @@ def fit_table(
         candidates = candidates.with_trees(rest, tried, seed)
         found = candidates.predict(rest, hidden)
         truth = standard.of_values(part)[found.rows, found.columns]
-        draws.append((found, truth, (standard.spread / units)[found.columns], candidates.marginals))
-    sums = [held_out_sums(found, truth, p) for found, truth, *_ in draws]
+        draws.append((found, truth, replace(candidates, boosters={}, forests={})))
+    sums = [held_out_sums(found, truth, p) for found, truth, _ in draws]
     totals = [sum(one) for one in zip(*sums, strict=True)]
     weights = blend_weights(*totals)
     # residuals of each draw by the weights of the others
-    scores, parts = np.zeros((p, LEVEL_SCALES.size)), []
-    for (found, truth, size, marginals), own in zip(draws, sums, strict=True):
+    scores, hits, parts = np.zeros((p, LEVEL_SCALES.size)), np.zeros((2, p)), []
+    for (found, truth, candidates), own in zip(draws, sums, strict=True):
         others = blend_weights(*(total - one for total, one in zip(totals, own, strict=True)))
         means, scale = blended(found, others)
-        scores += level_scores(found, means, truth, marginals)
+        scores += level_scores(found, means, truth, candidates.marginals)
+        hits += held_out_hits(found, means, truth, candidates)
+        size = (candidates.standard.spread / units)[found.columns]
         parts.append((truth - means, scale, truth, found.columns, size))
     residual, scale, truth, column, size = (np.concatenate(one) for one in zip(*parts, strict=True))
     counts = totals[2]
@@ -492,7 +499,19 @@ def fit_table(
         weights[others, 1] += weights[others, c]
         weights[others, c] = 0.0
     level_scales = LEVEL_SCALES[np.argmax(scores, axis=1)]
-    return TableModel(candidates, weights, quantiles, level_scales, errors, mean_errors, counts, structure)
+    accuracies, mode_accuracies = hits / np.where(counts > 0, counts, np.nan)
+    return TableModel(
+        candidates,
+        weights,
+        quantiles,
+        level_scales,
+        errors,
+        mean_errors,
+        counts,
+        accuracies,
+        mode_accuracies,
+        structure,
+    )
 
 
 def hide_cells(X: Array, groups: Array, random: np.random.RandomState) -> Array:
@@ -529,6 +548,33 @@ def level_scores(found: Prediction, means: Array, truth: Array, marginals: tuple
             shares = marginal.shares_with_mean(means[here], mean, variance, scale)
             scores[j, place] = np.log(np.maximum(shares[level, np.arange(level.size)], 1e-4)).sum()
     return scores
+
+
+def held_out_hits(found: Prediction, means: Array, truth: Array, candidates: Candidates) -> Array:
+    """Held-out cells that are filled with their own value, and those with the most frequent one, of shape (2, p).
+
+    A cell of a group is filled with the column that is predicted highest, a level with the median one; NaN where values
+    are many.
+    """
+    standard, groups = candidates.standard, candidates.near.groups
+    hits = np.full((2, groups.size), np.nan)
+    ends = np.searchsorted(found.columns, np.arange(groups.size + 1))
+    predicted, true = (standard.to_values(one, found.columns) for one in (means, truth))
+    for j, marginal in enumerate(candidates.marginals):
+        own, here = np.flatnonzero(groups == groups[j]), slice(ends[j], ends[j + 1])
+        if own.size > 1:
+            filled, value = (np.argmax([one[ends[i] : ends[i + 1]] for i in own], axis=0) for one in (predicted, true))
+            mode = int(np.argmax(standard.centre[own]))
+        elif marginal.common.all():
+            mean, variance = found.latent[:, here]
+            shares = marginal.shares_with_mean(means[here], mean, variance)
+            filled = np.minimum((np.cumsum(shares, axis=0) < 0.5).sum(axis=0), marginal.atoms.size - 1)
+            value = np.searchsorted((marginal.atoms[1:] + marginal.atoms[:-1]) / 2, truth[here])
+            mode = int(np.argmax(np.diff(ndtr(marginal.cuts))))
+        else:
+            continue
+        hits[:, j] = np.count_nonzero(filled == value), np.count_nonzero(value == mode)
+    return hits
 
 
 def residual_quantiles(residuals: Array, columns: Array, p: int, common: float = COMMON_RESIDUALS) -> Array:

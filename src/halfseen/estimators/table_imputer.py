@@ -13,14 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, DataWarning
 from halfseen.estimators.inputs import Seed
-from halfseen.imputation.blend import CANDIDATES, FEW_CELLS, Filled, TableModel, fit_table
+from halfseen.imputation.blend import CANDIDATES, Filled, TableModel, fit_table
 from halfseen.imputation.columns import (
     CHOICES,
     LEFT_OUT,
@@ -31,6 +30,7 @@ from halfseen.imputation.columns import (
     recognise_choices,
     recognise_numbers,
 )
+from halfseen.imputation.trees import limited_threads
 from halfseen.io.schema import check_present
 from halfseen.io.sources import as_frame
 
@@ -231,7 +231,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         model: TableModel | None = None
         if features.shape[1]:
             random = check_random_state(self.random_state)
-            with threadpool_limits(1 if features.size <= FEW_CELLS else None):
+            with limited_threads(features.size):
                 model = fit_table(features, groups, trees=self.trees, max_rows=self.max_rows, random_state=random)
         self.columns_, self.model_ = columns, model
         self.quality_ = quality_table(columns, groups, model, np.count_nonzero(~np.isnan(features), axis=0))

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 from scipy.special import ndtr, ndtri
-from threadpoolctl import threadpool_limits
 
 from halfseen.arrays import Array
 from halfseen.imputation.columns import Marginal
@@ -29,6 +28,7 @@ from halfseen.imputation.trees import (
     boosting_features,
     fit_boosters,
     fit_forests,
+    limited_threads,
     other_columns,
 )
 
@@ -40,8 +40,6 @@ COMMON_CELLS, COMMON_RESIDUALS = 300.0, 20.0
 HELD_OUT, LEAST_DRAWS, MOST_DRAWS, ENOUGH_CELLS = 0.1, 2, 20, 300
 #: Probabilities at which the quantiles of residuals are kept.
 PROBABILITIES = np.concatenate([[0.001, 0.0025, 0.005], np.arange(1, 100) / 100, [0.995, 0.9975, 0.999]])
-#: Cells of a table up to which one thread does all: several would wait for each other most of the time.
-FEW_CELLS = 1_000_000
 #: Cells of a block of rows that is predicted at a time.
 BLOCK_CELLS = 4_000_000
 #: Multiples of the copula's spread that are tried for the probabilities of levels, the usual one first, and held-out
@@ -285,7 +283,7 @@ class TableModel:
         standard, parts = self.candidates.standard, []
         height = max(1, BLOCK_CELLS // X.shape[1])
         for top in range(0, len(X), height):
-            with threadpool_limits(1 if X.size <= FEW_CELLS else None):
+            with limited_threads(X.size):
                 found = self.candidates.predict(X[top : top + height])
             means, scales = blended(found, self.weights)
             means = np.clip(means, standard.low[found.columns], standard.high[found.columns])

@@ -1,13 +1,15 @@
 """Trees, which find what is not linear: gradient boosting of a table with holes, random trees of a completed one."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import joblib
 import numpy as np
 from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from halfseen.arrays import Array
 
@@ -15,8 +17,21 @@ from halfseen.arrays import Array
 MOST_COLUMNS = 100
 #: Trees of a forest; rows times columns times columns that a forest may have, and its least number of rows.
 N_TREES, FOREST_CELLS, LEAST_ROWS = 50, 2_500_000, 10
-#: Cells of a table from which on columns are fitted in parallel threads.
-MANY_CELLS = 20_000
+#: Cells of a table from which on columns are fitted in parallel, and up to which all else is done by one thread: several
+#: would wait for each other most of the time.
+MANY_CELLS, FEW_CELLS = 20_000, 1_000_000
+
+
+@cache
+def thread_controller() -> ThreadpoolController:
+    """Threads of BLAS and OpenMP; to look for their libraries takes longer than to fill a row."""
+    return ThreadpoolController()
+
+
+def limited_threads(n_cells: int) -> AbstractContextManager[Any]:
+    """One thread for BLAS and OpenMP where cells are few, else all."""
+    limiter: AbstractContextManager[Any] = thread_controller().limit(limits=1 if n_cells <= FEW_CELLS else None)
+    return limiter
 
 
 @dataclass(frozen=True)
@@ -126,7 +141,7 @@ def fit_boosters(Z: Array, expected: Array, columns: Array, groups: Array, seed:
 
 def fit_columns(fit: Callable[[int], Any], columns: Array, n_cells: int) -> dict[int, Any]:
     """Results of `fit` by column, but None; in parallel threads where there are many cells."""
-    with threadpool_limits(1):
+    with limited_threads(0):
         n_jobs = -1 if n_cells >= MANY_CELLS else 1
         found = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(joblib.delayed(fit)(int(j)) for j in columns)
     return {int(j): one for j, one in zip(columns, found, strict=True) if one is not None}

@@ -352,7 +352,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         low, high : array or frame of shape (n, p)
             Ends, of the kind of X; seen cells are themselves. Where different values are few, both ends are such
-            values, as near to each other as can be. Holes of categories stay, as these have no order.
+            values, and the probability is as near to `level` as they allow. Holes of categories stay, as these have no
+            order.
         """
         check_is_fitted(self)
         validation.check_parameters({"level": level}, {"level": validation.between(0, 1)})

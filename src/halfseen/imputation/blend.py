@@ -332,19 +332,23 @@ class TableModel:
     def interval(self, filled: Filled, level: float) -> tuple[Array, Array]:
         """Ends of intervals that hold the values of the holes with this probability.
 
-        As much is left out below as above; but where all values of a column are common, as many of them are left out as
-        can be.
+        As much is left out below as above. Where all values of a column are common, the interval is the likeliest of
+        those with as many values, and holds so many that its probability is the nearest to what is asked for.
         """
         low, high = (self.quantile(filled, np.full(filled.means.size, p)) for p in ((1 - level) / 2, (1 + level) / 2))
         for column in np.unique(filled.columns):
-            if self.candidates.marginals[column].common.all():
-                here = np.flatnonzero(filled.columns == column)
-                levels, shares = self.level_shares(filled, column)
-                below = np.vstack([np.zeros(here.size), np.cumsum(shares, axis=0)])
-                spans = [(levels[b] - levels[a], a, b) for a in range(levels.size) for b in range(a, levels.size)]
-                for _, a, b in sorted(spans, reverse=True):  # the shortest last
-                    holds = below[b + 1] - below[a] >= level
-                    low[here[holds]], high[here[holds]] = levels[a], levels[b]
+            if not self.candidates.marginals[column].common.all():
+                continue
+            here, (levels, shares) = filled.columns == column, self.level_shares(filled, column)
+            below = np.vstack([np.zeros(shares.shape[1]), np.cumsum(shares, axis=0)])
+            found, starts = [], []
+            for n in range(1, levels.size + 1):
+                masses = below[n:] - below[:-n]
+                starts.append(np.argmax(masses, axis=0))
+                found.append(np.max(masses, axis=0))
+            n = np.argmin(np.abs(np.array(found) - level), axis=0)
+            start = np.array(starts)[n, np.arange(n.size)]
+            low[here], high[here] = levels[start], levels[start + n]
         return low, high
 
     def ranks(self, X: Array, filled: Filled, random: np.random.RandomState) -> Array:

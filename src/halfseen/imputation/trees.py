@@ -17,8 +17,8 @@ from halfseen.arrays import Array
 MOST_COLUMNS = 100
 #: Trees of a forest; rows times columns times columns that a forest may have, and its least number of rows.
 N_TREES, FOREST_CELLS, LEAST_ROWS = 50, 2_500_000, 10
-#: Cells of a table from which on columns are fitted in parallel, and up to which all else is done by one thread: several
-#: would wait for each other most of the time.
+#: Cells of a table from which on columns are fitted in parallel, and up to which all else is done by one thread, as
+#: several would wait for each other most of the time.
 MANY_CELLS, FEW_CELLS = 20_000, 1_000_000
 
 

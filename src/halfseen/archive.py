@@ -27,6 +27,7 @@ from halfseen.errors import ModelFileError
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
+from halfseen.sampling.sampled_model import SAMPLED_RECORDS
 from halfseen.solvers import FACTORS, SOLVERS
 from halfseen.validation import check_parameters
 
@@ -36,10 +37,12 @@ HEADER = "header.json"
 #: Bytes of a header at most.
 MAX_HEADER = 1 << 20
 
+#: Parameters that may be arrays, which a fitted model does not need.
+ARRAYS = ("init", "row_features", "column_features")
 #: Arrays of a trace.
 TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
 #: Registries of the classes that may occur in a model file, by name.
-REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS)
+REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS, SAMPLED_RECORDS)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -142,7 +145,7 @@ def save_model(estimator: Any, path: Any) -> None:
         "halfseen": halfseen.__version__,
         "estimator": name,
         "parameters": {
-            name: None if name == "init" and not isinstance(value, str) else _plain(value)
+            name: None if name in ARRAYS and not isinstance(value, str) else _plain(value)
             for name, value in estimator.get_params(deep=False).items()
         },
         "status": estimator.status_.name,

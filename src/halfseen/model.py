@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from halfseen.arrays import Array, ArraySpec
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
+from halfseen.engines.base import Best
 from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import Products, best_columns
 from halfseen.errors import CODE, DataError
@@ -380,6 +381,23 @@ class FittedModel:
             return self.likelihood.for_owners(len(self.W) if rows is None else rows)
         return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
 
+    def predict(self, what: str, u: Array, i: Array) -> Array:
+        """The "mean", the "level" (its code), or the "probabilities" of all levels at pairs of positions."""
+        return self._answer(what, self.products(u, i), self.likelihood_at(u, i))
+
+    def predict_rows(self, what: str, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
+        """The same for every cell of new rows, which are folded in."""
+        return self._answer(what, self.fold_in(observed, engine, n_jobs, name) @ self.H.T, self.likelihood_at())
+
+    def _answer(self, what: str, x: Array, likelihood: Any) -> Array:
+        if what == "mean":
+            means: Array = likelihood.mean(x)
+            return means
+        if what == "level":
+            return self.level_at(x, likelihood)
+        probabilities: Array = likelihood.probabilities(x.astype(np.float64))
+        return probabilities
+
     def means(self, W: Array) -> Array:
         """Expected values of every cell of rows with factor W, which are new ones unless it is the model's own."""
         rows = np.arange(len(W))[:, None] if W is self.W else None
@@ -407,12 +425,25 @@ class FittedModel:
         W: Array = near.mean
         return W
 
+    def served_rows(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Any:
+        """New rows as `recommend` takes them; a row without a history is served like the average row."""
+        W = self.fold_in(observed, engine, n_jobs, name)
+        W[observed.seen_per_row() == 0] = self.W.mean(axis=0)
+        return W
+
+    def known_rows(self, positions: Array) -> Any:
+        """Rows of the fit as `recommend` takes them."""
+        return self.W[positions]
+
     def recommend(
-        self, W: Array, seen: tuple[Array, Array] | None, n: int, candidates: Array, engine: str, n_jobs: int | None
+        self, W: Any, seen: tuple[Array, Array] | None, n: int, candidates: Array, engine: str, n_jobs: int | None
     ) -> Recommendations:
         """Best n of the candidate columns for rows with factor W, without what they have seen."""
         products = Products(W, self.H)
-        best = best_columns(products, n, hidden=seen, candidates=candidates, n_jobs=n_jobs, engine=engine)
+        return self.named(best_columns(products, n, hidden=seen, candidates=candidates, n_jobs=n_jobs, engine=engine))
+
+    def named(self, best: Best) -> Recommendations:
+        """Columns by their labels, without those that no row has."""
         is_filled = best.columns >= 0
         width = int(is_filled.sum(axis=1).max(initial=0))
         positions, scores, is_filled = best.columns[:, :width], best.scores[:, :width], is_filled[:, :width]

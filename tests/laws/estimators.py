@@ -62,6 +62,9 @@ RECORDED = [
     OrdinalMF(early_stopping=True),
     OrdinalMF(own_thresholds="rows"),
     OrdinalMF(own_thresholds="columns"),
+    OrdinalMF(inference="gibbs", implicit=True, n_sweeps=20, n_burn=5, n_draws=10),
+    OrdinalMF(inference="gibbs", own_thresholds="rows", biases=False, n_sweeps=20, n_burn=5, n_draws=10),
+    OrdinalMF(inference="gibbs", own_thresholds="columns", n_chains=1, n_sweeps=20, n_burn=5, n_draws=10),
     RankOneNMF(),
     RankOneNMF("a1gm", unseen="zero"),
 ]

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import halfseen
 from halfseen import OrdNMF
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import base, rank_one_nmf
+from halfseen.estimators import base, ordinal_mf, rank_one_nmf
 from tests.estimators.models import refused
 from tests.laws.cases import counts
 from tests.laws.estimators import (
@@ -61,7 +61,17 @@ OTHER = {
     "validation_fraction": [0.4],
     "n_iter_no_change": [1],
     "method": ["em", "exact"],
+    "inference": ["map", "gibbs"],
+    "implicit": [True, False],
+    "row_features": [[[1.0], [2.0]]],
+    "column_features": [[[1.0], [2.0]]],
+    "n_sweeps": [9],
+    "n_burn": [3],
+    "n_chains": [3],
+    "n_draws": [2],
 }
+#: Parameters that a file does not keep: arrays, which a fitted model does not need.
+NOT_KEPT = ("init", "row_features", "column_features")
 
 
 def other_values(model):
@@ -84,7 +94,7 @@ def test_parameters_set_after_a_fit_change_nothing_of_it(estimator, tmp_path):
     model.save(tmp_path / "model.hs")
     again = halfseen.load(tmp_path / "model.hs")
     assert_same_answers(answers(again, X), before)
-    kept = {name: value for name, value in model.get_params().items() if name != "init"}
+    kept = {name: value for name, value in model.get_params().items() if name not in NOT_KEPT}
     assert {name: again.get_params()[name] for name in kept} == kept
 
 
@@ -139,7 +149,7 @@ def test_a_refused_fit_leaves_the_last_one_whole(estimator, monkeypatch):
                 monkeypatch.setattr(module, "observe_for_fit", interrupted)
             monkeypatch.setattr(rank_one_nmf, "grid_of", interrupted)
         elif fault == "late":  # the last thing before a fit is kept
-            for module in (base, rank_one_nmf):
+            for module in (base, ordinal_mf, rank_one_nmf):
                 monkeypatch.setattr(module, "keep", fail)
         with pytest.raises(error):
             model.set_params(**wrong).fit(data)

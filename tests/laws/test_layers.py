@@ -19,7 +19,7 @@ LAYERS = {
     ("plots", "report", "selection", "datasets", "data"): 13,
     ("metrics", "rank", "roundrank", "uncoupled"): 12,
     ("estimators",): 11,
-    ("archive", "archive_v1", "fitting", "geometry"): 10,
+    ("archive", "archive_v1", "fitting", "geometry", "sampling"): 10,
     ("model",): 9,
     ("folding", "rankone"): 8,
     ("solvers",): 7,
@@ -87,7 +87,16 @@ def test_only_upper_layers_import_halfseen_itself(path):
 def test_only_kernels_import_numba_and_only_packages_that_compute_import_kernels(path):
     if package_of(path) != "kernels":
         assert not [name for name in imported(path) if name.split(".")[0] in ("numba", "llvmlite")]
-    if package_of(path) not in ("kernels", "observed", "labels", "engines", "rankone", "roundrank", "uncoupled"):
+    if package_of(path) not in (
+        "kernels",
+        "observed",
+        "labels",
+        "engines",
+        "rankone",
+        "roundrank",
+        "sampling",
+        "uncoupled",
+    ):
         assert "kernels" not in imported_packages(path)
 
 

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 
+from halfseen.kernels import random_streams
 from halfseen.uncoupled import gibbs
 from halfseen.uncoupled.gibbs import draw_rows
 from tests.uncoupled import sampling_oracle as oracle
@@ -207,9 +208,9 @@ def test_rows_are_what_they_are_in_any_company():
     many, _ = run(answers, comparisons, alone, **how, copies=50)
     few, _ = run(answers, comparisons, alone, **how, copies=20)
     assert_array_equal(many[:20], few)
-    alone = drawn(gibbs.uniform, 9, [7], 50)
-    assert_array_equal(alone, drawn(gibbs.uniform, 9, range(12), 50)[7:8])
-    assert (alone != drawn(gibbs.uniform, 10, [7], 50)).all()
+    alone = drawn(random_streams.uniform, 9, [7], 50)
+    assert_array_equal(alone, drawn(random_streams.uniform, 9, range(12), 50)[7:8])
+    assert (alone != drawn(random_streams.uniform, 10, [7], 50)).all()
     arguments, _ = problem(3)
     start = np.random.default_rng(3).normal(size=(6, 3))
     whole = rows_drawn(arguments, start)
@@ -241,7 +242,7 @@ PUBLISHED = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593
 def fill(draw, seed, numbers, out):
     stream = np.empty(1, np.uint64)
     for row in range(numbers.size):
-        gibbs.start_stream(seed, numbers[row], stream)
+        random_streams.start_stream(seed, numbers[row], stream)
         for place in range(out.shape[1]):
             out[row, place] = draw(stream)
 
@@ -254,18 +255,18 @@ def drawn(draw, seed, numbers, length):
 
 def test_it_is_the_published_generator():
     stream = np.array([1234567], np.uint64)
-    found = [gibbs.uniform(stream) for _ in PUBLISHED]
+    found = [random_streams.uniform(stream) for _ in PUBLISHED]
     assert_array_equal(found, [(number >> 11) / 2**53 for number in PUBLISHED])
     # The smallest that 53 bits can say, and many.
     stream = np.array([-0x9E3779B97F4A7C15 % 2**64], np.uint64)  # the next counter is 0, which mixes to 0
-    assert gibbs.uniform(stream) == 0.0
-    assert drawn(gibbs.uniform, 3, range(2000), 500).max() < 1.0
+    assert random_streams.uniform(stream) == 0.0
+    assert drawn(random_streams.uniform, 3, range(2000), 500).max() < 1.0
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**62 + 12345])
 def test_uniform_numbers_are_even_and_know_nothing_of_their_neighbours(seed):
     """Pairs on a grid of 16 x 16: the next number, the next row's, the one two rows on, and the next seed's."""
-    numbers, other = (drawn(gibbs.uniform, one, range(400), 501) for one in (seed, seed + 1))
+    numbers, other = (drawn(random_streams.uniform, one, range(400), 501) for one in (seed, seed + 1))
     for together in (numbers.reshape(-1), numbers[:, 0], numbers[0], numbers[:, 17]):
         assert stats.kstest(together, "uniform").pvalue > CHANCE
     pairs = {
@@ -283,9 +284,9 @@ def test_uniform_numbers_are_even_and_know_nothing_of_their_neighbours(seed):
 
 def test_normal_numbers_are_normal_and_made_of_two_uniform_ones():
     """Box and Muller's formula, of the stream's own numbers."""
-    numbers = drawn(gibbs.normal, 4, range(400), 500)
+    numbers = drawn(random_streams.normal, 4, range(400), 500)
     assert stats.kstest(numbers.reshape(-1), "norm").pvalue > CHANCE
-    uniform = drawn(gibbs.uniform, 4, [0], 20)[0]
+    uniform = drawn(random_streams.uniform, 4, [0], 20)[0]
     expected = np.sqrt(-2 * np.log(1 - uniform[::2])) * np.cos(2 * np.pi * uniform[1::2])
     assert_allclose(numbers[0, :10], expected, rtol=1e-12)
 

@@ -53,6 +53,11 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @click.option(
     "--own-thresholds", type=click.Choice(["rows", "columns"]), help="For ordinal: thresholds per row or column."
 )
+@click.option("--inference", type=click.Choice(["map", "gibbs"]),
+              help="For ordinal: map, a point estimate (default), or gibbs, draws from the posterior, which predict "
+              "better and take longer.")  # fmt: skip
+@click.option("--implicit", is_flag=True, default=None,
+              help="For ordinal with --inference gibbs: learn from which cells were seen, too.")  # fmt: skip
 @click.option("--l2", type=float, help="The penalty l2 / 2 * (sum of squares) on both factors.")
 @click.option("--early-stopping", is_flag=True, default=None,
               help="For round and ordinal: stop when the loss of a held-out tenth no longer falls.")  # fmt: skip
@@ -62,8 +67,9 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @JSON
 def fit(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
         link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
-        l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
-        n_jobs: int | None, quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
+        inference: str | None, implicit: bool | None, l2: float | None, early_stopping: bool | None,
+        max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool, engine: str | None,
+        as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a text, Parquet, Feather, JSON lines or Excel file, also compressed, or a pattern for several: lines of row,
@@ -73,6 +79,7 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
     halfseen fit ratings.csv --method squared-ordnmf -k 200 -o model.hs
     halfseen fit ratings.csv --method ordnmf -k auto -o model.hs
+    halfseen fit ratings.csv --method ordinal --inference gibbs --implicit -k 20 -o model.hs
     halfseen fit answers.csv --method ordinal --levels bad,fair,good -o model.hs
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
     halfseen fit "logs/part-*.parquet" -o model.hs
@@ -85,7 +92,7 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     streams.check_output(output)
     streams.check_apart([output], [data])
     params = options.given(loss=loss, link=link, levels=levels, own_thresholds=own_thresholds, l2=l2)
-    params |= options.given(early_stopping=early_stopping)
+    params |= options.given(early_stopping=early_stopping, inference=inference, implicit=implicit)
     known = {name: getattr(halfseen, estimator)().get_params() for name, estimator in METHODS.items()} if params else {}
     owners = {param: [name for name in known if param in known[name]] for param in params}
     options.check_owners(params, method, owners)

@@ -37,16 +37,22 @@ def describe_data(path: str, observed: Observed) -> str:
 def fit_facts(model: Any) -> dict[str, Any]:
     """The model, and how its fit ended."""
     facts: dict[str, Any] = {"model": type(model).__name__, "n_components": model.n_components}
-    facts |= {name: getattr(model, name) for name in ("loss", "link", "unseen") if hasattr(model, name)}
+    facts |= {name: getattr(model, name) for name in (*defining_parameters(model), "unseen") if hasattr(model, name)}
     facts |= {"status": model.status_.name, "iterations": model.n_iter_}
     traced = [(name, model.trace_[name]) for name in model.trace_ if name in ("objective", "seconds")]
     facts |= {name: values[-1] for name, values in traced if len(values)}
     return facts | ({"objective_name": model.objective_name} if "objective" in facts else {})
 
 
+def defining_parameters(model: Any) -> list[str]:
+    """Parameters that say what a model is: a loss, or a link; sampling has one link only."""
+    is_sampled = getattr(model, "inference", "map") == "gibbs"
+    return [name for name in ("loss", "inference" if is_sampled else "link") if hasattr(model, name)]
+
+
 def describe_model(model: Any) -> str:
     """The model and its main parameters."""
-    chosen = "".join(f", {name} {getattr(model, name)}" for name in ("loss", "link") if hasattr(model, name))
+    chosen = "".join(f", {name} {getattr(model, name)}" for name in defining_parameters(model))
     return f"{type(model).__name__}: {count(model.n_components, 'component')}{chosen}, unseen cells are {model.unseen}."
 
 

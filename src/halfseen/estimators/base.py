@@ -221,15 +221,15 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             Expected value of each pair or, without `cols`, of every cell of the rows.
         """
         check_is_fitted(self)
-        x, likelihood = self._x_and_likelihood(rows, cols)
-        means: Array = likelihood.mean(x)
+        means = self._predict("mean", rows, cols)
         return means if means.shape else means[()]
 
-    def _x_and_likelihood(self, rows: Any, cols: Any) -> tuple[Array, Any]:
-        """w_u @ h_i and the likelihood at pairs or, without `cols`, for all columns of rows that are folded in."""
+    def _predict(self, what: str, rows: Any, cols: Any) -> Array:
+        """What the model predicts at pairs or, without `cols`, for all columns of rows that are folded in."""
+        model = self.model_
         if cols is not None:
-            u, i = self.model_.pairs(rows, cols)
-            return self.model_.products(u, i), self.model_.likelihood_at(u, i)
+            at_pairs: Array = model.predict(what, *model.pairs(rows, cols))
+            return at_pairs
         if sparse.issparse(rows):
             raise DataError(
                 "predict(X) gives the mean of every cell, so X must be dense.",
@@ -238,7 +238,11 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
                 "inverse_transform(transform(X)).",
                 parameter="X",
             )
-        return self._fold_in(observe_rows(self, rows)) @ self.H_.T, self.model_.likelihood_at()
+        return self._predict_rows(what, observe_rows(self, rows))
+
+    def _predict_rows(self, what: str, observed: Observed) -> Array:
+        answer: Array = self.model_.predict_rows(what, observed, self.engine, self.n_jobs, type(self).__name__)
+        return answer
 
     @available_if(needs("likelihood", "levels"))
     @insert_parameters
@@ -255,9 +259,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             In the order of `levels_`.
         """
         check_is_fitted(self)
-        x, likelihood = self._x_and_likelihood(rows, cols)
-        probabilities: Array = likelihood.probabilities(x.astype(np.float64))
-        return probabilities
+        return self._predict("probabilities", rows, cols)
 
     @available_if(needs("levels"))
     @insert_parameters
@@ -276,7 +278,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             Levels, as in `levels_`.
         """
         check_is_fitted(self)
-        levels: Array = self.levels_[self.model_.level_at(*self._x_and_likelihood(rows, cols))]
+        levels: Array = self.levels_[self._predict("level", rows, cols)]
         return levels
 
     @property
@@ -315,7 +317,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         frame = as_frame(X)
         grid = grid_of(X) if frame is None and not is_list_of_histories(X) else None
         if grid is not None:  # no list of its cells need be made
-            filled = model.means(self.rows_of(X))
+            filled = self._means_of(X)
             np.copyto(filled, grid.values, where=~np.isnan(grid.values), casting="same_kind")
             return filled
         given = observe_rows(self, X, unseen="missing")
@@ -326,7 +328,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
                 found=f"{n:,} x {m:,}",
                 remedy="Use predict for the cells of interest, or recommend for the best of each row.",
             )
-        filled = model.means(self.rows_of(X))
+        filled = self._means_of(X)
         filled[given.row_of_cell(), given.indices] = given.values
         if frame is None:
             return filled
@@ -349,6 +351,11 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             header.value or "value": filled.reshape(-1),
         }
         return nw.from_dict(lines, backend=backend).to_native()
+
+    def _means_of(self, X: Data) -> Array:
+        """Expected values of the rows of X: those of the fit if X was fitted, else of rows that are folded in."""
+        means: Array = self.model_.means(self.rows_of(X))
+        return means
 
     def recommend(
         self,
@@ -384,13 +391,11 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         model = self.model_
         if is_row_data(rows):
             observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
-            W = self._fold_in(observed)
-            # Nothing is known of a row without a history: it is served like the average row.
-            W[observed.seen_per_row() == 0] = model.W.mean(axis=0)
+            W = model.served_rows(observed, self.engine, self.n_jobs, type(self).__name__)
             seen = (observed.indptr, observed.indices)
         else:
             positions = model.positions(rows, "row")
-            W, seen = model.W[positions], model.seen.in_rows(positions)
+            W, seen = model.known_rows(positions), model.seen.in_rows(positions)
         is_candidate = np.full(len(model.H), items is None)
         if items is not None:
             is_candidate[model.positions(items, "column")] = True
@@ -495,12 +500,12 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         }
         parameters = {"level": level, "of": of, "n_draws": n_draws, "random_state": random_state}
         validation.check_parameters(parameters, rules)
-        if of != "value" and "posterior" not in self.offers:
+        if of != "value" and not self.model_.has_posterior:
             raise ParameterError(
                 f'must be "value" for {type(self).__name__}, whose factors are single numbers without a posterior.',
                 parameter="of",
                 found=repr(of),
-                remedy='Ask for "value", or fit `OrdNMF` or `PoissonFactorization`.',
+                remedy='Ask for "value", or fit `OrdNMF`, `PoissonFactorization` or `OrdinalMF(inference="gibbs")`.',
             )
         u, i = self.model_.pairs(rows, cols)
         return self.model_.interval(u, i, level, of, n_draws, random_generator(random_state))
@@ -641,12 +646,18 @@ class Factorization(BaseFactorization):
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read)
         columns = feature_attributes(X, observed.shape[1])
+        self._fit_observed(observed, columns, X, y, cell_weight)
+        warn_if_not_converged(self, stacklevel=4)
+        return self
+
+    def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
+        """Fit what was read of X, and keep the fitted attributes, with those of the columns."""
         method, encoder, cells, likelihood, solver = prepare(self, observed)
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
-            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=4)
-            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=4)
+            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=5)
+            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=5)
         folding = Folding(method.folding(solver) if method.folding else solver, self.max_iter, self.tol)
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
@@ -666,8 +677,6 @@ class Factorization(BaseFactorization):
             with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
                 fit = self._run(problem, solver, method, callback)
                 keep(self, attributes(fit, observed.fingerprint()))
-        warn_if_not_converged(self, stacklevel=4)
-        return self
 
     def _run(self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None) -> Fit:
         random = check_random_state(self.random_state)

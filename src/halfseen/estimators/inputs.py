@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -20,6 +21,7 @@ from halfseen.io.schema import ReadOptions, spelled_long
 from halfseen.io.sources import as_frame, frame_table
 from halfseen.io.tables import MatrixSource
 from halfseen.io.wide import find_row_names
+from halfseen.labels import Index, uniform
 from halfseen.observed import Observed
 
 Shape = tuple[int, ...]
@@ -166,6 +168,74 @@ def _is_table(X: Any) -> bool:
     return not isinstance(X, np.ndarray | list | tuple) and (
         hasattr(X, "__arrow_c_stream__") or as_frame(X) is not None
     )
+
+
+def observe_features(features: Any, labels: Array | None, count: int, parameter: str) -> sparse.csr_array:
+    """Features of rows or columns as a sparse array, a row for each of the `count` rows or columns.
+
+    Numbers other than 0 and 1 are standardised, but for those of a sparse matrix; each word of a column of words is a
+    feature of its own. A frame is matched by its first column where rows (or columns) have labels; those that it does
+    not list have no features. All else is matched by position.
+    """
+    frame = as_frame(features)
+    if frame is None:
+        is_sparse = sparse.issparse(features)
+        try:
+            matrix = sparse.csr_array(features, dtype=np.float64) if is_sparse else np.asarray(features, np.float64)
+        except (TypeError, ValueError):
+            matrix = np.empty(0)
+        if matrix.ndim != 2 or matrix.shape[0] != count or matrix.shape[1] == 0:
+            raise DataError(
+                f"must be a frame, or a matrix of numbers with a row for each of the {count} that were fitted.",
+                parameter=parameter,
+                found=f"shape {matrix.shape}" if matrix.size or is_sparse else type(features).__name__,
+                remedy="Use a frame whose first column has the labels, if there are labels.",
+            )
+        if not np.isfinite(matrix.data if is_sparse else matrix).all():
+            raise DataError("must be finite.", parameter=parameter, found="others", remedy="Fill the holes.")
+        return matrix if is_sparse else sparse.csr_array(np.column_stack([standardised(one) for one in matrix.T]))
+    names = frame.columns
+    places = np.arange(len(frame))
+    if labels is not None:
+        index = Index(labels)
+        places, names = index.find(uniform(frame[names[0]].to_list(), "row")), names[1:]
+    listed = places[places >= 0]
+    if (
+        (labels is None and len(frame) != count)
+        or np.unique(listed).size != listed.size
+        or not names
+        or not listed.size
+    ):
+        raise DataError(
+            "must list every label once in its first column, and have features beside it"
+            if labels is not None
+            else f"must have a line for each of the {count} that were fitted.",
+            parameter=parameter,
+            found=f"{len(frame)} lines, {listed.size} of them known, {np.unique(listed).size} different",
+            remedy="Drop repeated lines, and check the labels.",
+        )
+    blocks: list[Any] = []
+    for name in names:
+        column = frame[name]
+        if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+            values = column.cast(nw.Float64).to_numpy().astype(np.float64)[places >= 0]
+            blocks.append(sparse.csr_array((standardised(values), (listed, np.zeros(listed.size, int))), (count, 1)))
+        else:
+            words = np.array([None if word is None else str(word) for word in column.to_list()], object)[places >= 0]
+            is_known = np.array([word is not None for word in words])
+            distinct, which = np.unique(words[is_known].astype(str), return_inverse=True)
+            cells = (np.ones(which.size), (listed[is_known], which))
+            blocks.append(sparse.csr_array(cells, (count, distinct.size)))
+    return sparse.csr_array(sparse.hstack(blocks, format="csr"))
+
+
+def standardised(values: Array) -> Array:
+    """Numbers with mean 0 and deviation 1, unless they are 0 and 1; holes are at the mean."""
+    known = values[np.isfinite(values)]
+    if np.isin(known, (0.0, 1.0)).all():
+        return np.nan_to_num(values, nan=0.0)
+    deviation = known.std()
+    return np.nan_to_num((values - known.mean()) / (deviation if deviation > 0 else 1.0), nan=0.0)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -8,19 +8,33 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.encoders import OrdinalEncoder, levels_rule
-from halfseen.engines import Side
+from halfseen.engines import Side, check_is_cpu
+from halfseen.engines.threads import Threads
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import Factorization, Method, check_start, fitted
+from halfseen.estimators.inputs import Data, keep, observe_features, observe_rows
 from halfseen.estimators.ordnmf import count_levels
-from halfseen.fitting import Callback, EarlyStopping, Start, run, split_validation
+from halfseen.fitting import (
+    Callback,
+    EarlyStopping,
+    Outcome,
+    Start,
+    callbacks,
+    run,
+    split_validation,
+    warn_if_empty,
+)
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
-from halfseen.model import Fit, Status, products_at
+from halfseen.model import Fit, Seen, Status, index_of, products_at
 from halfseen.observed import Observed
-from halfseen.solvers import BIAS_L2, GD, SGD, Newton, Problem, Ridge, Solver
+from halfseen.sampling.diagnostics import Mixing, Plan
+from halfseen.sampling.sampled_model import Sampled, SampledModel, implicit_sets, principal_factors, sample_chains
+from halfseen.solvers import BIAS_L2, GD, SGD, Newton, PointFactor, Problem, Ridge, Solver
 
 #: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT_L2 = 1e-5
@@ -71,12 +85,16 @@ class ThresholdFactorization(Factorization):
     @property
     def row_biases_(self) -> Array | None:
         """b, one for each row; None without biases."""
-        return self.W_[:, -2] if self.ridge_.biases else None
+        return self.W_[:, -2] if self._has_biases else None
 
     @property
     def column_biases_(self) -> Array | None:
         """c, one for each column; None without biases."""
-        return self.H_[:, -1] if self.ridge_.biases else None
+        return self.H_[:, -1] if self._has_biases else None
+
+    @property
+    def _has_biases(self) -> bool:
+        return bool(self.ridge_.biases)
 
     @abstractmethod
     def _common_likelihood(self, thresholds: Array, learned: bool, numbers: Array | None) -> SmoothOrdinal:
@@ -202,22 +220,45 @@ class OrdinalMF(ThresholdFactorization):
 
     P(y <= v) = F(tau_{v+1} - x), with F the distribution of the noise that `link` names: the cumulative link models of
     ordinal regression with x made of factors. Unseen cells are *missing* and carry no information. Factors may have any
-    sign; they are those of the highest posterior density. The penalised loss never rises.
+    sign.
+
+    With `inference="map"` the factors are those of the highest posterior density, and the penalised loss never rises.
+    With "gibbs" factors, biases, thresholds and their hyper-parameters are drawn from their posterior, with normal
+    noise (the probit link) whose precision differs between rows and between columns; predictions are means over the
+    draws, and `predict_interval` knows what the posterior leaves open. It predicts better, and takes longer. `l2`,
+    `centred`, `solver`, `n_init`, `max_iter`, `tol`, `accelerate` and `init` are of "map"; `implicit` to `n_draws` of
+    "gibbs". `W_` and `H_` are then the largest components of the posterior mean of x, and its biases.
 
     Parameters
     ----------
     n_components : int, default=10
         Number of components, beside biases.
+    inference : {"map", "gibbs"}, default="map"
+        A point estimate, or draws from the posterior.
     link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default="logit"
         Noise: logistic, normal, with a long lower tail, with a long upper tail, or with long tails on both sides
-        (outlying cells hardly count).
+        (outlying cells hardly count). With "gibbs" it is normal.
     {levels}
     thresholds : array-like of shape (n_levels - 1,) or None, default=None
         tau_1 < ... < tau_N between levels 0..N, in units of x; None learns them.
     own_thresholds : {"rows", "columns"} or None, default=None
         Which of the two have thresholds of their own, shrunk towards the common ones (some people call everything good,
-        some little); None: all share one set. Newton's solver only. With those of columns, `recommend` goes by x, which
-        then need not be the order of expected values.
+        some little); None: all share one set. Newton's solver only. With those of columns, `recommend` of "map" goes by
+        x, which then need not be the order of expected values.
+    implicit : bool, default=False
+        Whether which columns a row has cells in tells about it, whatever their values, and which rows about a column:
+        each adds a vector of its own to the factor, divided by the square root of their number, as in SVD++.
+    row_features, column_features : sparse matrix, array-like or frame, default=None
+        Features of rows and of columns, which add to factors and biases by linear maps. A frame has the labels in its
+        first column, where rows (or columns) have labels; a column of words counts as one feature per word, and
+        numbers other than 0 and 1 are standardised. New rows, of which none are known, are taken for average ones.
+    n_sweeps, n_burn : int, default=200 and 40
+        Number of sweeps of each chain, and of those discarded at the start.
+    n_chains : int, default=2
+        Number of chains, which run side by side.
+    n_draws : int, default=160
+        Number of draws kept of all chains together, in single precision: (rows + columns) * (n_components + 2) * 4
+        bytes each, with `implicit` once more for columns; at most 1 GiB in all, else fewer are kept.
     {biases}
     {l2}
     {centred}
@@ -238,6 +279,11 @@ class OrdinalMF(ThresholdFactorization):
     {W_, H_:biases}
     own_thresholds_ : ndarray or None
         tau_1..tau_N of each row or column, if they have their own.
+    diagnostics_ : dict of Mixing
+        With "gibbs": mean, split R-hat (over all chains) and effective number of draws of the noise and the
+        log-likelihood; of "predicted cells", the expected level of up to 20, the values that nine of ten are not worse
+        than; and the mean "acceptance" of proposed thresholds. `status_` is UNMIXED if the R-hat of predicted cells
+        exceeds 1.1.
     {ordinal}
     {fit}
 
@@ -253,20 +299,35 @@ class OrdinalMF(ThresholdFactorization):
     """
 
     offers = frozenset({"levels", "likelihood"})
+    more_state: ClassVar[Any] = dict
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **RULES,
+        "inference": validation.one_of("map", "gibbs"),
         "link": validation.one_of(*LINKS),
         "own_thresholds": validation.one_of("rows", "columns", or_none=True),
+        "implicit": validation.flag(),
+        "n_sweeps": validation.whole(1),
+        "n_burn": validation.whole(0),
+        "n_chains": validation.whole(1),
+        "n_draws": validation.whole(1),
     }
 
     def __init__(
         self,
         n_components: int = 10,
         *,
+        inference: str = "map",
         link: str = "logit",
         levels: ArrayLike | None = None,
         thresholds: ArrayLike | None = None,
         own_thresholds: str | None = None,
+        implicit: bool = False,
+        row_features: Any = None,
+        column_features: Any = None,
+        n_sweeps: int = 200,
+        n_burn: int = 40,
+        n_chains: int = 2,
+        n_draws: int = 160,
         biases: bool = True,
         l2: float | None = None,
         centred: bool = True,
@@ -288,10 +349,18 @@ class OrdinalMF(ThresholdFactorization):
         n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
+        self.inference = inference
         self.link = link
         self.levels = levels
         self.thresholds = thresholds
         self.own_thresholds = own_thresholds
+        self.implicit = implicit
+        self.row_features = row_features
+        self.column_features = column_features
+        self.n_sweeps = n_sweeps
+        self.n_burn = n_burn
+        self.n_chains = n_chains
+        self.n_draws = n_draws
         self.biases = biases
         self.l2 = l2
         self.centred = centred
@@ -350,10 +419,165 @@ class OrdinalMF(ThresholdFactorization):
         return super()._solver(codes, likelihood)
 
     @property
+    def _is_sampled(self) -> bool:
+        """Whether the model consists of draws; before a fit, whether it will."""
+        return self.model_.has_posterior if hasattr(self, "model_") else self.inference == "gibbs"
+
+    @property
+    def objective_name(self) -> str:
+        """What the objective in the trace is, in words."""
+        return "Log-likelihood" if self._is_sampled else "Loss"
+
+    @property
     def own_thresholds_(self) -> Array | None:
         """tau_1..tau_N of each row or column; None if all share `thresholds_`."""
+        if self._is_sampled:
+            own = self.model_.kept.own_thresholds
+            return None if own is None else own.mean(axis=1)
         likelihood = self.model_.likelihood
         return likelihood.owner_thresholds[:-1] if isinstance(likelihood, OwnThresholds) else None
+
+    @property
+    def _has_biases(self) -> bool:
+        return self.model_.kept.biases if self._is_sampled else super()._has_biases
+
+    def score(self, X: Data, y: object = None) -> float:
+        """How well the rows of X are explained after folding them in: log-likelihood per cell; larger is better.
+
+        Every component helps to explain cells that it has seen: to choose n_components, hold cells out.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, frame, path or Observed
+            As for `transform`.
+        y : None
+            Ignored, for scikit-learn's pipelines.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if not self._is_sampled:
+            return super().score(X, y)
+        model: SampledModel = self.model_
+        return model.score_rows(observe_rows(self, X, allow_empty=False), self.n_jobs)
+
+    def _means_of(self, X: Data) -> Array:
+        observed = observe_rows(self, X)
+        if not self._is_sampled or observed.fingerprint() == self.model_.fingerprint:
+            return super()._means_of(X)
+        return self._predict_rows("mean", observed)
+
+    def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
+        if self.inference == "gibbs":
+            self._fit_by_sampling(observed, columns, X, y, cell_weight)
+            return
+        for name in ("implicit", "row_features", "column_features"):
+            value = getattr(self, name)
+            if value is not None and value is not False:
+                raise ParameterError(
+                    'must be left out for `inference="map"`.',
+                    parameter=name,
+                    found="True" if value is True else type(value).__name__,
+                    remedy='Use `inference="gibbs"`.',
+                )
+        super()._fit_observed(observed, columns, X, y, cell_weight)
+
+    def _fit_by_sampling(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
+        """Draw from the posterior, and keep the draws in the place of factors."""
+        # what is asked for must go together
+        check_is_cpu(self.engine, type(self).__name__)
+        if self.n_burn >= self.n_sweeps:
+            must, remedy = "must be below `n_sweeps`, so that some sweeps are kept.", "Discard fewer, or draw more."
+            found = f"{self.n_burn} of {self.n_sweeps} sweeps"
+            raise ParameterError(must, found=found, remedy=remedy, parameter="n_burn")
+        if self.link not in ("logit", "probit"):
+            must, remedy = 'must be "probit" for `inference="gibbs"`.', 'Leave it out, or use `inference="map"`.'
+            raise ParameterError(must, found=repr(self.link), remedy=remedy, parameter="link")
+        for name, is_given in (("l2", self.l2 is not None), ("init", not isinstance(self.init, str))):
+            if is_given:
+                must = 'must be left out for `inference="gibbs"`, which draws precisions and starts at random.'
+                raise ParameterError(must, found="another value", remedy='Or use `inference="map"`.', parameter=name)
+        if self.early_stopping:
+            must, remedy = 'must be False for `inference="gibbs"`, which does not overfit by going on.', "Leave it out."
+            raise ParameterError(must, found="True", remedy=remedy, parameter="early_stopping")
+        if observed.weights is not None and np.any(observed.weights != 1.0):
+            raise DataError(
+                'Cells must have weight 1 for `inference="gibbs"`.',
+                found=f"{observed.weights[observed.weights != 1.0][0]:g}",
+                remedy='Leave `cell_weight` out, repeat cells (`duplicates="keep"`), or use `inference="map"`.',
+                parameter="cell_weight",
+            )
+        encoder, cells = OrdinalEncoder(self.levels, self.unseen).fit(observed, type(self).__name__)
+        likelihood: Any = super()._initial_likelihood(cells, encoder)
+        likelihood.check_unseen(self.unseen, type(self).__name__)
+        warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=6)
+        warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=6)
+
+        # features of both sides, the implicit ones first
+        from halfseen.sampling.factor_chain import FactorChain, FeatureMatrix, OrderedProbit  # compiled code
+
+        down = observed.columns
+        turned = replace(observed, indptr=down.indptr, indices=down.rows, shape=observed.shape[::-1])
+        features = []
+        for side, labels, given, name in (
+            (observed, observed.row_labels, self.row_features, "row_features"),
+            (turned, observed.column_labels, self.column_features, "column_features"),
+        ):
+            groups = [FeatureMatrix(implicit_sets(side), False)] if self.implicit else []
+            if given is not None:
+                groups.append(FeatureMatrix(observe_features(given, labels, side.shape[0], name)))
+            features.append(groups)
+
+        # chains
+        seed = check_random_state(self.random_state).randint(2**31, size=4)
+        streams = np.random.default_rng(seed).spawn(self.n_chains)
+        n_owners = {None: 0, "rows": observed.shape[0], "columns": observed.shape[1]}[self.own_thresholds]
+        thresholds = None if self.thresholds is None else np.asarray(self.thresholds, np.float64)
+        codes = cells.values.astype(np.int64)
+
+        def make_chain(threads: Threads, number: int) -> FactorChain:
+            seen = OrderedProbit(codes, encoder.fitted_labels.size, thresholds, self.own_thresholds, n_owners)
+            return FactorChain(
+                observed.indptr, observed.indices, observed.shape, seen, self.n_components, streams[number], threads,
+                biases=bool(self.biases), row_features=features[0], column_features=features[1],
+            )  # fmt: skip
+
+        def attributes(sampled: Sampled, fingerprint: str | None = None) -> dict[str, Any]:
+            """Fitted attributes after a run."""
+            draws = sampled.draws
+            W, H = (PointFactor(factor.astype(observed.dtype)) for factor in principal_factors(draws))
+            mean = replace(likelihood, thresholds=draws.thresholds.mean(axis=0), link=LINKS["probit"])
+            record = (W, H, mean, encoder, index_of(observed), Seen.from_observed(observed), observed.unseen)
+            model = SampledModel(*record, None, fingerprint, draws)
+            of_run = {"model_": model, "trace_": sampled.trace, "status_": sampled.status}
+            return of_run | {"n_iter_": len(sampled.trace["objective"]), "diagnostics_": sampled.mixing} | columns
+
+        def at_sweep(outcome: Outcome) -> dict[str, Any]:
+            return attributes(outcome.state.sampled(outcome.status, outcome.trace))
+
+        plan = Plan(self.n_sweeps, self.n_burn, self.n_draws)
+        with callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback:
+            sampled = sample_chains(make_chain, self.n_chains, plan, self.n_jobs, callback)
+            keep(self, attributes(sampled, observed.fingerprint()))
+
+    def _more_state(self) -> Any:
+        if not self._is_sampled:
+            return {}
+        names = np.array(list(self.diagnostics_), dtype=object)
+        return {
+            "diagnosed": names,
+            "diagnostics": np.array(list(self.diagnostics_.values()), np.float64).reshape(-1, 3),
+        }
+
+    def _set_state(self, model: Any, trace: dict[str, Array], more: Any) -> None:
+        super()._set_state(model, trace, ())
+        if model.has_posterior:
+            names, numbers = more["diagnosed"].tolist(), more["diagnostics"]
+            if numbers.shape != (len(names), 3) or numbers.dtype.kind != "f":
+                raise ValueError("more/diagnostics must have three numbers for each name")
+            self.diagnostics_ = {name: Mixing(*row) for name, row in zip(names, numbers.tolist(), strict=True)}
 
 
 class RoundMF(ThresholdFactorization):

@@ -23,11 +23,11 @@ from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, FittedModel, Interval, Seen
+from halfseen.sampling.diagnostics import Mixing
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.layout import SCALES
 from halfseen.uncoupled.posterior import (
     AnyCoupling,
-    Mixing,
     Posterior,
     SampledCoupling,
     check_array,

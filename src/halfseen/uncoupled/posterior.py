@@ -17,14 +17,6 @@ CHUNK_ENTRIES = 1 << 22
 _BISECTIONS = 44
 
 
-class Mixing(NamedTuple):
-    """How well a quantity mixed: its mean, split R-hat (1 at best), and the number of independent draws it is worth."""
-
-    mean: float
-    r_hat: float
-    effective: float
-
-
 class Likeliest(NamedTuple):
     """Of every asked cell: the most likely answer, how likely it is, and the mean of the answer. Where the answer was
     lost in all draws, it is NaN."""

@@ -19,10 +19,11 @@ from halfseen.fitting import Callback, Outcome, callbacks, iterate, run, sklearn
 from halfseen.io import observe
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, Status
+from halfseen.sampling.diagnostics import MAX_R_HAT, Mixing, Plan, mixing, worst
 from halfseen.solvers import Multiplicative, Penalty, PointFactor, Problem
 from halfseen.uncoupled.collection import Uncoupled
 from halfseen.uncoupled.layout import Layout
-from halfseen.uncoupled.posterior import AnyCoupling, Draws, Mixing, SampledCoupling
+from halfseen.uncoupled.posterior import AnyCoupling, Draws, SampledCoupling
 from halfseen.uncoupled.pseudo_observations import observed_at_cells
 
 if TYPE_CHECKING:
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
 WARM_UP = 5
 #: Exchanges proposed per cell: in the first sweep, and in every other.
 FIRST_PROPOSALS, PROPOSALS = 20, 3
-#: Above this split R-hat of predictions, or of the noise, a chain has not mixed. The log-likelihood and the spread of
-#: the means drift for long after these have settled, so they are shown and do not decide.
-MAX_R_HAT = 1.1
+#: What decides whether a chain has mixed. The log-likelihood and the spread of the means drift for long after these
+#: have settled, so they are shown and do not decide.
 DECIDING = ("predicted cells", "noise")
 #: Number of cells whose predictions are monitored.
 MONITORED_CELLS = 20
@@ -42,20 +42,6 @@ MONITORED_CELLS = 20
 MONITORED = {"noise": "noise", "violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread"}
 #: Largest posterior mean that is factorized whole; of larger ones, the asked cells are.
 MAX_CELLS_AT_ONCE = 1 << 24
-
-
-class Plan(NamedTuple):
-    """Length of a chain: number of sweeps, of those discarded at the start, of draws kept of the rest."""
-
-    sweeps: int
-    burn: int
-    draws: int
-
-    def kept(self) -> Array:
-        """Numbers of the sweeps that are kept, evenly spread over those not discarded, the last one among them."""
-        after = self.sweeps - self.burn
-        count = min(self.draws, after)
-        return self.burn + (np.arange(1, count + 1) * after) // count
 
 
 class Sweep(NamedTuple):
@@ -194,40 +180,8 @@ class _Recorder:
             return {}
         start = self._plan.burn if sweeps > self._plan.burn else 0
         trace = self.trace()
-        means, r_hats, effective = np.transpose([mixing(cell) for cell in np.array(self._predicted[start:]).T])
-        worse = Mixing(float(means.mean()), float(np.quantile(r_hats, 0.9)), float(np.quantile(effective, 0.1)))
+        worse = worst([mixing(cell) for cell in np.array(self._predicted[start:]).T])
         return {"predicted cells": worse, **{name: mixing(trace[key][start:]) for name, key in MONITORED.items()}}
-
-
-def mixing(draws: Array) -> Mixing:
-    """Split R-hat and effective sample size, as in Gelman and others, Bayesian Data Analysis (2013), section 11.4-5.
-
-    The chain is cut into two halves of n draws. With W the mean of their variances and B = n times the variance of
-    their means, r_hat^2 = (n - 1) / n + B / (n W). The autocorrelations, from both halves' variograms, are summed in
-    pairs as long as a pair's sum stays positive. A quantity that never moved has mixed perfectly; of fewer than four
-    draws nothing can be said: NaN.
-    """
-    n = draws.size // 2
-    halves = draws[: 2 * n].reshape(2, n)
-    if n < 2:
-        return Mixing(float(draws.mean()), np.nan, np.nan)
-    if np.ptp(draws) == 0:
-        return Mixing(float(draws.mean()), 1.0, float(draws.size))
-    within = float(halves.var(axis=1, ddof=1).mean())
-    overall = (n - 1) / n * within + float(halves.mean(axis=1).var(ddof=1))
-    r_hat = float(np.sqrt(overall / within)) if within > 0 else np.inf
-
-    # autocorrelations of lags 1, 2, ..., cut off before the first pair of lags (2t, 2t + 1) whose sum is not positive
-    total, pair = 0.0, [1.0]  # lag 0
-    for lag in range(1, n - 1):
-        variogram = float(np.mean((halves[:, lag:] - halves[:, :-lag]) ** 2))
-        pair.append(1 - variogram / (2 * overall))
-        if len(pair) == 2:
-            if sum(pair) <= 0:
-                break
-            total += sum(pair)
-            pair = []
-    return Mixing(float(draws.mean()), r_hat, 2 * n / (1 + 2 * max(total - 1.0, 0.0)))
 
 
 def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]]) -> None:

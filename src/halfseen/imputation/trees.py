@@ -74,7 +74,7 @@ class Forest:
 
     def predict(self, X: Array) -> Array:
         """Mean of the trees, for each row."""
-        from halfseen.kernels.trees import mean_of_trees  # compiled code
+        from halfseen.kernels.forests import mean_of_trees  # compiled code
 
         return mean_of_trees(self.features, self.numbers, self.rights, self.roots, X.astype(np.float32))
 

@@ -1,6 +1,7 @@
 """What a user passes to an estimator, as observed cells; scikit-learn's contract about columns and their names."""
 
 import os
+import warnings
 from collections.abc import Hashable
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from halfseen.arrays import Array
-from halfseen.errors import DataError, ParameterError
+from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.io import observe
 from halfseen.io.numbers import NotANumber, Scale
 from halfseen.io.reader import are_triples, with_holes
@@ -95,6 +96,33 @@ def _check_zeros(X: Any, unseen: str) -> None:
             remedy='Set `unseen="zero"` in the model, or observe again with `unseen="missing"`.',
             parameter="unseen",
         )
+
+
+def warn_if_zeros_are_missing(X: Any, observed: Observed, stacklevel: int) -> None:
+    """Warn where unseen cells, which are missing by default, are likely to be meant as zeros.
+
+    That is where all cells that are seen have the same value, as pairs without values have; and in sparse matrices of
+    counts above 0, whose unstored cells are zeros to most libraries; not where a long table holds stars from 1 to 5.
+    """
+    values, is_sparse = observed.values, sparse.issparse(X)
+    is_whole = observed.nnz == observed.shape[0] * observed.shape[1]
+    if observed.unseen != "missing" or is_whole or not (is_sparse or _kind_of(X) != "features"):
+        return
+    if observed.nnz > 1 and values.min() == values.max() and values[0] > 0:
+        must, found = "Cells that are seen should differ, or unseen ones be zeros.", f"nothing but {values[0]:g}"
+        remedy = (
+            'As unseen cells are missing, about that is predicted everywhere. Pass `unseen="zero"` to learn from them.'
+        )
+    elif is_sparse and values.min(initial=1.0) > 0 and np.array_equal(values, np.floor(values)):
+        must = "A sparse matrix of counts should hold zeros, if some are known."
+        found = "only counts above 0"
+        remedy = (
+            "Cells that are not stored are missing here, not zeros as in scikit-learn's NMF. "
+            'Pass `unseen="zero"` if they are zeros, or store a zero that was seen.'
+        )
+    else:
+        return
+    warnings.warn(DataWarning(must, found=found, remedy=remedy), stacklevel=stacklevel)
 
 
 def with_row_labels(estimator: Any, X: Any, observed: Observed, W: Array) -> Any:

@@ -286,6 +286,24 @@ def test_a_warning_points_at_the_users_line():
     assert caught[0].filename == __file__
 
 
+def test_counts_whose_zeros_are_not_stored_and_cells_of_one_value_warn():
+    from scipy import sparse
+
+    counts = np.random.default_rng(0).poisson(0.7, (30, 20)).astype(float)
+    pairs = [(f"u{i}", f"i{j}", 1.0) for i, j in zip(*np.nonzero(counts), strict=True)]
+    given = {"max_iter": 2000, "random_state": 0}
+    for data in (sparse.csr_array(counts), pairs):
+        with pytest.warns(DataWarning, match=r"[Zz]eros") as caught:
+            WeightedNMF(2, **given).fit(data)
+        assert [one.filename for one in caught if one.category is DataWarning] == [__file__]
+        WeightedNMF(2, unseen="zero", **given).fit(data)
+    places = np.append(np.nonzero(counts), np.argwhere(counts == 0)[:1].T, axis=1)
+    with_zeros = sparse.coo_array((np.append(counts[counts > 0], 0.0), places))
+    stars = [(user, item, 1.0 + k % 5) for k, (user, item, _) in enumerate(pairs)]
+    for data in (with_zeros, stars, np.where(counts > 0, counts, np.nan), sparse.csr_array(counts * 1.5)):
+        WeightedNMF(2, **given).fit(data)
+
+
 @both
 def test_a_fit_that_did_not_converge_warns(kind):
     with pytest.warns(ConvergenceWarning, match=rf"{kind.__name__}: Stopped at max_iter"):

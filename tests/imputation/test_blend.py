@@ -221,6 +221,19 @@ def test_noise_gets_its_mean():
     )
 
 
+def test_a_column_that_is_predicted_worse_than_by_its_mean_gets_its_mean():
+    """Few cells of a column that is noise, among columns that others predict well: the common weights don't suit it."""
+    X, *_ = correlated(300, p=8)
+    random = np.random.default_rng(1)
+    X[:, 0] = np.where(random.random(300) < 0.15, random.exponential(size=300) ** 4, np.nan)
+    model = fit_table(X, np.arange(8), trees=False)
+    assert (model.errors <= model.mean_errors).all()
+    behind = model.errors == model.mean_errors
+    assert_array_equal(model.weights[behind], 0)
+    assert model.weights[~behind].sum(axis=1).min() > 0
+    assert behind[0]
+
+
 def test_boosting_finds_what_is_not_linear():
     random = np.random.default_rng(0)
     cells = random.normal(size=(1500, 4))

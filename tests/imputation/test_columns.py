@@ -88,6 +88,12 @@ def test_scores_of_many_values_follow_their_ranks():
         ("customer_id", [5, np.nan, 12], "id"),
         ("zip", [1013, 90210, np.nan], "code"),
         ("Zip Code", [1013, 90210, np.nan], "code"),
+        ("PassengerId", [1, 2, np.nan], "id"),
+        ("CustomerID", [7, 2, np.nan], "id"),
+        ("id_customer", [7, 2, np.nan], "id"),
+        ("Unnamed: 0", [0, 1, np.nan], "id"),
+        ("ssn", [123456789, 987654321, np.nan], "id"),
+        ("identity", [7, 2, np.nan], "count"),
         ("year", [1999, 2004, np.nan], "count"),
         ("valid", [1, 0, np.nan], "boolean"),
         ("cylinders", [4, 8, 6, 4, 8, 6, np.nan], "levels"),
@@ -125,6 +131,7 @@ def test_a_name_decides_nothing_where_the_user_does_and_where_there_are_no_names
         (["yes", "no", "yes", "no"], "category"),
         ([datetime.date(2024, 1, 31), None], "date"),
         ([f"a remark, the {i}th" for i in range(30)], "text"),
+        ([f"{i} Main Street" for i in range(30)], "text"),
         ([None, np.nan], "empty"),
     ],
 )
@@ -237,5 +244,11 @@ def test_categories_have_a_column_each():
 def test_categories_are_drawn_by_their_shares(width):
     column = Column("c", "category", ("a", "b", "c")[: 2 if width == 1 else 3])
     shares = np.tile([0.3] if width == 1 else [0.5, 0.2, 0.3], (100_000, 1))
-    drawn = column.draw(shares, np.random.default_rng(0).random(100_000))
+    random = np.random.default_rng(0)
+    scores = random.normal(size=(100_000, width))
+    if width > 1:  # ranks of categories that exclude each other
+        scores = (scores - scores.mean(axis=1, keepdims=True)) / np.sqrt(1 - 1 / width)
+    drawn = column.draw(shares, norm.cdf(scores), random.normal(size=100_000))
     assert_allclose(drawn.mean(axis=0), shares[0], atol=0.01)
+    for j in range(width):  # a high rank makes a category more likely
+        assert np.corrcoef(drawn[:, j], scores[:, j])[0, 1] > 0.4

@@ -33,6 +33,7 @@ from halfseen.estimators.inputs import (
     keep,
     observe_for_fit,
     observe_rows,
+    warn_if_zeros_are_missing,
     with_row_labels,
 )
 from halfseen.fitting import Callback, Outcome, callbacks, fit_at, run, warn_if_empty, warn_if_not_converged
@@ -605,6 +606,8 @@ class Factorization(BaseFactorization):
     init: Any
     random_state: Any
 
+    #: Whether unseen cells, missing by default, are zeros to users of other libraries' models of the kind.
+    may_mean_zeros: ClassVar[bool] = False
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         "n_components": validation.whole(1, validation.MOST_COMPONENTS),
         **BaseFactorization.parameter_rules,
@@ -658,6 +661,8 @@ class Factorization(BaseFactorization):
         if observed.unseen == "missing":
             warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=5)
             warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=5)
+            if self.may_mean_zeros:
+                warn_if_zeros_are_missing(X, observed, stacklevel=5)
         folding = Folding(method.folding(solver) if method.folding else solver, self.max_iter, self.tol)
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:

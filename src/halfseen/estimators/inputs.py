@@ -106,7 +106,8 @@ def warn_if_zeros_are_missing(X: Any, observed: Observed, stacklevel: int) -> No
     """
     values, is_sparse = observed.values, sparse.issparse(X)
     is_whole = observed.nnz == observed.shape[0] * observed.shape[1]
-    if observed.unseen != "missing" or is_whole or not (is_sparse or _kind_of(X) != "features"):
+    is_dense = not is_sparse and observed.row_labels is None and _kind_of(X) == "features"
+    if observed.unseen != "missing" or is_whole or is_dense:
         return
     if observed.nnz > 1 and values.min() == values.max() and values[0] > 0:
         must, found = "Cells that are seen should differ, or unseen ones be zeros.", f"nothing but {values[0]:g}"

@@ -12,7 +12,6 @@ from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
 from halfseen.estimators.base import Factorization, Method
-from halfseen.estimators.inputs import warn_if_zeros_are_missing
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 from halfseen.solvers import Multiplicative, Penalty, Problem
@@ -70,6 +69,7 @@ class WeightedNMF(Factorization):
     array([1., 2., 3.])
     """
 
+    may_mean_zeros = True
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **Factorization.parameter_rules,
         "init": validation.start("random", "rank-one"),
@@ -115,10 +115,6 @@ class WeightedNMF(Factorization):
             solver=Multiplicative(Penalty(self.l1, self.l2)),
             start=self._rank_one_start if isinstance(self.init, str) and self.init == "rank-one" else None,
         )
-
-    def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
-        super()._fit_observed(observed, columns, X, y, cell_weight)
-        warn_if_zeros_are_missing(X, observed, stacklevel=4)
 
     def _rank_one_start(self, problem: Problem, solver: Any, shapes: Any, random: Any) -> tuple[Array, Array]:
         return rank_one_start(problem.cells.observed, self.n_components, random, self.n_jobs)

@@ -34,7 +34,6 @@ from halfseen.estimators.inputs import (
     observe_rows,
     unfold_rows,
     unfold_tensor,
-    warn_if_zeros_are_missing,
 )
 from halfseen.fitting import Outcome, iterate, sklearn_callbacks, warn_if_empty, warn_if_not_converged
 from halfseen.io.reader import grid_of
@@ -380,7 +379,6 @@ class RankOneNMF(BaseFactorization):
                 )
             else:  # weights, zeros, sparse and long data; and what is wrong with a dense table is found here
                 observed = observe_for_fit(matrix, self.unseen, weights, None)
-                warn_if_zeros_are_missing(matrix, observed, stacklevel=3)
                 labels, dtype, n_columns = (
                     (observed.row_labels, observed.column_labels),
                     observed.dtype,

@@ -19,7 +19,7 @@ from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, DataWarning
 from halfseen.estimators.inputs import Seed
-from halfseen.imputation.blend import CANDIDATES, Filled, TableModel, fit_table
+from halfseen.imputation.blend import CANDIDATES, HELD_OUT, Filled, TableModel, fit_table
 from halfseen.imputation.columns import (
     CHOICES,
     LEFT_OUT,
@@ -405,7 +405,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             for column, start in zip(self.columns_, self._starts(), strict=True):
                 if column.kind in ("category", "boolean"):
                     rows, here = np.isnan(features[:, start]), slice(start, start + column.width)
-                    completed[rows, here] = column.draw(means[rows, here], places[rows, start])
+                    noise = random.standard_normal(np.count_nonzero(rows))
+                    completed[rows, here] = column.draw(means[rows, here], places[rows, here], noise)
             tables.append(self._fill(cells, completed))
         return tables
 
@@ -445,13 +446,6 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             columns = [series_cells(frame.get_column(name)) for name in frame.columns]
             are_integers = [dtype.is_integer() for dtype in dtypes]
             cells = Cells(frame, None, list(frame.columns), columns, orders, are_integers)
-        for name, column in zip(cells.names, cells.columns, strict=True):
-            if column.dtype.kind == "f" and np.isinf(column).any():
-                row = int(np.argmax(np.isinf(column)))
-                where, remedy = f"at row {row}, column {name!r}", "Replace it by NaN if it is unknown."
-                raise DataError(
-                    "Values must be finite.", found=str(column[row]), where=where, remedy=remedy, parameter="X"
-                )
         return cells
 
     def _recognise(self, cells: Cells) -> tuple[Column, ...]:
@@ -553,6 +547,10 @@ def features_of(columns: Sequence[Column], cells: Cells) -> Array:
                 raise DataError(
                     must, found=repr(odd), where=where, remedy="Use a null if it is unknown.", parameter="X"
                 )
+        if column.is_numeric and np.isinf(one).any():
+            row = int(np.argmax(np.isinf(one)))
+            where, remedy = f"at row {row}, column {column.name!r}", "Replace it by NaN if it is unknown."
+            raise DataError("Values must be finite.", found=str(one[row]), where=where, remedy=remedy, parameter="X")
         numbers, unknown = column.encode(one)
         if unknown.size:
             must = f"Column {column.name!r} should hold what it held in the fit."
@@ -566,8 +564,27 @@ def features_of(columns: Sequence[Column], cells: Cells) -> Array:
 
 
 def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
-    """The series with these values in these rows, of its own type; floats for the ends of intervals."""
+    """The series with these values in these rows, of its own type; floats for the ends of intervals.
+
+    A type that can't hold them, as that of new rows in which nothing of the column is seen, becomes one that can.
+    """
     dtype = series.dtype
+    if isinstance(values[0], str | bool) and (dtype.is_numeric() or isinstance(dtype, nw.Unknown)):
+        if series.implementation.is_pandas_like():
+            series = nw.from_native(series.to_native().astype(object), series_only=True)
+        else:
+            series = series.cast(nw.Boolean if isinstance(values[0], bool) else nw.String)
+        dtype = series.dtype
+    elif values.dtype.kind == "f" and not dtype.is_numeric() and not series.implementation.is_pandas_like():
+        series = series.cast(nw.Float64)
+        dtype = series.dtype
+    if isinstance(dtype, nw.Categorical | nw.Enum) and series.implementation.is_pandas_like():
+        native = series.to_native()
+        lacking = [one for one in dict.fromkeys(values.tolist()) if one not in native.cat.categories]
+        series = nw.from_native(native.cat.add_categories(lacking), series_only=True)
+    elif isinstance(dtype, nw.Enum) and not set(values.tolist()) <= set(dtype.categories):
+        series = series.cast(nw.String)
+        dtype = series.dtype
     if dtype.is_numeric():
         if dtype.is_integer() and not interval:
             return series.scatter(rows.tolist(), np.round(values.astype(float)).astype(np.int64).tolist())
@@ -626,14 +643,16 @@ def quality_table(
     names[:] = [column.name for column in columns]
     errors, mean_errors = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
     accuracies, mode_accuracies = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
-    held_out, n_cells = np.zeros(len(columns), dtype=int), np.zeros(len(columns), dtype=int)
+    held_out, n_cells = np.zeros(len(columns), dtype=int), np.zeros(len(columns))
     for place, column in enumerate(columns):
         own = np.flatnonzero(groups == place)
         if model is None or own.size == 0:
             used.append(f"nothing: {LEFT_OUT[column.kind]}" if column.kind in LEFT_OUT else "mean")
             continue
         held_out[place] = model.n_held_out[own[0]]
-        n_cells[place] = min(held_out[place], n_seen[own[0]])  # of a small table some are held out more than once
+        # different cells: of a small table some are held out more than once
+        n = max(n_seen[own[0]], 1)
+        n_cells[place] = n * (1 - (1 - HELD_OUT) ** (held_out[place] / (HELD_OUT * n)))
         if held_out[place]:
             errors[place], mean_errors[place] = (
                 np.sqrt(np.mean(one[own] ** 2)) for one in (model.errors, model.mean_errors)

@@ -491,6 +491,12 @@ def fit_table(
         np.sqrt(np.bincount(column, (size * one) ** 2, minlength=p) / np.maximum(counts, 1))
         for one in (residual, truth)
     )
+    # a column that is not predicted better than by its mean is filled with that
+    squares = [np.bincount(groups, one**2 * counts) for one in (errors, mean_errors)]
+    behind = (squares[0] >= squares[1])[groups] & (counts > 0)
+    weights[behind] = 0.0
+    errors = np.where(behind, mean_errors, errors)
+    residual = np.where(behind[column], truth, residual)
     quantiles = residual_quantiles(residual / scale, column, p)
     scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
     for c, one in ((5, "boosting"), (6, "trees")):

@@ -125,6 +125,8 @@ LEFT_OUT = {
 }
 #: Last words of the names of columns whose whole numbers are ids or codes.
 ID_WORDS = {"id": "id", **dict.fromkeys(("zip", "zipcode", "postcode", "postalcode", "code", "phone"), "code")}
+#: First words of the names of columns whose whole numbers are ids if all are different.
+FIRST_ID_WORDS = ("id", "uuid", "ssn", "unnamed")
 #: Categories of a column of text at most, and the share of its cells that may differ.
 MOST_CATEGORIES, MOST_DIFFERENT = 50, 0.5
 #: Different whole numbers that are levels at most (0 to 10 is a common scale), seen at least so often each on average.
@@ -313,11 +315,27 @@ class Column:
         total = shares.sum(axis=1, keepdims=True)
         return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / shares.shape[1])
 
-    def draw(self, numbers: Array, ranks: Array) -> Array:
-        """Categories drawn by their probabilities at predictions of shape (m, width), as columns of the fit."""
+    def draw(self, numbers: Array, ranks: Array, noise: Array) -> Array:
+        """Categories drawn by their probabilities, as columns of the fit.
+
+        Of more than two, the one with the least -log(u_k) / share_k, which is k with probability share_k if the u_k are
+        independent: a high rank u_k makes category k more likely. The ranks of K categories that exclude each other
+        have a correlation of about -1 / (K - 1), which a common noise takes away.
+
+        Parameters
+        ----------
+        numbers, ranks : ndarray of shape (m, width)
+            Predictions, and where the true values are drawn to be in their distributions.
+        noise : ndarray of shape (m,)
+            Normal noise.
+        """
         shares = self.shares(numbers)
-        places = (np.cumsum(shares, axis=1)[:, :-1] < ranks[:, None]).sum(axis=1)
-        return np.eye(shares.shape[1])[places][:, -self.width :]
+        if self.width == 1:
+            return (ranks > shares[:, :1]).astype(float)
+        scores = ndtri(np.clip(ranks, 1e-12, 1 - 1e-12))
+        u = ndtr(np.sqrt(1 - 1 / self.width) * scores + np.sqrt(1 / self.width) * noise[:, None])
+        places = np.argmin(-np.log(np.maximum(u, 1e-300)) / np.maximum(shares, 1e-12), axis=1)
+        return np.eye(self.width)[places]
 
 
 def missing_cells(cells: Array) -> Array:
@@ -349,10 +367,12 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
     decimals = next((d for d in range(7) if np.abs(seen).max() < 1e8 and np.array_equal(np.round(seen, d), seen)), None)
     if seen.min() == seen.max():
         return Column(name, "constant", decimals=decimals)
-    if named and not amount and decimals == 0:
-        word = str(name).strip().lower().replace("_", " ").replace("-", " ").split(" ")[-1]
-        if word in ID_WORDS:
-            return Column(name, ID_WORDS[word])
+    if named and not amount and np.array_equal(seen, np.floor(seen)):
+        words = re.findall("[a-z]+", re.sub("([a-z0-9])([A-Z])", r"\1 \2", str(name)).lower()) or [""]
+        if words[-1] in ID_WORDS:
+            return Column(name, ID_WORDS[words[-1]])
+        if words[0] in FIRST_ID_WORDS and np.unique(seen).size == seen.size:
+            return Column(name, "id")
     if decimals == 0 and not amount:
         distinct = np.unique(seen)
         if distinct.tolist() == [0, 1]:
@@ -408,7 +428,9 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
     if len(different) == 1:
         return Column(name, "single text", tuple(different))
     ordered = find_order(different)
-    if ordered is not None:
+    if ordered is not None and (
+        len(different) < len(present) or len(different) <= 3
+    ):  # else house numbers, for instance
         return Column(name, "levels", ordered, order="found")
     if len(different) > max(2, min(MOST_CATEGORIES, MOST_DIFFERENT * len(present))):
         return Column(name, "text")

@@ -262,6 +262,17 @@ def test_cells_of_a_category_are_held_out_together():
     assert hidden.any()
 
 
+def test_cells_are_held_out_together_where_they_are_missing_together():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(2000, 4))
+    X[random.random(2000) < 0.3, :2] = np.nan
+    hidden = blend.hide_cells(X, np.arange(4), np.random.RandomState(0))
+    assert_allclose(hidden.sum() / np.count_nonzero(~np.isnan(X)), blend.HELD_OUT, atol=0.03)
+    assert hidden[hidden[:, 0], 1].mean() > 0.6
+    assert hidden[hidden[:, 2], 3].mean() < 0.15
+    assert hidden[:, 2].sum() > 0
+
+
 def test_wide_tables_choose_their_rank_and_are_filled(monkeypatch):
     monkeypatch.setattr("halfseen.imputation.gaussian.MOST_FULL", 10)
     X, cells, *_ = correlated(200, p=30, holes=0.1)

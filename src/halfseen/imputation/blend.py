@@ -523,10 +523,18 @@ def fit_table(
 
 
 def hide_cells(X: Array, groups: Array, random: np.random.RandomState) -> Array:
-    """Mask of cells to hold out; columns of a group together, and none of a column that shows fewer than five."""
+    """Mask of cells to hold out; columns of a group together, and none of a column that shows fewer than five.
+
+    Two of three are hidden together, as the holes of another row are, since what is missing together can't predict each
+    other; the third at random.
+    """
     seen = ~np.isnan(X)
     _, first, place = np.unique(groups, return_index=True, return_inverse=True)
-    chosen = random.random_sample((len(X), first.size)) < HELD_OUT
+    holes = ~seen[:, first]
+    share = holes.mean()
+    moved = min(1.0, HELD_OUT * 2 / 3 / share) if share > 0 else 0.0  # rows that get the holes of another
+    patterns = holes[random.permutation(len(X))] & (random.random_sample((len(X), 1)) < moved)
+    chosen = patterns | (random.random_sample((len(X), first.size)) < HELD_OUT - moved * share)
     return chosen[:, place] & seen & (seen.sum(axis=0) >= 5)
 
 

@@ -357,8 +357,15 @@ def progress_bar(
         yield callback
 
 
-def warn_if_empty(what: str, is_empty: Array, labels: Array | None, stacklevel: int, along: str = "") -> None:
-    """Warn of rows or columns (`what`), or slices along an axis, without an observed cell."""
+def warn_if_empty(
+    what: str,
+    is_empty: Array,
+    labels: Array | None,
+    stacklevel: int,
+    along: str = "",
+    effect: str = "gets the average factor of the others",
+) -> None:
+    """Warn of rows or columns (`what`), or slices along an axis, without an observed cell, and say what they get."""
     positions = np.flatnonzero(is_empty)
     if positions.size:
         first = positions[0] if labels is None else quoted(labels[positions[0]])
@@ -367,7 +374,7 @@ def warn_if_empty(what: str, is_empty: Array, labels: Array | None, stacklevel: 
             f"Every {what}{along} should have a seen cell.",
             found="none",
             where=f"in {what} {first}{along}{others}",
-            remedy=f"Such a {what} gets the average factor of the others; drop it if that is not wanted.",
+            remedy=f"Such a {what} {effect}; drop it if that is not wanted.",
         )
         warnings.warn(warning, stacklevel=stacklevel)
 
@@ -378,5 +385,5 @@ def warn_if_not_converged(estimator: Any, stacklevel: int) -> None:
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     stopped_early = status is Status.MAX_ITER and estimator.tol > 0
-    if stopped_early or status in (Status.NOT_FINITE, Status.WORSENED, Status.UNMIXED):
+    if stopped_early or status in (Status.NOT_FINITE, Status.WORSENED, Status.UNMIXED, Status.TOO_SHORT):
         warnings.warn(ConvergenceWarning(f"{type(estimator).__name__}: {status.value}"), stacklevel=stacklevel)

@@ -42,8 +42,12 @@ class Status(Enum):
     DIRECT = "Found without iterating."
     SAMPLED = "All sweeps were drawn, and what they predict has settled."
     UNMIXED = (
-        "All sweeps were drawn, but what the second half predicts differs from the first (a split R-hat above 1.1). "
-        "Raise `n_sweeps` and `n_burn`."
+        "All sweeps were drawn, but the chains, or their halves, differ in what they predict (a split R-hat above 1.1)."
+        " Raise `n_sweeps` and `n_burn`."
+    )
+    TOO_SHORT = (
+        "All sweeps were drawn, but fewer than four after the first `n_burn`: too few to tell whether what they "
+        "predict has settled. Raise `n_sweeps`."
     )
     INTERRUPTED = "Interrupted from the keyboard; the last whole iteration is kept."
     NOT_FINITE = (

@@ -70,6 +70,19 @@ def test_options_are_parameters(ratings, tmp_path, words, parameters):
     assert (parameters | {"max_iter": 4000}).items() <= model.get_params().items()
 
 
+def test_chains_have_sweeps_in_the_place_of_iterations(ratings, tmp_path):
+    words = ("--method", "ordinal", "--inference", "gibbs", "-k", 2)
+    model = fitted(tmp_path, ratings.path, *words, "--sweeps", 60, "--burn", 10)
+    assert {"inference": "gibbs", "n_sweeps": 60, "n_burn": 10}.items() <= model.get_params().items()
+    for wrong, sentence in (
+        ((*words, "--max-iter", 9), "--max-iter belongs to --inference map; gibbs has no such option."),
+        ((*words, "--tol", 0.1), "--tol belongs to --inference map; gibbs has no such option."),
+        (("--method", "ordinal", "--sweeps", 9), "--sweeps belongs to --inference gibbs; map has no such option."),
+        (("--method", "poisson", "--burn", 9), "--burn belongs to --method ordinal; poisson has no such option."),
+    ):
+        assert sentence in misused("fit", ratings.path, *wrong)
+
+
 def test_levels_may_be_words_or_numbers(ratings, tmp_path):
     (tmp_path / "t.csv").write_text("user,item,rating\nann,x,bad\nann,y,good\nbob,x,fair\nbob,y,bad\ncid,y,good\n")
     words = ("--method", "ordnmf", "-k", 2, "--max-iter", 2000)

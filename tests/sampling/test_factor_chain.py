@@ -61,6 +61,14 @@ def test_an_empty_interval_does_not_hang():
     assert np.isnan(many_truncated(np.nan, 1.0, 2)).all()
 
 
+@pytest.mark.parametrize("a", [1e7, 1e9, 1e200, 1.7e308])
+def test_an_interval_far_out_has_draws_at_its_end(a):
+    """The tail beyond a is exponential with mean 1 / a: next to nothing beside a."""
+    assert_allclose(many_truncated(a, np.inf, 100), a)
+    assert_allclose(many_truncated(-np.inf, -a, 100), -a)
+    assert_allclose(many_truncated(a, 1.01 * a, 100), a)
+
+
 @pytest.mark.parametrize("x", [-60.0, -26.0, -24.9, -3.0, -0.1, 0.0, 0.2, 2.0, 24.9, 25.1, 60.0])
 def test_log_probabilities_of_intervals(x):
     for width in (1e-3, 0.5, 3.0, np.inf):

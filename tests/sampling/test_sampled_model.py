@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 
 import halfseen as hs
-from halfseen.errors import DataError, EngineError, ParameterError
+from halfseen.errors import DataError, DataWarning, EngineError, ParameterError
 from halfseen.fitting import ConvergenceWarning
 from halfseen.model import Status
 from halfseen.observed import Observed
@@ -218,6 +218,47 @@ def test_features_may_be_frames_matrices_or_arrays():
     assert_array_equal(by_frame.predict(long.user, long.item), expected)
     assert_array_equal(by_array.predict(long.user, long.item), expected)
     assert not np.array_equal(fit(long).predict(long.user, long.item), expected)
+    in_index = frame.set_index("who")
+    assert_array_equal(fit(long, row_features=in_index).predict(long.user, long.item), expected)
+    in_column = frame.set_index(pd.Index([None, *range(24)], name="line"))  # an index that has no labels
+    assert_array_equal(fit(long, row_features=in_column).predict(long.user, long.item), expected)
+    # a duplicate entry of a sparse matrix counts as its sum
+    twice = sparse.csr_array(one_hot[order])
+    halves = np.repeat(twice.data / 2, 2), np.repeat(twice.indices, 2), 2 * twice.indptr
+    repeated = sparse.csr_array(halves, shape=twice.shape)
+    assert_array_equal(fit(long, row_features=repeated).predict(long.user, long.item), expected)
+    assert repeated.nnz == 2 * twice.nnz  # what was passed is as it was
+
+
+NAMED = pd.DataFrame(ratings(), columns=[f"c{j}" for j in range(18)])
+LABELS = list(NAMED.columns)
+
+
+@pytest.mark.parametrize(
+    ("features", "must", "found"),
+    [
+        (pl.DataFrame({"c": LABELS, "age": [np.inf] + [1.5] * 17}), "finite", "inf"),
+        (pd.DataFrame({"c": LABELS, "age": [2.0, -np.inf] + [1.5] * 16}), "finite", "-inf"),
+        (pl.DataFrame({"c": LABELS}), "a feature", "no other column"),
+        (pl.DataFrame({"c": LABELS, "kind": [None] * 18}), "a feature", "missing values"),
+        (pd.DataFrame({"c": LABELS, "age": [np.nan] * 18}), "a feature", "missing values"),
+        (pl.DataFrame({"c": [*LABELS, "c3"], "age": range(19)}), "at most once", "19 of them with known labels, 18"),
+        (pd.DataFrame({"age": range(18)}, index=LABELS), "first column", "0 of them with known labels"),
+    ],
+)
+def test_frames_of_features_that_are_refused(features, must, found):
+    with pytest.raises(DataError) as error:
+        fit(NAMED, column_features=features)
+    assert error.value.parameter == "column_features"
+    assert must in error.value.must
+    assert found in error.value.found
+
+
+def test_columns_without_features_are_counted():
+    some = pl.DataFrame({"c": ["c0", "c7", "x", "c9", "y"], "age": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    with pytest.warns(DataWarning, match="features for 3 of 18 columns, and 2 lines with unknown labels") as told:
+        hs.OrdinalMF(2, **SHORT, column_features=some).fit(NAMED)
+    assert told[0].filename == __file__
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -274,6 +315,14 @@ def test_a_chain_that_has_not_mixed_says_so():
     assert model.diagnostics_["predicted cells"].r_hat > 1.1
 
 
+def test_of_too_few_sweeps_nothing_is_said():
+    model = hs.OrdinalMF(2, inference="gibbs", n_sweeps=5, n_burn=2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="too few"):
+        model.fit(ratings())
+    assert model.status_ is Status.TOO_SHORT
+    assert np.isnan(model.diagnostics_["predicted cells"].r_hat)
+
+
 def test_rows_and_columns_with_one_cell_or_none():
     X = ratings()
     X[3] = np.nan
@@ -284,6 +333,15 @@ def test_rows_and_columns_with_one_cell_or_none():
     assert np.isfinite(model.predict([3, 4, 3], [5, 5, 0])).all()
     x = dense_draws(model)[0]
     assert x[:, 3, 5].std() > x[:, 0, 0].std()  # nothing is known there
+
+
+@pytest.mark.filterwarnings("error:Every")
+def test_those_without_a_cell_are_reported_unless_they_have_features():
+    X = ratings()
+    X[:, 5] = np.nan
+    with pytest.warns(DataWarning, match="column 5.*drawn from the distribution of the others"):
+        hs.OrdinalMF(2, **SHORT).fit(X)
+    fit(X, column_features=np.arange(18)[:, None])
 
 
 def test_text_levels_and_given_thresholds():

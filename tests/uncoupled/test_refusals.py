@@ -84,7 +84,7 @@ def test_calls_that_are_refused(seen, monkeypatch):
 def test_what_takes_several_draws_is_refused_of_one(seen, how):
     """Means are well without; a risk of 1, or an interval without width, would be a lie."""
     model = fitted(seen, **{**SHORT["gibbs"], **how})
-    assert model.status_ is (Status.UNMIXED if "n_sweeps" in how else model.status_)
+    assert model.status_ is (Status.TOO_SHORT if "n_sweeps" in how else model.status_)
     for what, ask in asking(model).items():
         refused(ask, ParameterError, "n_draws", what, f"Found {model.n_iter_} sweeps")
     draws = model.posterior_.draws

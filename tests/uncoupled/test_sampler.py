@@ -165,10 +165,11 @@ def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
 
 
 def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
-    """Of too few draws nothing is known (NaN): that is not mixed either."""
+    """Of too few draws nothing is known (NaN): that has a status of its own."""
     calm = {"predicted cells": 1.0, "noise": 1.0, "violated comparisons": 9.0, "log-likelihood": 9.0, "spread": 9.0}
     cases = [("spread", 1.2, Status.SAMPLED), ("spread", np.nan, Status.SAMPLED)]
-    cases += [(name, bad, Status.UNMIXED) for name in ("noise", "predicted cells") for bad in (1.2, np.nan, np.inf)]
+    bad_ones = [(1.2, Status.UNMIXED), (np.inf, Status.UNMIXED), (np.nan, Status.TOO_SHORT)]
+    cases += [(name, *bad) for name in ("noise", "predicted cells") for bad in bad_ones]
     for name, bad, status in cases:
         told = {one: SimpleNamespace(r_hat=bad if one == name else r_hat) for one, r_hat in calm.items()}
         monkeypatch.setattr(sampler._Recorder, "mixing", lambda self, told=told: told)

@@ -58,6 +58,8 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
               "better and take longer.")  # fmt: skip
 @click.option("--implicit", is_flag=True, default=None,
               help="For ordinal with --inference gibbs: learn from which cells were seen, too.")  # fmt: skip
+@click.option("--sweeps", type=int, help="For --inference gibbs: number of sweeps; by default 200.")
+@click.option("--burn", type=int, help="For --inference gibbs: number of discarded first sweeps; by default 40.")
 @click.option("--l2", type=float, help="The penalty l2 / 2 * (sum of squares) on both factors.")
 @click.option("--early-stopping", is_flag=True, default=None,
               help="For round and ordinal: stop when the loss of a held-out tenth no longer falls.")  # fmt: skip
@@ -67,9 +69,9 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @JSON
 def fit(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
         link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
-        inference: str | None, implicit: bool | None, l2: float | None, early_stopping: bool | None,
-        max_iter: int | None, tol: float | None, seed: int, n_jobs: int | None, quiet: bool, engine: str | None,
-        as_json: bool, **reading: Any) -> None:  # fmt: skip
+        inference: str | None, implicit: bool | None, sweeps: int | None, burn: int | None,
+        l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
+        n_jobs: int | None, quiet: bool, engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a text, Parquet, Feather, JSON lines or Excel file, also compressed, or a pattern for several: lines of row,
@@ -96,6 +98,14 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     known = {name: getattr(halfseen, estimator)().get_params() for name, estimator in METHODS.items()} if params else {}
     owners = {param: [name for name in known if param in known[name]] for param in params}
     options.check_owners(params, method, owners)
+    of_chains = options.given(sweeps=sweeps, burn=burn)
+    options.check_owners(of_chains, method, {"sweeps": ["ordinal"], "burn": ["ordinal"]})
+    if method == "ordinal":
+        owners = {"sweeps": ["gibbs"], "burn": ["gibbs"], "max_iter": ["map"], "tol": ["map"]}
+        options.check_owners(
+            of_chains | options.given(max_iter=max_iter, tol=tol), inference or "map", owners, "inference"
+        )
+    params |= options.given(n_sweeps=sweeps, n_burn=burn)
     params |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs)
     is_auto = isinstance(n_components, list)
     if method != "rank-one":

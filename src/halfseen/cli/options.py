@@ -129,10 +129,13 @@ def reader(options: dict[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def check_owners(parameters: dict[str, Any], method: str, owners: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a parameter that the method does not have; `owners` names the methods that have it."""
+def check_owners(
+    parameters: dict[str, Any], method: str, owners: Mapping[str, Sequence[str]], choice: str = "method"
+) -> None:
+    """Refuse a parameter that the method does not have; `owners` names the methods that have it, `choice` the option
+    that chooses one."""
     for name in parameters:
         if method not in owners[name]:
             methods = " and ".join(filter(None, (", ".join(owners[name][:-1]), owners[name][-1])))
             option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} belongs to --method {methods}; {method} has no such option.")
+            raise click.UsageError(f"--{option} belongs to --{choice} {methods}; {method} has no such option.")

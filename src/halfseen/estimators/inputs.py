@@ -203,14 +203,19 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
     """Features of rows or columns as a sparse array, a row for each of the `count` rows or columns.
 
     Numbers other than 0 and 1 are standardised, but for those of a sparse matrix; each word of a column of words is a
-    feature of its own. A frame is matched by its first column where rows (or columns) have labels; those that it does
-    not list have no features. All else is matched by position.
+    feature of its own. Where rows (or columns) have labels, a frame is matched by its first column, or by its index if
+    that has a name and at least as many known labels; those that it does not list have no features. All else is
+    matched by position.
     """
-    frame = as_frame(features)
+    frame, side = as_frame(features), parameter.removesuffix("_features")
     if frame is None:
         is_sparse = sparse.issparse(features)
         try:
-            matrix = sparse.csr_array(features, dtype=np.float64) if is_sparse else np.asarray(features, np.float64)
+            matrix: Any = (
+                sparse.csr_array(features, dtype=np.float64, copy=True)
+                if is_sparse
+                else np.asarray(features, np.float64)
+            )
         except (TypeError, ValueError):
             matrix = np.empty(0)
         if matrix.ndim != 2 or matrix.shape[0] != count or matrix.shape[1] == 0:
@@ -220,41 +225,90 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
                 found=f"shape {matrix.shape}" if matrix.size or is_sparse else type(features).__name__,
                 remedy="Use a frame whose first column has the labels, if there are labels.",
             )
-        if not np.isfinite(matrix.data if is_sparse else matrix).all():
-            raise DataError("must be finite.", parameter=parameter, found="others", remedy="Fill the holes.")
+        if is_sparse:
+            matrix.sum_duplicates()
+        numbers: Array = matrix.data if is_sparse else matrix
+        if not np.isfinite(numbers).all():
+            found = f"{numbers[~np.isfinite(numbers)][0]}"
+            raise DataError("must be finite.", parameter=parameter, found=found, remedy="Fill the holes.")
         return matrix if is_sparse else sparse.csr_array(np.column_stack([standardised(one) for one in matrix.T]))
-    names = frame.columns
-    places = np.arange(len(frame))
-    if labels is not None:
-        index = Index(labels)
-        places, names = index.find(uniform(frame[names[0]].to_list(), "row")), names[1:]
-    listed = places[places >= 0]
-    if (
-        (labels is None and len(frame) != count)
-        or np.unique(listed).size != listed.size
-        or not names
-        or not listed.size
-    ):
+
+    # the row or column that each line of the frame is about, -1 if none
+    names, places = frame.columns, np.arange(len(frame))
+    if labels is None and len(frame) != count:
         raise DataError(
-            "must list every label once in its first column, and have features beside it"
-            if labels is not None
-            else f"must have a line for each of the {count} that were fitted.",
+            f"must have a line for each of the {count} that were fitted.",
             parameter=parameter,
-            found=f"{len(frame)} lines, {listed.size} of them known, {np.unique(listed).size} different",
-            remedy="Drop repeated lines, and check the labels.",
+            found=f"{len(frame)} lines",
+            remedy="List them in their order. Lines are matched by label only where the data have labels.",
         )
+    if labels is not None:
+        known, index = Index(labels), nw.maybe_get_index(frame)
+        candidates = [(frame[names[0]].to_list(), names[1:])] if names else []
+        if index is not None and index.name is not None:
+            candidates.append((index.tolist(), names))
+        places, most = np.full(len(frame), -1), 0
+        for ids, beside in candidates:
+            try:
+                at = known.find(uniform(ids, side))
+            except DataError:  # not labels, unless there is nothing else
+                if len(candidates) == 1:
+                    raise
+                continue
+            n_known = int(np.sum(at >= 0))
+            if n_known >= most:
+                places, names, most = at, beside, n_known
+    listed = places[places >= 0]
+    n_different = np.unique(listed).size
+    if n_different != listed.size or not listed.size:
+        raise DataError(
+            f"must list {side}s of the data in its first column, each at most once.",
+            parameter=parameter,
+            found=f"{len(frame)} lines, {listed.size} of them with known labels, {n_different} different",
+            remedy="Drop repeated lines, and check the labels. If they are in the index, use `reset_index()`.",
+        )
+
+    # a block of features for each column of the frame
     blocks: list[Any] = []
     for name in names:
         column = frame[name]
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
             values = column.cast(nw.Float64).to_numpy().astype(np.float64)[places >= 0]
-            blocks.append(sparse.csr_array((standardised(values), (listed, np.zeros(listed.size, int))), (count, 1)))
+            if np.isinf(values).any():
+                raise DataError(
+                    "must be finite.",
+                    parameter=parameter,
+                    found=f"{values[np.isinf(values)][0]}",
+                    where=f"in column {name!r}",
+                    remedy="Use None where a number is unknown.",
+                )
+            if not np.isnan(values).all():
+                cells = (standardised(values), (listed, np.zeros(listed.size, int)))
+                blocks.append(sparse.csr_array(cells, (count, 1)))
         else:
             words = np.array([None if word is None else str(word) for word in column.to_list()], object)[places >= 0]
             is_known = np.array([word is not None for word in words])
             distinct, which = np.unique(words[is_known].astype(str), return_inverse=True)
-            cells = (np.ones(which.size), (listed[is_known], which))
-            blocks.append(sparse.csr_array(cells, (count, distinct.size)))
+            if distinct.size:
+                cells = (np.ones(which.size), (listed[is_known], which))
+                blocks.append(sparse.csr_array(cells, (count, distinct.size)))
+    if not blocks:
+        raise DataError(
+            "must have a feature with a known value, beside labels.",
+            parameter=parameter,
+            found="nothing but missing values" if names else "no other column",
+            remedy="Add a column of numbers or words.",
+        )
+    if listed.size < count:
+        unknown = len(frame) - listed.size
+        more = f", and {unknown} lines with unknown labels" if unknown else ""
+        warning = DataWarning(
+            f"Every {side} should have features.",
+            found=f"features for {listed.size} of {count} {side}s{more}",
+            remedy="The others are fitted as if all their features were 0. Check the labels, or add lines.",
+            parameter=parameter,
+        )
+        warnings.warn(warning, stacklevel=6)
     return sparse.csr_array(sparse.hstack(blocks, format="csr"))
 
 

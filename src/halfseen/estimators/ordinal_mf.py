@@ -227,7 +227,8 @@ class OrdinalMF(ThresholdFactorization):
     noise (the probit link) whose precision differs between rows and between columns; predictions are means over the
     draws, and `predict_interval` knows what the posterior leaves open. It predicts better, and takes longer. `l2`,
     `centred`, `solver`, `n_init`, `max_iter`, `tol`, `accelerate` and `init` are of "map"; `implicit` to `n_draws` of
-    "gibbs". `W_` and `H_` are then the largest components of the posterior mean of x, and its biases.
+    "gibbs". `W_` and `H_` are then the largest components of the posterior mean of x, and its biases;
+    `inverse_transform`, which has nothing else to go by, is an approximation without own thresholds.
 
     Parameters
     ----------
@@ -244,21 +245,25 @@ class OrdinalMF(ThresholdFactorization):
     own_thresholds : {"rows", "columns"} or None, default=None
         Which of the two have thresholds of their own, shrunk towards the common ones (some people call everything good,
         some little); None: all share one set. Newton's solver only. With those of columns, `recommend` of "map" goes by
-        x, which then need not be the order of expected values.
+        x, which then need not be the order of expected values. New rows have the common thresholds in the place of
+        their own.
     implicit : bool, default=False
         Whether which columns a row has cells in tells about it, whatever their values, and which rows about a column:
         each adds a vector of its own to the factor, divided by the square root of their number, as in SVD++.
     row_features, column_features : sparse matrix, array-like or frame, default=None
         Features of rows and of columns, which add to factors and biases by linear maps. A frame has the labels in its
-        first column, where rows (or columns) have labels; a column of words counts as one feature per word, and
-        numbers other than 0 and 1 are standardised. New rows, of which none are known, are taken for average ones.
+        first column, or in a pandas index with a name, where rows (or columns) have labels; a column of words counts as
+        one feature per word, and numbers other than 0 and 1 are standardised. Numbers must be finite; in a frame they
+        may be missing. A row or column without a cell is predicted from its features, if it is in the data: in a wide
+        table, or among the labels of an `Observed`. New rows, of which none are known, are taken for average ones.
     n_sweeps, n_burn : int, default=200 and 40
         Number of sweeps of each chain, and of those discarded at the start.
     n_chains : int, default=2
         Number of chains, which run side by side.
     n_draws : int, default=160
-        Number of draws kept of all chains together, in single precision: (rows + columns) * (n_components + 2) * 4
-        bytes each, with `implicit` once more for columns; at most 1 GiB in all, else fewer are kept.
+        Number of draws kept of all chains together, at least one per chain. Each has
+        (rows + columns) * (n_components + 2) * 4 bytes, with `implicit` a further columns * n_components * 4, with
+        `own_thresholds` a further rows (or columns) * (n_levels - 1) * 8; at most 1 GiB in all, else fewer are kept.
     {biases}
     {l2}
     {centred}
@@ -283,7 +288,7 @@ class OrdinalMF(ThresholdFactorization):
         With "gibbs": mean, split R-hat (over all chains) and effective number of draws of the noise and the
         log-likelihood; of "predicted cells", the expected level of up to 20, the values that nine of ten are not worse
         than; and the mean "acceptance" of proposed thresholds. `status_` is UNMIXED if the R-hat of predicted cells
-        exceeds 1.1.
+        exceeds 1.1, and TOO_SHORT if there are too few sweeps to tell.
     {ordinal}
     {fit}
 
@@ -512,8 +517,6 @@ class OrdinalMF(ThresholdFactorization):
         encoder, cells = OrdinalEncoder(self.levels, self.unseen).fit(observed, type(self).__name__)
         likelihood: Any = super()._initial_likelihood(cells, encoder)
         likelihood.check_unseen(self.unseen, type(self).__name__)
-        warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=6)
-        warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=6)
 
         # features of both sides, the implicit ones first
         from halfseen.sampling.factor_chain import FactorChain, FeatureMatrix, OrderedProbit  # compiled code
@@ -528,6 +531,9 @@ class OrdinalMF(ThresholdFactorization):
             groups = [FeatureMatrix(implicit_sets(side), False)] if self.implicit else []
             if given is not None:
                 groups.append(FeatureMatrix(observe_features(given, labels, side.shape[0], name)))
+            else:  # features would tell about those without a cell
+                what, effect = name.removesuffix("_features"), "is drawn from the distribution of the others"
+                warn_if_empty(what, side.seen_per_row() == 0, labels, stacklevel=6, effect=effect)
             features.append(groups)
 
         # chains

@@ -29,13 +29,16 @@ def truncated_normal(a: float, b: float, stream: Array) -> Any:
     """Standard normal number between a and b, by rejection (Robert 1995).
 
     From a uniform distribution where the interval is short, else from a normal one around 0, or an exponential one in
-    the tail. Of an interval that is empty, or not a number, its lower end.
+    the tail. Of an interval that is empty, or not a number, its lower end; of one beyond 1e8, the end next to 0, from
+    which a draw could not be told apart.
     """
     if not a < b:
         return a
     sign = 1.0
     if b < 0.0:
         a, b, sign = -b, -a, -1.0
+    if a > 1e8:
+        return sign * a
     if a <= 0.0:
         if b - a > 2.5:
             while True:

@@ -551,7 +551,9 @@ class Recorder:
         """What is left of chains that end here, with this status."""
         mixed = self.mixing()
         if status is Status.MAX_ITER:
-            status = Status.SAMPLED if mixed["predicted cells"].r_hat <= MAX_R_HAT else Status.UNMIXED
+            r_hat = mixed["predicted cells"].r_hat
+            status = Status.SAMPLED if r_hat <= MAX_R_HAT else Status.UNMIXED
+            status = Status.TOO_SHORT if np.isnan(r_hat) else status
         return Sampled(self.draws(), mixed, self.trace(trace), status)
 
     def draws(self) -> FactorDraws:

@@ -139,8 +139,9 @@ class _Recorder:
         """What is left of a chain that ends here, with this status."""
         mixed = self.mixing()
         if status is Status.MAX_ITER:
-            has_mixed = all(mixed[name].r_hat <= MAX_R_HAT for name in DECIDING)
-            status = Status.SAMPLED if has_mixed else Status.UNMIXED
+            r_hats = np.array([mixed[name].r_hat for name in DECIDING])
+            status = Status.SAMPLED if np.all(r_hats <= MAX_R_HAT) else Status.UNMIXED
+            status = Status.TOO_SHORT if np.isnan(r_hats).any() else status
         return Sampled(self.draws(), mixed, self.trace(), status)
 
     def _copy(self) -> tuple[Array, ...]:

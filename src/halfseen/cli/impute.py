@@ -220,7 +220,7 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     if any("-" in row for row in rows):
         lines.append("-: too few cells are seen to hide some.")
     if behind:
-        lines.append(f"Not clearly predicted better than by the mean, and filled with about that: {', '.join(behind)}.")
+        lines.append(f"Not clearly predicted better than by the mean: {', '.join(behind)}.")
     n_ends = 0  # nothing is filled beyond the lowest and highest number of a column
     for name in (one for one in wide.numeric if holes.get(one) and not kinds[one].values):
         column = table[name].to_numpy()

@@ -147,8 +147,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         An entry per column, for `pandas.DataFrame(imputer.quality_)`: "column"; "kind"; "error" of held-out cells, root
         mean squared, in the column's standard deviation (of categories: over the 0/1 indicators of their values);
         "mean_error", the column mean's; "ratio" of the two, and its "standard_error"; "accuracy", the share of held-out
-        cells filled with their own value, and "mode_accuracy", that of the most frequent value, for levels, categories
-        and booleans; "held_out", the number of cells;
+        cells that the most likely category or the median level gets right, and "mode_accuracy", that of the most
+        frequent value, for levels, categories and booleans of at most 20 values; "held_out", the number of cells;
         "used", the candidates that weigh most, or why a column is left as it is.
     columns_ : tuple of Column
         What each column was recognised as, with its categories or levels.
@@ -370,7 +370,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @insert_parameters
     def sample(self, X: Any, n: int = 1, random_state: Seed = None) -> list[Any]:
-        """Draw complete tables, for multiple imputation.
+        """Draw tables with filled holes, for multiple imputation.
 
         The holes of a row are drawn together: they vary with each other as the Gaussian says, each by the residuals
         of its column; levels, also of numbers, categories and booleans by their probabilities.

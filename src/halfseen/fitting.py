@@ -134,7 +134,6 @@ def run(
     Fit
     """
     started = perf_counter()
-    mover = Momentum(solver) if accelerate else solver
     dtype = problem.cells.observed.dtype
     W, H = (problem.engine.asarray(factor.astype(dtype, copy=False)) for factor in start())
     initial = solver.init_state(problem, W, H)
@@ -142,9 +141,13 @@ def run(
     first = initial.objective
 
     def epochs() -> Iterator[State[Any]]:
-        state = initial
+        state, mover = initial, None
         while True:
-            state = mover.epoch(problem, state)
+            mover = mover or (Momentum(solver) if accelerate else solver)
+            old, state = state, mover.epoch(problem, state)
+            if converged(old, state):
+                better = solver.escape(problem, state, tol * abs(first))
+                state, mover = better, mover if better is state else None  # momentum begins again
             yield state
 
     def trouble(old: State[Any], new: State[Any]) -> Status | None:

@@ -9,7 +9,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import OrdinalMF, RoundMF
+from halfseen.datasets import load_tabular
 from halfseen.errors import DataWarning
+from tests.datasets.server import paths_or_skip
 from tests.graded import oracle
 from tests.graded.data import ratings
 
@@ -47,6 +49,73 @@ def test_without_a_prior_worth_the_name_fits_go_on_well(name, l2):
     assert np.all(np.diff(model.thresholds_) > 0)
     trace = model.trace_["objective"]
     assert np.all(np.diff(trace) <= 1e-9 * trace[0])
+
+
+def survey(n, m, seed, reversed_items=False):
+    """Answers 1..5 to questions about one trait, a seventh of them missing; some questions may be put the other way."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.uniform(0.6, 1.4, m) * np.where(reversed_items & (np.arange(m) % 3 == 0), -1.0, 1.0)
+    x = rng.normal(size=(n, 1)) * loadings + 0.7 * rng.normal(size=(n, m))
+    return np.where(rng.random((n, m)) < 0.15, np.nan, np.digitize(x, [-1.5, -0.5, 0.5, 1.5]) + 1.0)
+
+
+def wiki4he():
+    """Twelve Likert items of a real survey."""
+    paths_or_skip("wiki4he")
+    answers = load_tabular("wiki4he").to_dense()
+    items = np.flatnonzero(np.nanmax(answers, axis=0) == 5)[:12]
+    return answers[~np.isnan(answers[:, items]).all(axis=1)][:, items]
+
+
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("l2", [None, 12.0])
+@pytest.mark.parametrize("data", [lambda: survey(400, 12, 1), lambda: survey(300, 12, 2), wiki4he])
+def test_one_component_does_not_stop_before_it_has_found_the_trait(data, l2, biases):
+    """By default the loss comes within 0.1 % of what a hundred times as many iterations reach, whatever the start."""
+    X = data()
+    losses = [
+        OrdinalMF(1, biases=biases, l2=l2, random_state=seed, n_jobs=1).fit(X).trace_["objective"][-1]
+        for seed in range(3)
+    ]
+    far = OrdinalMF(1, biases=biases, l2=l2, tol=1e-8, max_iter=1000, random_state=0, n_jobs=1).fit(X)
+    assert max(losses) < 1.001 * far.trace_["objective"][-1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("name", ["logit", "linear"])
+def test_fits_end_at_no_saddle(name, k, biases, seed):
+    """No direction of the Hessian, by differences of the oracle's slopes, goes down; nor does L-BFGS from nearby."""
+    X = survey(40, 8, seed, reversed_items=True)
+    model = fitted(name, X, n_components=k, biases=biases, random_state=seed, max_iter=500, tol=1e-6)
+    prior, loss, tau = oracle.Prior(model.l2_, biases), oracle.LOSSES[name], model.likelihood_.thresholds
+    C = (~np.isnan(X)).astype(float)
+    Y = np.where(C > 0, np.nan_to_num(X, nan=1.0) - 1, 0)
+    factors = (model.W_, model.H_)
+    is_free = [np.broadcast_to(prior.held(F.shape[1], side) == 0, F.shape) for side, F in enumerate(factors)]
+    n_free, n_rows = sum(free.sum() for free in is_free), is_free[0].sum()
+    # of "linear" all thresholds are one offset
+    n_parameters = tau.size if name == "logit" else 1
+
+    def gradient(step):
+        moved = [F.copy() for F in factors]
+        moved[0][is_free[0]] += step[:n_rows]
+        moved[1][is_free[1]] += step[n_rows:n_free]
+        cut = tau + step[n_free:]
+        down = oracle.slopes(loss, Y, C, *moved, cut, prior)
+        by_tau = oracle.by_thresholds(loss, Y, C, moved[0] @ moved[1].T, cut)
+        by_tau = by_tau if name == "logit" else by_tau[:1] + by_tau[1:].sum()
+        return np.concatenate([*(g[free] for g, free in zip(down, is_free, strict=True)), by_tau])
+
+    unit = 1e-4 * np.eye(n_free + n_parameters)
+    hessian = np.array([(gradient(step) - gradient(-step)) / 2e-4 for step in unit])
+    assert np.linalg.eigvalsh((hessian + hessian.T) / 2)[0] > -0.01 * model.l2_
+    random = np.random.default_rng(seed)
+    for _ in range(3):
+        W, H = (np.where(free, F + random.normal(0, 0.5, F.shape), F) for F, free in zip(factors, is_free, strict=True))
+        found = oracle.lowest(loss, Y, C, W, H, tau, prior, learned=name == "logit", steps=300)
+        assert found > 0.999 * model.trace_["objective"][-1]
 
 
 @every_model

@@ -50,6 +50,15 @@ def test_pull_and_push_are_never_negative_and_their_difference_is_the_slope(name
 
 
 @every_smooth
+def test_shifted_thresholds_cost_the_same_at_shifted_x_and_stay_apart(name, likelihood):
+    y, x = all_pairs()
+    for by in (-3.7, 0.4, 1e6):
+        moved = likelihood.shifted(by)
+        assert_allclose(moved.quadratic(y, x + by).cost, likelihood.quadratic(y, x).cost, rtol=1e-7, atol=1e-8)
+        assert np.all(np.diff(moved.thresholds) > 0)
+
+
+@every_smooth
 def test_curvatures_are_never_negative(name, likelihood):
     y, x = all_pairs()
     assert np.all(likelihood.quadratic(y, x).curvature >= 0)

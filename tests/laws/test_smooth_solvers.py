@@ -249,7 +249,7 @@ def test_likelihoods_without_a_slope_everywhere_are_refused(kind):
 
 @every_smooth
 def test_with_momentum_epochs_start_ahead_and_the_loss_never_rises(name, likelihood):
-    """The second epoch is the first to start ahead of its state: at F + beta (F - F before)."""
+    """The second epoch is the first to start ahead of its state: at F + beta (F - F before), thresholds likewise."""
     observed, solver = observed_of(), make("newton")
     with open_problem(likelihood, observed) as problem:
         mover, state = Momentum(solver), solver.init_state(problem, *start_of(observed.shape))
@@ -263,12 +263,16 @@ def test_with_momentum_epochs_start_ahead_and_the_loss_never_rises(name, likelih
         s2 = (1 + np.sqrt(5)) / 2
         s3 = (1 + np.sqrt(1 + 4 * s2**2)) / 2
         now, before = run[1], run[0]
-        ahead = [
-            solver.init_factor(F + (s2 - 1) / s3 * (F - B))
-            for F, B in ((now.rows.mean, before.rows.mean), (now.columns.mean, before.columns.mean))
-        ]
-        there = problem.with_likelihood(now.likelihood)
-        jumped = solver.epoch(there, solver.state_at(there, *ahead))
-        expected = jumped if jumped.objective <= now.objective else solver.epoch(there, now)
+        *ahead, parameters = (
+            A + (s2 - 1) / s3 * (A - B)
+            for A, B in (
+                (now.rows.mean, before.rows.mean),
+                (now.columns.mean, before.columns.mean),
+                (now.likelihood.parameters, before.likelihood.parameters),
+            )
+        )
+        there = problem.with_likelihood(now.likelihood.with_parameters(parameters))
+        jumped = solver.epoch(there, solver.state_at(there, *(solver.init_factor(F) for F in ahead)))
+        expected = jumped if jumped.objective <= now.objective else solver.epoch(problem, now)
     assert_allclose(run[2].rows.mean, expected.rows.mean, rtol=1e-9, atol=1e-12)
     assert_allclose(run[2].objective, expected.objective, rtol=1e-10)

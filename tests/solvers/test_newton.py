@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import linalg, optimize
 from sklearn.linear_model import Ridge as SklearnRidge
 
 from halfseen.engines import Side
@@ -11,7 +12,7 @@ from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, Round
 from halfseen.model import Status
-from halfseen.solvers import Newton, PointFactor, Ridge
+from halfseen.solvers import SGD, Newton, PointFactor, Ridge
 from tests import oracle
 from tests.graded import oracle as graded
 from tests.laws.cases import SMOOTHS, THRESHOLDS, levels, open_problem, signed_start, states, weights_for
@@ -135,13 +136,105 @@ def test_biases_alone_are_ordinal_regression(link):
     values, C = oracle.grid(observed)
     prior = graded.Prior(1.5, True, centred=False)
     W, H = (prior.with_biases(np.zeros((size, 1)), side) for side, size in enumerate(Y.shape))
-    with open_problem(Cumulative(TAU, link=LINKS[link]), observed) as problem:
-        fit = run(problem, Newton(Ridge(1.5, True, centred=False)), lambda: (W, H), max_iter=500, tol=0.0)
+    solver = Newton(Ridge(1.5, True, centred=False))
+    *_, last = states(solver, Cumulative(TAU, link=LINKS[link]), observed, W, H, 100)
     x, tau = graded.ordinal_regression(link, values, C, 0.5)
-    found = fit.rows.mean @ fit.columns.mean.T
-    assert_array_equal(fit.rows.mean[:, 0], 0)
+    found = last.rows.mean @ last.columns.mean.T
+    assert_array_equal(last.rows.mean[:, 0], 0)
     assert_allclose(found, x, atol=2e-4)
-    assert_allclose(fit.likelihood.thresholds, tau, atol=2e-4)
+    assert_allclose(last.likelihood.thresholds, tau, atol=2e-4)
+
+
+# What rows, columns and thresholds have in common
+
+
+def with_ones(rng, k):
+    """Random [w, b, 1] and [h, 1, c], far from where the penalty is low."""
+    W, H = rng.normal(1.0, 1.0, (9, k + 2)), rng.normal(-1.0, 1.0, (7, k + 2))
+    W[:, -1], H[:, -2] = 1.0, 1.0
+    return W, H
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_recentring_changes_no_cost_and_leads_to_the_lowest_penalty(k, centred, learned, seed):
+    """BFGS finds nothing lower among all (w + v) @ (h + z) + b' + c' that are x + s; nor does any mirror image."""
+    W, H = with_ones(np.random.default_rng(seed), k)
+    ridge, prior = Ridge(2.0, True, centred), graded.Prior(2.0, True, centred)
+    x, total, costs = W @ H.T, 0.0, []
+    for _ in range(300):
+        (of_W, of_H), shift = ridge.recentring([W.T @ W, H.T @ H], learned)
+        W, H, total = W @ of_W, H @ of_H, total + shift
+        costs.append(prior.cost(W, 0) + prior.cost(H, 1))
+    assert_allclose(W @ H.T, x + total, atol=1e-9)
+    assert_array_equal(W[:, -1], 1)
+    assert_array_equal(H[:, -2], 1)
+    assert np.all(np.diff(costs) <= 1e-12 * costs[0])
+    assert learned or total == 0
+
+    def cost(z):
+        v, to, r, s = z[:k], z[k : 2 * k], z[-2], z[-1] if learned else 0.0
+        there, other = W.copy(), H.copy()
+        there[:, :k] += v
+        other[:, :k] += to
+        there[:, -2] += r - W[:, :k] @ to
+        other[:, -1] += s - r - v @ to - H[:, :k] @ v
+        assert_allclose(there @ other.T, W @ H.T + s, atol=1e-6)
+        return prior.cost(there, 0) + prior.cost(other, 1)
+
+    assert_allclose(optimize.minimize(cost, np.zeros(2 * k + 2)).fun, costs[-1], rtol=1e-6)
+    for j, centre in enumerate(prior.centre(k + 2, 0)[:k]):
+        mirrored, other = W.copy(), H.copy()
+        mirrored[:, j], other[:, j], other[:, -1] = 2 * centre - W[:, j], -H[:, j], H[:, -1] + 2 * centre * H[:, j]
+        assert_allclose(mirrored @ other.T, W @ H.T, atol=1e-9)
+        assert prior.cost(mirrored, 0) + prior.cost(other, 1) >= costs[-1] - 1e-9
+
+
+# Saddles
+
+
+def planted(seed, n=50, m=9):
+    """Levels by one trait of the rows, to which columns respond with either sign."""
+    rng = np.random.default_rng(seed)
+    return np.digitize(
+        rng.normal(size=(n, 1)) * rng.normal(size=m) + 0.5 * rng.normal(size=(n, m)), [-1, -0.3, 0.3, 1.0]
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("biases", [False, True])
+@pytest.mark.parametrize("solver", [Newton, lambda ridge: SGD(ridge, 0.3, 20, np.random.RandomState(0))])
+def test_a_run_that_starts_on_a_saddle_leaves_it(solver, biases, seed):
+    """Factors of 0 on both sides have no slope: an epoch keeps them, a run does not."""
+    observed, ridge = observe(planted(seed).astype(float)), Ridge(2.0, biases, centred=False)
+    start = [ridge.with_biases(np.zeros((size, 1)), side) for size, side in zip(observed.shape, Side, strict=True)]
+    *_, saddle = states(Newton(ridge), SMOOTHS["logit"], observed, *start, 60)
+    with open_problem(SMOOTHS["logit"], observed) as problem:
+        left = run(problem, solver(ridge), lambda: start, max_iter=100, tol=1e-4)
+        other = [ridge.with_biases(F, side) for F, side in zip(signed_start(50, 9, 1), Side, strict=True)]
+        truth = run(problem, Newton(ridge), lambda: other, max_iter=200, tol=1e-9)
+    assert_array_equal(saddle.rows.mean[:, 0], 0)
+    assert left.status is Status.CONVERGED
+    assert left.trace["objective"][-1] < 1.001 * truth.trace["objective"][-1] < 0.95 * saddle.objective
+
+
+@pytest.mark.parametrize("biases", [False, True])
+def test_factors_stay_at_zero_if_no_singular_value_of_the_slopes_is_above_l2(biases):
+    """Then 0 is the best place, as SciPy's singular values say."""
+    observed = observe(planted(0).astype(float))
+    values, C = oracle.grid(observed)
+    for l2 in (8.0, 80.0):
+        ridge = Ridge(l2, biases, centred=False)
+        start = [ridge.with_biases(np.zeros((size, 1)), side) for size, side in zip(observed.shape, Side, strict=True)]
+        *_, still = states(Newton(ridge), SMOOTHS["logit"], observed, *start, 60)
+        slopes = graded.LOSSES["logit"](values, still.rows.mean @ still.columns.mean.T, still.likelihood.thresholds)[1]
+        is_saddle = linalg.svdvals(C * slopes)[0] > l2
+        with open_problem(SMOOTHS["logit"], observed) as problem:
+            fit = run(problem, Newton(ridge), lambda start=start: start, max_iter=100, tol=1e-6)
+        assert is_saddle == (l2 == 8.0)
+        assert bool(np.any(fit.rows.mean[:, 0])) == is_saddle
 
 
 def test_ends_of_runs():

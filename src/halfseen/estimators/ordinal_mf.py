@@ -149,8 +149,8 @@ class ThresholdFactorization(Factorization):
             stopping = None if held_out is None else EarlyStopping(held_out, self.n_iter_no_change, callback)
             fit = self._run_once(fitted, solver, method, random, callback if stopping is None else stopping)
             fit = fit if stopping is None else stopping.best(fit, fitted, solver)
-            if self._is_perfect(fit, problem):
-                return fit
+            if self._is_perfect(fit, problem):  # what would follow only shrinks the factors
+                return replace(fit, status=Status.CONVERGED) if fit.status is Status.MAX_ITER else fit
             best = fit if best is None or _final_loss(fit) < _final_loss(best) else best
             if fit.status in (Status.INTERRUPTED, Status.STOPPED):  # no other start is wanted
                 break

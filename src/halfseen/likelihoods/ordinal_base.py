@@ -94,6 +94,10 @@ class SmoothOrdinal(Likelihood):
         """The same likelihood with other parameters."""
 
     @abstractmethod
+    def shifted(self, by: float) -> Self:
+        """The likelihood whose cost at x + `by` is what the cost at x was."""
+
+    @abstractmethod
     def initialize(self, histogram: Array) -> Self:
         """With the best parameters for x = 0 everywhere, given the number of cells at each level."""
 
@@ -207,6 +211,11 @@ class ThresholdOrdinal(SmoothOrdinal):
 
     def with_parameters(self, parameters: Array) -> Self:
         return replace(self, thresholds=thresholds_from_parameters(parameters))
+
+    def shifted(self, by: float) -> Self:
+        parameters = parameters_from_thresholds(self.thresholds)
+        parameters[0] += by
+        return replace(self, thresholds=thresholds_from_parameters(parameters))  # no gap is lost in rounding
 
     def parameter_gradient(self, sums: Array) -> tuple[Array, Array]:
         """Derivatives by the thresholds, transformed to the parameters by the chain rule."""

@@ -156,6 +156,9 @@ class Linear(SmoothOrdinal):
     def with_parameters(self, parameters: Array) -> Self:
         return replace(self, offset=float(parameters[0]))
 
+    def shifted(self, by: float) -> Self:
+        return replace(self, offset=self.offset - by)
+
     @property
     def highest(self) -> int:
         return self.n_thresholds

@@ -118,7 +118,7 @@ def certainty(
     --------
     >>> import numpy as np, halfseen as hs
     >>> Y = np.where(np.eye(8, k=3), np.nan, np.triu(np.ones((8, 8))))
-    >>> model = hs.RoundMF(1, loss="round", thresholds=[0.5], biases=False, random_state=0).fit(Y)
+    >>> model = hs.RoundMF(1, loss="round", thresholds=[0.5], biases=False, n_init=5, random_state=0).fit(Y)
     >>> hs.rank.certainty(model, Y).counts
     {'forced': 5, 'open': 0, 'undecided': 0}
     """

@@ -170,6 +170,17 @@ class Solver(ABC, Generic[FactorT]):
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """Whether the last epoch gained too little to continue."""
 
+    def escape(self, problem: Problem, state: State[FactorT], least: float) -> State[FactorT]:
+        """What is tried before a run ends as converged: a better state, beyond a saddle for instance, or the same one.
+
+        `least` is the gain that is worth going on for.
+        """
+        return state
+
+    def extrapolate(self, now: Any, before: Any, beta: float) -> Any:
+        """The likelihood to start an epoch with that momentum moves ahead; `before` is that of the state before."""
+        return now
+
     @abstractmethod
     def default_factor(self, average: Array, count: int, side: Side) -> FactorT:
         """The factor of `count` rows (or columns) without data, given the average of the others."""
@@ -197,9 +208,10 @@ class Momentum(Generic[FactorT]):
         F_t (F_t / F_{t-1})^beta,    beta = (s_t - 1) / s_{t+1},   s_{t+1} = (1 + sqrt(1 + 4 s_t^2)) / 2
 
     which is Nesterov's extrapolation (1983) of the logarithms, in which multiplicative steps are linear; factors of any
-    sign start at F_t + beta (F_t - F_{t-1}). An epoch after which the objective would be worse is repeated from F_t
-    itself, and the momentum is reset (O'Donoghue & Candès 2015). So the objective never worsens if that of the solver
-    does not.
+    sign start at F_t + beta (F_t - F_{t-1}), and so do parameters of the likelihood if the solver says so: factors that
+    run ahead of their thresholds would gain nothing. An epoch after which the objective would be worse is repeated from
+    F_t itself, and the momentum is reset (O'Donoghue & Candès 2015). So the objective never worsens if that of the
+    solver does not.
     """
 
     def __init__(self, solver: Solver[FactorT]) -> None:
@@ -216,7 +228,7 @@ class Momentum(Generic[FactorT]):
         if new is None:
             self._reset()
             new = self._solver.epoch(problem, state)
-        self._previous = _Previous(state.objective, _arrays(state.rows), _arrays(state.columns))
+        self._previous = _Previous(state.objective, _arrays(state.rows), _arrays(state.columns), state.likelihood)
         self._s = _next(self._s)
         return new
 
@@ -235,7 +247,8 @@ class Momentum(Generic[FactorT]):
             return factor._replace(**dict(zip(before, arrays, strict=True)))
 
         rows, columns = extrapolate(state.rows, previous.rows), extrapolate(state.columns, previous.columns)
-        start = solver.state_at(problem.with_likelihood(state.likelihood), rows, columns)
+        likelihood = solver.extrapolate(state.likelihood, previous.likelihood, beta)
+        start = solver.state_at(problem.with_likelihood(likelihood), rows, columns)
         new = solver.epoch(problem, start, for_next=False)
         gains = new.objective <= state.objective if solver.minimizes else new.objective >= state.objective
         return new if gains and np.isfinite(new.objective) else None
@@ -247,6 +260,7 @@ class _Previous(NamedTuple):
     objective: float
     rows: dict[str, Any]
     columns: dict[str, Any]
+    likelihood: Likelihood
 
 
 class Extrapolation(NamedTuple):

@@ -6,13 +6,13 @@ with s and c the slope and the curvature of each observed cell's cost. A row tha
 shorter ones, and stays if none helps: so the loss never rises. Rows are independent, so each is judged by its own loss.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from halfseen.arrays import Array, beside, namespace
+from halfseen.arrays import Array, beside, namespace, smallest
 from halfseen.engines import RidgePenalty, Side
 from halfseen.likelihoods import Likelihood, Quadratic, SmoothOrdinal
 from halfseen.likelihoods.rules import Terms
@@ -28,6 +28,8 @@ _LONGEST_STEP = 1.0
 _STEP_SIZES = (1.0, 0.4, 0.1, 0.01, 1e-3, 1e-4, 0.0)
 #: Damping of the step of a likelihood's parameters, raised until the step helps.
 _DAMPING = (0.0, 0.1, 1.0, 30.0)
+#: Iterations of the power method for the largest singular value of the slopes.
+_POWER_ITERATIONS = 10
 #: Standard deviation of a random start.
 _START = 0.1
 
@@ -82,6 +84,75 @@ class Ridge:
         penalty = self.penalty(wide.shape[1], side)
         return wide + np.where(penalty.fixed == 1, 0.0, penalty.centre).astype(factor.dtype)
 
+    def recentring(self, grams: Sequence[Array], learned: bool) -> tuple[tuple[Array, Array], float]:
+        """How to lower the penalty of factors with biases as far as that changes the cost of no cell.
+
+        For every v and s, x and the thresholds tau rise by s alike with
+
+            (w_u + v) @ h_i + b_u + (c_i - v @ h_i + s) = x_ui + s
+
+        and the best v and s solve the normal equations of
+
+            l2 / 2 sum over u of |w_u + v - centre|^2 + l2 / 6 sum over i of (c_i - v @ h_i + s)^2
+
+        (Thresholds that are given stay, and b_u - s takes the place of b_u.) A component whose centre of rows is z may
+        be mirrored before: (2 z - w_u) (-h_i) + b_u + (c_i + 2 z h_i) = x_ui. Then the same with rows and columns
+        exchanged. Steps of rows, columns and thresholds, each with the others fixed, take hundreds of epochs to get
+        there.
+
+        Parameters
+        ----------
+        grams : sequence of ndarray of shape (k + 2, k + 2)
+            W^T W and H^T H.
+        learned : bool
+            Whether the thresholds may move.
+
+        Returns
+        -------
+        maps : tuple of ndarray of shape (k + 2, k + 2)
+            What W and what H is to be multiplied by.
+        shift : float
+            What the thresholds are to be raised by.
+        """
+        grams, size, shift = list(grams), len(grams[0]), 0.0
+        maps, k = [np.eye(size), np.eye(size)], size - 2
+
+        def multiply(number: int, change: Array) -> None:
+            grams[number], maps[number] = change.T @ grams[number] @ change, maps[number] @ change
+
+        for near, side in enumerate(Side):
+            # where the far side has its biases, and this one its ones; and the other way round
+            far, bias, ones = 1 - near, size - 1 - near, size - 2 + near
+            centre = self.penalty(size, side).centre[:k]
+            of_near, of_far = np.eye(size), np.eye(size)
+            for j in np.flatnonzero(centre):
+                if (
+                    grams[far][j, bias] + centre[j] * grams[far][j, j] < 0
+                ):  # the sum of (c + 2 z h)^2 is less than of c^2
+                    of_near[j, j], of_far[j, j] = -1.0, -1.0
+                    of_near[bias, j], of_far[j, bias] = 2.0 * centre[j], 2.0 * centre[j]
+            multiply(near, of_near)
+            multiply(far, of_far)
+            terms, signs = [*range(k), ones], np.append(-np.ones(k), 1.0)  # of c - v @ h + s
+            A = BIAS_L2 * signs[:, None] * grams[far][np.ix_(terms, terms)] * signs
+            g = BIAS_L2 * signs * grams[far][terms, bias]
+            n = grams[near][bias, bias]
+            A[range(k), range(k)] += n
+            g[:k] += grams[near][bias, :k] - n * centre
+            if not learned:
+                A[k, k] += BIAS_L2 * n
+                g[k] -= BIAS_L2 * grams[near][bias, ones]
+            step = -np.linalg.solve(A, g)
+            of_near, of_far = np.eye(size), np.eye(size)
+            of_near[bias, :k], of_far[terms, bias] = step[:k], signs * step
+            if learned:
+                shift += float(step[k])
+            else:
+                of_near[bias, ones] = -step[k]
+            multiply(near, of_near)
+            multiply(far, of_far)
+        return (maps[0], maps[1]), shift
+
 
 def ridge_costs(penalty: RidgePenalty, factor: Any) -> Terms:
     """l2 / 2 * |f_u - centre|^2 of each row u, and to be summed."""
@@ -129,6 +200,15 @@ class Newton(Solver[PointFactor]):
         rows, _, cells = self._update(problem, state.rows, state.columns, Side.ROWS, cells, problem.quadratic)
         columns, x, cells = self._update(problem, state.columns, rows, Side.COLUMNS, cells, problem.costs)
         problem, cells = _update_parameters(problem, x, cells)
+        engine, likelihood = problem.engine, cast(SmoothOrdinal, problem.likelihood)
+        if self.ridge.biases and self.ridge.l2 > 0:
+            grams = [engine.to_numpy(engine.gram(factor.mean)).astype(np.float64) for factor in (rows, columns)]
+            if np.isfinite(grams).all():  # else they will be rejected
+                (of_rows, of_columns), shift = self.ridge.recentring(grams, bool(likelihood.parameters.size))
+                rows = PointFactor(rows.mean @ beside(rows.mean, of_rows))
+                columns = PointFactor(columns.mean @ beside(columns.mean, of_columns))
+                if shift:
+                    problem, x = problem.with_likelihood(likelihood.shifted(shift)), x + shift
         return self._state(problem, rows, columns, x, cells)
 
     def half_step(self, problem: Problem, near: PointFactor, far: PointFactor, side: Side) -> PointFactor:
@@ -160,6 +240,102 @@ class Newton(Solver[PointFactor]):
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol."""
         return previous - current <= tol * abs(first)
+
+    def escape(self, problem: Problem, state: State[PointFactor], least: float) -> State[PointFactor]:
+        """The state after an epoch without momentum, or from beyond a saddle, if that gains more than `least`.
+
+        Momentum gains little where it overshoots. And epochs that start near a saddle take long to depart, and seem to
+        have converged.
+        """
+        problem = problem.with_likelihood(state.likelihood)
+        x = problem.engine.sddmm(problem.cells, state.rows.mean, state.columns.mean)
+        best = Newton.epoch(self, problem, replace(state, kept=x))  # after stochastic epochs, too
+        if state.objective - best.objective <= least:
+            for start in self._beyond_saddle(problem.with_likelihood(best.likelihood), best):
+                best = min(best, Newton.epoch(self, problem, start), key=lambda new: new.objective)
+        if state.objective - best.objective <= least:
+            return state
+        return self.init_state(problem.with_likelihood(best.likelihood), best.rows.mean, best.columns.mean)
+
+    def _beyond_saddle(self, problem: Problem, state: State[PointFactor]) -> Iterator[State[PointFactor]]:
+        """Where to start from on both sides of a saddle; nothing if the place is none.
+
+        Let a component w, h, that which is nearest to its centre, move by t a and t b, and the thresholds by t s. The
+        loss changes by t^2 Q / 2 + t^4 / 2 sum of curvature (a_u b_i)^2 + ...,
+
+            Q = sum of (2 slope a_u b_i + curvature (a_u h_i + w_u b_i - s)^2) + l2 (|a|^2 + |b|^2)
+
+        If that can be negative, the place is a saddle, and a better one is at t^2 = -Q / (2 sum of curvature (a_u
+        b_i)^2) or, since all else will follow, farther away. Where there are biases, they and the thresholds take back
+        the mean of w times b_i, and the mean of h times a_u: w and h are taken without their means, and
+
+            l2 / 3 (mean(w)^2 sum of (b_i - mean(b))^2 + mean(h)^2 sum of (a_u - mean(a))^2)
+
+        is the price. At its best s, Q = a A a + 2 a R b + b B b, with A and B diagonal but for a product U U^T of rank
+        2, and a <- -A^{-1} R b, b <- -B^{-1} R^T a lead to the best directions, as the power method does.
+        """
+        engine, placed, factors = problem.engine, problem.cells, (state.rows.mean, state.columns.mean)
+        xp, size, l2, sides = namespace(factors[0]), factors[0].shape[1], self.ridge.l2, tuple(Side)
+        has_biases, x, likelihood = self.ridge.biases, state.kept, cast(SmoothOrdinal, problem.likelihood)
+        cells, learned = problem.quadratic(x), bool(likelihood.parameters.size)  # thresholds that are given stay
+        total = float(xp.sum(cells.curvature))
+        if not (l2 > 0 and total > 0):
+            return
+        away = sum(
+            xp.sum((F - beside(F, self.ridge.penalty(size, side).centre)) ** 2, axis=0)
+            for F, side in zip(factors, sides, strict=True)
+        )
+        j = int(np.argmin(engine.to_numpy(away)[: size - 2 * has_biases]))
+        means = [float(xp.mean(F[:, j])) if has_biases else 0.0 for F in factors]
+        component = [F[:, j : j + 1] - mean for F, mean in zip(factors, means, strict=True)]
+        R = cells.slope + cells.curvature * engine.sddmm(placed, *component)
+        diagonals, Us = [], []
+        for near, far in ((0, 1), (1, 0)):
+            h = component[far]
+            sums = engine.spmm(placed, cells.curvature, xp.concat([h, h * h], axis=1), sides[near])
+            price = BIAS_L2 * l2 * means[far] ** 2
+            diagonals.append(sums[:, 1:] + (l2 + price))
+            constant = xp.ones_like(sums[:, :1]) * (price / len(sums)) ** 0.5
+            Us.append(xp.concat([sums[:, :1] * total**-0.5, constant], axis=1) * float(learned))
+        directions = [component[0], beside(component[1], np.random.RandomState(0).normal(size=component[1].shape))]
+        rise = component[0]
+        for near, far in ((0, 1), (1, 0)) * _POWER_ITERATIONS + ((0, 1),):
+            v, U, diagonal = directions[far], Us[near], diagonals[near]
+            directions[far] = v = v / max(float(xp.sum(v * v)) ** 0.5, smallest(v))
+            rise = engine.spmm(placed, R, v, sides[near]) - U[:, :1] * xp.sum(Us[far][:, :1] * v)
+            # the inverse of diagonal - U U^T, by Woodbury's identity
+            inner = np.eye(2) - engine.to_numpy(U.T @ (U / diagonal))
+            along = np.linalg.lstsq(inner, engine.to_numpy(U.T @ (rise / diagonal)), rcond=None)[0]
+            directions[near] = -(rise + U @ beside(U, along)) / diagonal
+        a, b = directions
+        aAa = -float(xp.sum(a * rise))
+        bBb = float(xp.sum(diagonals[1] * b * b) - xp.sum((Us[1].T @ b) ** 2))
+        if not aAa > bBb > 0:
+            return
+        Q = 2.0 * ((aAa * bBb) ** 0.5 - aAa)  # at lengths of a and b that make it lowest
+        a, b = a * (bBb / aAa) ** 0.25, b * (aAa / bBb) ** 0.25
+        fourth = float(xp.sum(cells.curvature * engine.sddmm(placed, a, b) ** 2))
+        gain = Q**2 / (8.0 * max(fourth, smallest(a)))
+        if gain >= state.objective:  # that can't be
+            return
+        for t in np.array([1.0, -1.0, 3.0, -3.0]) * (-Q / (2.0 * fourth)) ** 0.5:
+            moved = []
+            for number, direction in enumerate((a, b)):
+                entries = t * np.eye(size)[j]
+                if has_biases:
+                    entries[number - 2] = -t * means[1 - number]
+                moved.append(factors[number] + direction * beside(direction, entries))
+            new_x = engine.sddmm(placed, *moved)
+            shift = float(xp.sum(cells.curvature * (new_x - x))) / total
+            cut = likelihood.shifted(shift) if learned else likelihood
+            yield State(PointFactor(moved[0]), PointFactor(moved[1]), new_x, np.inf, cut)
+
+    def extrapolate(self, now: Any, before: Any, beta: float) -> Any:
+        parameters = now.parameters
+        if not parameters.size:
+            return now
+        step = np.clip(beta * (parameters - before.parameters), -_LONGEST_STEP, _LONGEST_STEP)
+        return now.with_parameters(parameters + step)
 
     def default_factor(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))

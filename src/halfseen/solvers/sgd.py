@@ -189,6 +189,9 @@ class GD(Newton):
         gradients = problem.engine.gradients(cells, name, tau, shape, W, H, counts, penalties)
         return State(PointFactor(W), PointFactor(H), Descent(gradients, counts, penalties), gradients.cost, likelihood)
 
+    def escape(self, problem: Problem, state: State[PointFactor], least: float) -> State[PointFactor]:
+        return state
+
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """|previous - current| / loss at the start <= tol."""
         return abs(previous - current) <= tol * abs(first)

@@ -100,7 +100,8 @@ def test_impute(tmp_path):
     assert (found["method"], found["kept"]) == ("blend", ["name", "a_code"])  # codes are not amounts
     assert [one["column"] for one in found["columns"]] == found["filled"] == ["b", "c"]
     assert set(found["columns"][0]) == {
-        "column", "kind", "holes", "error", "mean_error", "ratio", "standard_error", "held_out", "used",
+        "column", "kind", "holes", "error", "mean_error", "ratio", "standard_error", "accuracy",
+        "mode_accuracy", "held_out", "used",
     }  # fmt: skip
     assert (found["data"]["rows"], found["data"]["columns"], found["data"]["numeric"]) == (3, 4, 3)
 

@@ -331,7 +331,7 @@ class OrdinalMF(ThresholdFactorization):
     >>> model.levels_
     array([1., 2., 4., 5.])
     >>> model.predict_proba("cy", "Alien").round(1)
-    array([0.1, 0.2, 0.5, 0.2])
+    array([0. , 0.2, 0.5, 0.2])
     """
 
     offers = frozenset({"levels", "likelihood"})

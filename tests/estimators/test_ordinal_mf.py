@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from halfseen import OrdinalMF, RoundMF, load, observe
+from halfseen import Observed, OrdinalMF, RoundMF, load, observe
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators import ordinal_mf
 from halfseen.likelihoods import LINKS, OwnThresholds
@@ -380,17 +380,73 @@ def test_the_margin_keeps_cells_off_thresholds():
         assert np.abs(x_of(model) - 0.5).min() > margin - 0.02
 
 
-def test_the_default_prior_of_rounding_is_next_to_nothing_and_that_of_others_is_the_noise():
-    """sqrt(sum of squared slopes at x = 0 / rows) + sqrt(the same / columns)."""
+def slopes_at_0(Y):
+    """Slopes of the logistic loss at x = 0, with thresholds by the shares of the levels; 0 where nothing is seen."""
+    seen = ~np.isnan(Y)
+    share = np.array([(Y[seen] <= level).mean() for level in range(1, 5)])
+    S = np.zeros(Y.shape)
+    S[seen] = oracle.LOSSES["logit"](Y[seen] - 1, np.zeros(seen.sum()), np.log(share / (1 - share)))[1]
+    return S
+
+
+def random_levels(n, m, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random((n, m)) < 0.2, np.nan, rng.integers(1, 6, (n, m)).astype(float))
+
+
+def test_the_default_prior_of_rounding_is_next_to_nothing_and_given_ones_stay():
     assert fitted("round", max_iter=2).l2_ <= 1e-4
-    model = fitted("logit", max_iter=2)
-    seen = ~np.isnan(X)
-    share = np.array([(X[seen] <= level).mean() for level in range(1, 5)])
-    tau = np.log(share / (1 - share))
-    slopes = oracle.LOSSES["logit"](X[seen] - 1, np.zeros(seen.sum()), tau)[1]
-    truth = np.sqrt((slopes**2).sum() / 60) + np.sqrt((slopes**2).sum() / 40)
-    assert 0.5 * truth < model.l2_ < 1.5 * truth
     assert fitted("logit", l2=0.3, max_iter=2).l2_ == 0.3
+
+
+@pytest.mark.parametrize(("n", "m"), [(200, 150), (400, 12), (12, 400), (30, 3)])
+def test_where_all_is_noise_the_default_prior_is_most_of_its_spectral_norm(n, m):
+    """So is the next one: of noise the leading singular values are nearly alike, and all of each is noise."""
+    Y = random_levels(n, m)
+    largest = np.linalg.norm(slopes_at_0(Y), 2)
+    for k in (1, 2):
+        assert_allclose(fitted(OrdinalMF(k), Y, max_iter=1).l2_, 0.6 * largest, rtol=0.15)
+
+
+def test_the_default_prior_takes_off_what_noise_has_added_to_the_singular_values():
+    """Noise is drawn on a known matrix of rank 2: by how much it raises the singular values is seen, not computed."""
+    rng = np.random.default_rng(0)
+    x = 0.5 * rng.normal(size=(300, 2)) @ rng.normal(size=(2, 60))
+    Y = np.digitize(x + rng.logistic(size=x.shape), [-1.5, -0.5, 0.5, 1.5]) + 1.0
+    S = slopes_at_0(Y)
+    mean = np.mean([slopes_at_0(np.digitize(x + rng.logistic(size=x.shape), [-1.5, -0.5, 0.5, 1.5]) + 1.0)
+                    for _ in range(100)], axis=0)  # fmt: skip
+    # to be taken off: y less the part of the true matrix along the singular vectors that are observed
+    left, y, right = np.linalg.svd(S, full_matrices=False)
+    kept = [left[:, j] @ mean @ right[j] for j in range(3)]
+    assert_allclose(fitted(OrdinalMF(2), Y, max_iter=1).l2_, 0.6 * np.abs(y[:3] - kept).mean(), rtol=0.15)
+
+
+def test_with_the_default_prior_hidden_answers_of_a_short_survey_are_predicted():
+    """As well as with an l2 chosen for it. (The spectral norm of noise, 12, gets 45 %.)"""
+    rng = np.random.default_rng(1)
+    trait = rng.normal(size=(400, 1))
+    answers = trait @ rng.uniform(0.6, 1.4, (1, 12)) + 0.7 * rng.normal(size=(400, 12))
+    Y = np.digitize(answers, [-1.5, -0.5, 0.5, 1.5]) + 1.0
+    hidden = rng.random(Y.shape) < 0.15
+    right = {
+        l2: (fitted(OrdinalMF(1), np.where(hidden, np.nan, Y), l2=l2, max_iter=200).predict_level(*np.nonzero(hidden))
+             == Y[hidden]).mean()
+        for l2 in (None, 3.0, 5.0, 12.0)
+    }  # fmt: skip
+    assert right[None] > max(right[3.0], right[5.0]) - 0.02
+    assert right[None] > right[12.0] + 0.04
+
+
+def test_cells_given_twice_count_as_one_in_the_default_prior():
+    """Their weights add up, as do their slopes."""
+    Y = random_levels(40, 20)
+    rows, columns = np.nonzero(~np.isnan(Y))
+    twice = Observed.from_cells(
+        *(np.tile(one, 2) for one in (rows, columns, Y[rows, columns])), Y.shape, duplicates="keep"
+    )
+    once = observe(Y, cell_weight=np.full(Y.shape, 2.0))
+    assert_allclose(fitted("logit", twice, max_iter=1).l2_, fitted("logit", once, max_iter=1).l2_, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["multi-sigmoid", "logit"])

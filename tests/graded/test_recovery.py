@@ -34,4 +34,4 @@ every_case = pytest.mark.parametrize(("make", "k", "parameters"), CASES.values()
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_rounding_is_exact_for_nine_of_ten_seeds_and_lines_are_not(make, k, parameters):
     assert (errors(make, k, loss="round", **parameters) == 0).sum() >= 9
-    assert (errors(make, k, loss="linear") > 10).all()
+    assert (errors(make, k, loss="linear") >= 10).all()

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,6 +38,8 @@ from halfseen.sampling.diagnostics import Mixing, Plan
 from halfseen.sampling.sampled_model import Sampled, SampledModel, implicit_sets, principal_factors, sample_chains
 from halfseen.solvers import BIAS_L2, GD, SGD, Newton, PointFactor, Problem, Ridge, Solver
 
+#: Part of what noise adds to singular values that is the default l2: chosen by cells held out of surveys and ratings.
+NOISE_PART = 0.6
 #: l2 of loss="round" by default: next to nothing, so that levels without noise are met exactly.
 EXACT_L2 = 1e-5
 #: Standard deviation of its random start: different starts should have different ends.
@@ -119,7 +123,7 @@ class ThresholdFactorization(Factorization):
         return likelihood.initialize(histogram)
 
     def _solver(self, codes: Observed, likelihood: Any) -> Solver[Any]:
-        ridge = self._ridge(noise_l2(codes, likelihood) if self.l2 is None else float(self.l2))
+        ridge = self._ridge(noise_l2(codes, likelihood, self.n_components) if self.l2 is None else float(self.l2))
         if self.solver == "newton":
             return Newton(ridge)
         if self.solver == "gd":
@@ -196,17 +200,44 @@ class ThresholdFactorization(Factorization):
         return factors[0], factors[1]
 
 
-def noise_l2(observed: Observed, likelihood: SmoothOrdinal) -> float:
-    """rms(slope at x = 0) * (sqrt(cells per row) + sqrt(cells per column)).
+def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -> float:
+    """NOISE_PART of what noise adds to the leading singular values of the matrix of slopes at x = 0, on average.
 
-    Were the cells nothing but noise, the matrix of their slopes would have a spectral norm of about this, and an l2 on
-    both factors must outweigh it, or else they fit noise.
+    An l2 on both factors takes the same off every singular value of x, and ought to take what noise has added. Noise
+    whose squares have the sums r in every row and c in every column has singular values up to sqrt(r) + sqrt(c); to one
+    that is observed as y, above that, it has added
+
+        y - sqrt((y^2 - r - c)^2 - 4 r c) / y
+
+    (the optimal shrinkage of Gavish & Donoho, IEEE Trans. Inf. Theory 2017), and those below are nothing but noise.
+    Uneven rows count in r by the squares of their sums, uneven columns in c, as the leading singular vectors of noise
+    are on those with many cells. What stands out is no noise: r and c are smaller by its share. One value more than
+    there are components is looked at, for what rows and columns have on average.
     """
-    slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope
+    slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope.astype(np.float64)
     slopes = slopes if observed.weights is None else slopes * observed.weights
+    matrix = csr_array((slopes, observed.indices, observed.indptr), shape=observed.shape)
     if observed.is_first_at_cell is not None:  # what is observed twice in one place is one cell of the matrix
-        slopes = np.bincount(np.cumsum(observed.is_first_at_cell.astype(np.int64)) - 1, slopes)
-    return float(np.sqrt(np.mean(slopes**2)) * np.sqrt(slopes.size / np.array(observed.shape)).sum())
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    squares = matrix.power(2)
+    sums = [np.asarray(squares.sum(axis=axis)).ravel() for axis in (1, 0)]
+    total = float(sums[0].sum())
+    if total == 0.0:
+        return 0.0
+    rows, columns = (float((of_side**3).sum() / (of_side**2).sum()) for of_side in sums)
+    count, added, share = n_components + 1, np.zeros(1), 1.0
+    if count < min(matrix.shape):
+        start = np.random.default_rng(0).normal(size=min(matrix.shape))
+        found = svds(matrix, count, tol=1e-3, v0=start, return_singular_vectors=False)
+    else:
+        found = np.linalg.svd(matrix.toarray(), compute_uv=False)
+    for _ in range(3):
+        r, c = share * rows, share * columns
+        y = np.maximum(found, np.sqrt(r) + np.sqrt(c))
+        added = y - np.sqrt(np.maximum((y**2 - r - c) ** 2 - 4.0 * r * c, 0.0)) / y
+        share = 1.0 - float((np.maximum(found - added, 0.0) ** 2).sum()) / total
+    return NOISE_PART * float(added.mean())
 
 
 def _final_loss(fit: Fit) -> float:
@@ -300,7 +331,7 @@ class OrdinalMF(ThresholdFactorization):
     >>> model.levels_
     array([1., 2., 4., 5.])
     >>> model.predict_proba("cy", "Alien").round(1)
-    array([0.1, 0.2, 0.5, 0.2])
+    array([0. , 0.2, 0.5, 0.2])
     """
 
     offers = frozenset({"levels", "likelihood"})
@@ -413,7 +444,7 @@ class OrdinalMF(ThresholdFactorization):
                 remedy="Use float64.",
                 parameter="own_thresholds",
             )
-        l2 = noise_l2(codes, common) if self.l2 is None else float(self.l2)
+        l2 = noise_l2(codes, common, self.n_components) if self.l2 is None else float(self.l2)
         n_owners = codes.shape[0 if self.own_thresholds == "rows" else 1]
         shared = (common.thresholds, True, common.values, common.link)
         return OwnThresholds(*shared, np.zeros((n_owners, common.highest)), BIAS_L2 * l2, self.own_thresholds)
@@ -610,8 +641,9 @@ class RoundMF(ThresholdFactorization):
         Whether each row and each column has a bias. False gives the model of the thesis.
     l2 : float or None, default=None
         Prior exp(-l2 / 2 |w - centre|^2) on the rows of both factors, a third of it on biases; with `solver="gd"` once
-        for each cell of the row. None takes it from the number of cells and the slope of the loss, as noise would make
-        it necessary; for "round" next to nothing. Hold cells out to choose it.
+        for each cell of the row. None takes it from the singular values of the slopes at x = 0: 0.6 times what noise
+        adds to the first n_components + 1, on average, which is less the clearer the data are; for "round" next to
+        nothing. Hold cells out to choose it.
     {centred}
     margin : float, default=0.05
         For "round": how far inside its interval x must be to cost nothing; 0 in the thesis. The hinges are smoothed by

@@ -1,4 +1,4 @@
-"""Exponential, logarithm and the special functions of the gamma and normal distributions in compiled loops, against NumPy's and SciPy's."""
+"""Exponential, logarithm and special functions in compiled loops, against NumPy's and SciPy's."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,9 @@ def normals(z, p, tails, quantiles):
 
 def test_normal_tails_and_quantiles():
     z = np.linspace(0.0, 37.0, 20_001)
-    p = np.concatenate([np.geomspace(1e-11, 0.5, 4001), 1 - np.geomspace(1e-11, 0.5, 4001), np.linspace(0.07, 0.08, 101)])
+    p = np.concatenate(
+        [np.geomspace(1e-11, 0.5, 4001), 1 - np.geomspace(1e-11, 0.5, 4001), np.linspace(0.07, 0.08, 101)]
+    )
     tails, quantiles = np.empty(z.size), np.empty(p.size)
     normals(z, p, tails, quantiles)
     truth = scipy.ndtr(-z)

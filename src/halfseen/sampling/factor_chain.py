@@ -245,6 +245,16 @@ class FactorChain:
                 values.indptr, group.rows, values.data, near.grams, near.pulls, *group.hyper, self.next_seed(),
                 group.weights, near.linear, near.factor,
             )  # fmt: skip
+            if group.adds_to_bias:  # sets of cells are many: a second pass would not pay
+                seed = self.next_seed()
+
+                def move(a: int, group: FeatureGroup = group, seed: int = seed) -> None:
+                    normal_draws.move_weights(
+                        group.values.indptr, group.rows, group.values.data, *near.hyper, *group.hyper, seed, a,
+                        group.weights, near.own, near.linear,
+                    )  # fmt: skip
+
+                self.threads.all(move, range(group.weights.shape[1]))
 
     def _update_x(self) -> None:
         factor, offset = self._as_far(self.columns)

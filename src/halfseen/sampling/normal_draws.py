@@ -123,22 +123,27 @@ def draw_latent(
     """Latent value of every cell, N(x, 1 / (row_root * column_root)^2) between the two bounds of its level.
 
     By the inverse of the distribution function or, deep in a tail, where that has few digits, by rejection. `bounds`
-    has a row for all cells or, if `owners` is 1 or 2, for each row or each column. `logs` gets the log-likelihood of the
-    levels of each row.
+    has a row for all cells or, if `owners` is 1 or 2, for each row or each column. `logs` gets the log-likelihood of
+    the levels of each row.
     """
     stream = np.empty(1, np.uint64)
     low, high, below, inside, draw, root, log_inside = np.empty((7, _CELLS_AT_A_TIME))
     for u in range(start, stop):
         start_stream(seed, u * apart, stream)
         counter, logs[u] = stream[0], 0.0
-        stream[0] += np.uint64(indptr[u + 1] - indptr[u]) * STRIDE  # a number for each cell; beyond are those of rejection
+        stream[0] += (
+            np.uint64(indptr[u + 1] - indptr[u]) * STRIDE
+        )  # a number for each cell; beyond are those of rejection
         for first in range(indptr[u], indptr[u + 1], _CELLS_AT_A_TIME):
             size = min(_CELLS_AT_A_TIME, indptr[u + 1] - first)
             for c in range(size):
                 p = first + c
                 owner = 0 if owners == 0 else (u if owners == 1 else indices[p])
                 root[c] = row_roots[u] * column_roots[indices[p]]
-                low[c], high[c] = (bounds[owner, codes[p]] - x[p]) * root[c], (bounds[owner, codes[p] + 1] - x[p]) * root[c]
+                low[c], high[c] = (
+                    (bounds[owner, codes[p]] - x[p]) * root[c],
+                    (bounds[owner, codes[p] + 1] - x[p]) * root[c],
+                )
             for c in range(size):
                 start_share, end_share = tails(low[c], high[c])
                 inside[c] = end_share - start_share
@@ -359,6 +364,39 @@ def draw_weights(
             factor[u, a] += change
             for b in range(k):
                 pulls[u, b] -= grams[u, a, b] * change
+
+
+@kernel
+def move_weights(
+    indptr: Array, rows: Array, values: Array, own_mean: Array, own_precision: Array, mean: Array, precision: Array,
+    seed: int, a: int, weights: Array, own: Array, linear: Array,
+) -> None:  # fmt: skip
+    """Weights of features in coordinate a given the factor, to which own vectors give what features take: in turn
+
+        weights_ja ~ N(r / d, 1 / d),   d = precision_a + own_precision_a sum of v^2,
+        r = precision_a mean_a + own_precision_a sum of v (own_ua - own_mean_a + v weights_ja)
+
+    for each feature j, over the rows u that have it. `draw_weights` keeps own vectors instead, and then cells that tell
+    much of the factor hold the weights where they are (Yu and Meng 2011, on alternating the two).
+    """
+    n = len(own)
+    rest = own[:, a] - own_mean[a]
+    stream = np.empty(1, np.uint64)
+    start_stream(seed, a, stream)
+    for j in range(indptr.size - 1):
+        total, asked, old = 0.0, 0.0, weights[j, a]
+        for p in range(indptr[j], indptr[j + 1]):
+            total += values[p] * values[p]
+            asked += values[p] * rest[rows[p]]
+        d = precision[a] + own_precision[a] * total
+        new = (precision[a] * mean[a] + own_precision[a] * (asked + total * old)) / d + normal(stream) / math.sqrt(d)
+        weights[j, a] = new
+        for p in range(indptr[j], indptr[j + 1]):
+            rest[rows[p]] -= values[p] * (new - old)
+    for u in range(n):
+        change = own[u, a] - own_mean[a] - rest[u]
+        own[u, a] -= change
+        linear[u, a] += change
 
 
 # Thresholds, by Metropolis' algorithm with the latent values integrated out.

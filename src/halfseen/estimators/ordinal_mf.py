@@ -470,12 +470,7 @@ class OrdinalMF(ThresholdFactorization):
         return model.score_rows(observe_rows(self, X, allow_empty=False), self.n_jobs)
 
     def _means_of(self, X: Data) -> Array:
-        observed = observe_rows(self, X)
-        if not self._is_sampled:
-            return super()._means_of(X)
-        if observed.fingerprint() == self.model_.fingerprint:
-            return self.model_.means(self.W_)[: observed.shape[0]]
-        return self._predict_rows("mean", observed)
+        return self._predict_rows("mean", observe_rows(self, X)) if self._is_sampled else super()._means_of(X)
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         if self.inference == "gibbs":
@@ -517,10 +512,13 @@ class OrdinalMF(ThresholdFactorization):
                 remedy='Leave `cell_weight` out, repeat cells (`duplicates="keep"`), or use `inference="map"`.',
                 parameter="cell_weight",
             )
-        fingerprint = observed.fingerprint()
-        if "feature_names_in_" not in columns:  # rows and columns are those of a table
-            observed = add_listed(add_listed(observed, self.row_features, "row"), self.column_features, "column")
+        has_own_columns = "feature_names_in_" in columns  # of a wide table
+        if not has_own_columns:
+            observed = add_listed(observed, self.column_features, "column")
             columns = columns | {"n_features_in_": observed.shape[1]}
+        fingerprint = observed.fingerprint()
+        if not has_own_columns:
+            observed = add_listed(observed, self.row_features, "row")
         encoder, cells = OrdinalEncoder(self.levels, self.unseen).fit(observed, type(self).__name__)
         likelihood: Any = super()._initial_likelihood(cells, encoder)
         likelihood.check_unseen(self.unseen, type(self).__name__)

@@ -270,6 +270,8 @@ class SampledModel(FittedModel):
         return answer.reshape(shape + answer.shape[1:])
 
     def predict_rows(self, what: str, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
+        if observed.fingerprint() == self.fingerprint:
+            return self._predict_all(what, self.known_rows(np.arange(observed.shape[0])), n_jobs)
         return self._predict_all(what, self.kept.fold_in(self.encoder.codes(observed), n_jobs), n_jobs)
 
     def _predict_all(self, what: str, rows: RowDraws, n_jobs: int | None = None) -> Array:

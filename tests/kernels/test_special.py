@@ -1,4 +1,4 @@
-"""Exponential, logarithm and the gamma function's two companions in compiled loops, against NumPy's and SciPy's."""
+"""Exponential, logarithm and special functions in compiled loops, against NumPy's and SciPy's."""
 
 import numpy as np
 import pytest
@@ -56,3 +56,38 @@ def test_logarithms_lose_no_digit():
     out = np.empty(x.size)
     logarithms(x, out)
     assert_allclose(out, np.log(x), rtol=4e-16, atol=1e-300)
+
+
+@kernel
+def normals(z, p, tails, quantiles):
+    for i in range(z.size):
+        tails[i] = special.normal_tail(z[i])
+    for i in range(p.size):
+        quantiles[i] = special.normal_quantile(p[i])
+
+
+def test_normal_tails_and_quantiles():
+    z = np.linspace(0.0, 37.0, 20_001)
+    p = np.concatenate(
+        [np.geomspace(1e-11, 0.5, 4001), 1 - np.geomspace(1e-11, 0.5, 4001), np.linspace(0.07, 0.08, 101)]
+    )
+    tails, quantiles = np.empty(z.size), np.empty(p.size)
+    normals(z, p, tails, quantiles)
+    truth = scipy.ndtr(-z)
+    assert_allclose(tails[z <= 2], truth[z <= 2], rtol=1e-14)
+    assert_allclose(tails[z <= 5], truth[z <= 5], rtol=1e-10)
+    assert_allclose(tails, truth, rtol=1e-5)
+    assert_allclose(quantiles, scipy.ndtri(p), rtol=0, atol=1e-14)
+
+
+@kernel
+def shares(bits, out):
+    for i in range(bits.size):
+        out[i] = special.share_of_bits(bits[i])
+
+
+def test_shares_of_bits():
+    bits, out = np.array([0, 1 << 12, 1 << 63, 2**64 - 1], np.uint64), np.empty(4)
+    shares(bits, out)
+    assert_allclose(out, [0.0, 2.0**-52, 0.5, 1.0], rtol=1e-15)
+    assert out.max() < 1.0

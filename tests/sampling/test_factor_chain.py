@@ -44,11 +44,13 @@ def many_truncated(a, b, count):
     return out
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [(-np.inf, np.inf), (-np.inf, 0.3), (-1.0, 0.5), (-4.0, 3.0), (0.2, 0.9), (0.2, np.inf), (0.5, 4.0), (3.0, 3.1),
-     (6.0, np.inf), (-9.0, -8.0), (-np.inf, -5.0), (-0.1, 0.0)],
-)  # fmt: skip
+INTERVALS = [
+    (-np.inf, np.inf), (-np.inf, 0.3), (-1.0, 0.5), (-4.0, 3.0), (0.2, 0.9), (0.2, np.inf), (0.5, 4.0), (3.0, 3.1),
+    (6.0, np.inf), (-9.0, -8.0), (-np.inf, -5.0), (-0.1, 0.0), (5.5, 40.0), (-42.0, -38.0), (60.0, np.inf),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b"), INTERVALS)
 def test_truncated_normal_numbers_are_distributed_as_scipys(a, b):
     draws = many_truncated(a, b, 20_000)
     assert draws.min() >= a
@@ -59,6 +61,28 @@ def test_truncated_normal_numbers_are_distributed_as_scipys(a, b):
 def test_an_empty_interval_does_not_hang():
     assert_array_equal(many_truncated(2.0, 2.0, 2), [2.0, 2.0])
     assert np.isnan(many_truncated(np.nan, 1.0, 2)).all()
+
+
+@pytest.mark.parametrize(("a", "b"), INTERVALS)
+def test_latent_values_are_truncated_normal(a, b):
+    """Rows of many equal cells, each with noise of its own; with the log-likelihood of their levels."""
+    counts = np.array([0, 1, 3, 700, 10_000])
+    n, nnz, indptr = counts.size, counts.sum(), np.append(0, np.cumsum(counts))
+    row_roots, column_roots, x = np.linspace(0.5, 2.0, n), np.array([1.3]), np.full(nnz, 0.7)
+    latent, logs = np.empty(nnz), np.empty(n)
+    scale = 1 / (row_roots * 1.3)
+    bounds = np.stack([np.full(n, -np.inf), 0.7 + a * scale, 0.7 + b * scale, np.full(n, np.inf)], axis=1)
+    cells = np.zeros(nnz, np.int64)
+    codes = cells + 1
+    normal_draws.draw_latent(0, n, indptr, cells, codes, x, bounds, 1, row_roots, column_roots, 5, 1, latent, logs)
+    z = (latent - x) / np.repeat(scale, counts)
+    assert z.min() >= a - 1e-9 * abs(a)
+    assert z.max() <= b + 1e-9 * abs(b)
+    law = stats.truncnorm(a, b)
+    assert stats.kstest(z, law.cdf).pvalue > CHANCE
+    assert abs(np.corrcoef(z[:-1], z[1:])[0, 1]) < 5 / np.sqrt(nnz)
+    low, high = (log_ndtr(-a), log_ndtr(-b)) if a > 0 else (log_ndtr(b), log_ndtr(a))
+    assert_allclose(logs, counts * (low + np.log1p(-np.exp(high - low))), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("a", [1e7, 1e9, 1e200, 1.7e308])
@@ -75,7 +99,6 @@ def test_log_probabilities_of_intervals(x):
         low, high = (log_ndtr(-x), log_ndtr(-x - width)) if x > 0 else (log_ndtr(x + width), log_ndtr(x))
         truth = low + np.log1p(-np.exp(high - low))
         assert_allclose(normal_draws.log_interval(x, x + width), truth, rtol=1e-8, atol=1e-12)
-        assert_allclose(normal_draws.interval(x, x + width), np.exp(truth), rtol=1e-8, atol=1e-300)
         assert_allclose(normal_draws.log_interval(-x - width, -x), truth, rtol=1e-8, atol=1e-12)
 
 

@@ -203,6 +203,31 @@ def test_features_tell_about_columns_without_a_cell():
     assert high[1] - low[1] > high[0] - low[0]
 
 
+@pytest.mark.parametrize("numbered", [False, True])
+def test_rows_and_columns_that_only_their_features_list_are_predicted(numbered):
+    """Levels depend on features of both; a new user and a new film of each kind are asked for by their labels."""
+    random, n, m = np.random.default_rng(4), 80, 60
+    of_user, of_film = np.arange(n + 2) % 2, np.arange(m + 2) % 2
+    u, i = np.argwhere(random.random((n, m)) < 0.5).T
+    x = 2.0 * (of_user[u] == of_film[i]) + of_film[i] + 0.3 * random.normal(size=u.size)
+    users, films = (
+        np.arange(size) + 100 if numbered else np.array([f"x{j}" for j in range(size)]) for size in (n + 2, m + 2)
+    )
+    long = pd.DataFrame({"user": users[u], "item": films[i], "rating": 1 + np.digitize(x, [0.5, 1.5, 2.5])})
+    about_users, about_films = (
+        pl.DataFrame({"id": ids, "kind": kinds}) for ids, kinds in ((users, of_user * 2.0), (films, of_film * 2.0))
+    )
+    model = fit(long, row_features=about_users, column_features=about_films, n_sweeps=150, n_burn=50)
+    assert (len(model.W_), len(model.H_), model.n_features_in_) == (n + 2, m + 2, m + 2)
+    new = model.predict(np.repeat(users[n:], 2), np.tile(films[m:], 2))
+    truth = np.array([3.0, 2.0, 1.0, 4.0])
+    assert_array_equal(np.argsort(new), np.argsort(truth))
+    assert np.sqrt(np.mean((new - truth) ** 2)) < truth.std() / 2
+    every = model.predict(long)
+    assert every.shape == (n, m + 2)
+    assert_array_equal(every[0], model.predict(long.user[0], model.column_labels_))
+
+
 def test_features_may_be_frames_matrices_or_arrays():
     X, kinds = ratings(), np.arange(25) % 3
     one_hot = (kinds[:, None] == np.arange(3)).astype(float)

@@ -183,7 +183,10 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         ndarray of shape (n_rows, n_components)
         """
         observed = observe_rows(self, X)
-        return self.W_ if observed.fingerprint() == self.model_.fingerprint else self._fold_in(observed)
+        if observed.fingerprint() != self.model_.fingerprint:
+            return self._fold_in(observed)
+        n: int = observed.shape[0]  # rows of which only features are known come after those of X
+        return self.W_ if n == len(self.W_) else self.W_[:n]
 
     def inverse_transform(self, W: ArrayLike) -> Array:
         """Expected value of every cell of rows with the given factor.

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Hashable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -233,8 +234,6 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
             raise DataError("must be finite.", parameter=parameter, found=found, remedy="Fill the holes.")
         return matrix if is_sparse else sparse.csr_array(np.column_stack([standardised(one) for one in matrix.T]))
 
-    # the row or column that each line of the frame is about, -1 if none
-    names, places = frame.columns, np.arange(len(frame))
     if labels is None and len(frame) != count:
         raise DataError(
             f"must have a line for each of the {count} that were fitted.",
@@ -242,22 +241,9 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
             found=f"{len(frame)} lines",
             remedy="List them in their order. Lines are matched by label only where the data have labels.",
         )
+    names, places = frame.columns, np.arange(len(frame))
     if labels is not None:
-        known, index = Index(labels), nw.maybe_get_index(frame)
-        candidates = [(frame[names[0]].to_list(), names[1:])] if names else []
-        if index is not None and index.name is not None:
-            candidates.append((index.tolist(), names))
-        places, most = np.full(len(frame), -1), 0
-        for ids, beside in candidates:
-            try:
-                at = known.find(uniform(ids, side))
-            except DataError:  # not labels, unless there is nothing else
-                if len(candidates) == 1:
-                    raise
-                continue
-            n_known = int(np.sum(at >= 0))
-            if n_known >= most:
-                places, names, most = at, beside, n_known
+        places, names, _ = match_lines(frame, labels, side)
     listed = places[places >= 0]
     n_different = np.unique(listed).size
     if n_different != listed.size or not listed.size:
@@ -310,6 +296,46 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
         )
         warnings.warn(warning, stacklevel=6)
     return sparse.csr_array(sparse.hstack(blocks, format="csr"))
+
+
+def match_lines(frame: Any, labels: Array, side: str) -> tuple[Array, list[str], Array]:
+    """The row (or column) that each line of a frame is about, -1 if none; the frame's other columns; the labels in it.
+
+    Labels are in its first column, or in an index that has a name and at least as many of them.
+    """
+    known, index, names = Index(labels), nw.maybe_get_index(frame), frame.columns
+    candidates = [(frame[names[0]].to_list(), names[1:])] if names else []
+    if index is not None and index.name is not None:
+        candidates.append((index.tolist(), names))
+    best, most = (np.full(len(frame), -1), names, labels[:0]), 0
+    for ids, beside in candidates:
+        try:
+            listed = uniform(ids, side)
+        except DataError:  # not labels, unless there is nothing else
+            if len(candidates) == 1:
+                raise
+            continue
+        places = known.find(listed)
+        n_known = int(np.sum(places >= 0))
+        if n_known >= most:
+            best, most = (places, beside, listed), n_known
+    return best
+
+
+def add_listed(observed: Observed, features: Any, side: str) -> Observed:
+    """With rows (or columns) without a cell for the labels that only a frame of their features lists."""
+    frame, labels = as_frame(features), observed.row_labels if side == "row" else observed.column_labels
+    if frame is None or labels is None:
+        return observed
+    places, _, listed = match_lines(frame, labels, side)
+    new = np.unique(listed[places < 0]) if (places >= 0).any() else labels[:0]
+    if not new.size or {new.dtype.kind, labels.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"O"}):
+        return observed
+    labels, (n, m) = np.concatenate([labels, new]), observed.shape
+    if side == "column":
+        return replace(observed, shape=(n, m + new.size), column_labels=labels)
+    indptr = np.append(observed.indptr, np.full(new.size, observed.indptr[-1]))
+    return replace(observed, indptr=indptr, shape=(n + new.size, m), row_labels=labels)
 
 
 def standardised(values: Array) -> Array:

@@ -19,7 +19,7 @@ from halfseen.engines import Side, check_is_cpu
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import Factorization, Method, check_start, fitted
-from halfseen.estimators.inputs import Data, keep, observe_features, observe_rows
+from halfseen.estimators.inputs import Data, add_listed, keep, observe_features, observe_rows
 from halfseen.estimators.ordnmf import count_levels
 from halfseen.fitting import (
     Callback,
@@ -285,8 +285,9 @@ class OrdinalMF(ThresholdFactorization):
         Features of rows and of columns, which add to factors and biases by linear maps. A frame has the labels in its
         first column, or in a pandas index with a name, where rows (or columns) have labels; a column of words counts as
         one feature per word, and numbers other than 0 and 1 are standardised. Numbers must be finite; in a frame they
-        may be missing. A row or column without a cell is predicted from its features, if it is in the data: in a wide
-        table, or among the labels of an `Observed`. New rows, of which none are known, are taken for average ones.
+        may be missing. A row or column without a cell is predicted from its features: of a long table or an
+        `Observed` with labels, all that such a frame lists; else those that are in the data. New rows, of which no
+        features are known, are taken for average ones.
     n_sweeps, n_burn : int, default=200 and 40
         Number of sweeps of each chain, and of those discarded at the start.
     n_chains : int, default=2
@@ -500,10 +501,7 @@ class OrdinalMF(ThresholdFactorization):
         return model.score_rows(observe_rows(self, X, allow_empty=False), self.n_jobs)
 
     def _means_of(self, X: Data) -> Array:
-        observed = observe_rows(self, X)
-        if not self._is_sampled or observed.fingerprint() == self.model_.fingerprint:
-            return super()._means_of(X)
-        return self._predict_rows("mean", observed)
+        return self._predict_rows("mean", observe_rows(self, X)) if self._is_sampled else super()._means_of(X)
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         if self.inference == "gibbs":
@@ -545,6 +543,13 @@ class OrdinalMF(ThresholdFactorization):
                 remedy='Leave `cell_weight` out, repeat cells (`duplicates="keep"`), or use `inference="map"`.',
                 parameter="cell_weight",
             )
+        has_own_columns = "feature_names_in_" in columns  # of a wide table
+        if not has_own_columns:
+            observed = add_listed(observed, self.column_features, "column")
+            columns = columns | {"n_features_in_": observed.shape[1]}
+        fingerprint = observed.fingerprint()
+        if not has_own_columns:
+            observed = add_listed(observed, self.row_features, "row")
         encoder, cells = OrdinalEncoder(self.levels, self.unseen).fit(observed, type(self).__name__)
         likelihood: Any = super()._initial_likelihood(cells, encoder)
         likelihood.check_unseen(self.unseen, type(self).__name__)
@@ -597,7 +602,7 @@ class OrdinalMF(ThresholdFactorization):
         plan = Plan(self.n_sweeps, self.n_burn, self.n_draws)
         with callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback:
             sampled = sample_chains(make_chain, self.n_chains, plan, self.n_jobs, callback)
-            keep(self, attributes(sampled, observed.fingerprint()))
+            keep(self, attributes(sampled, fingerprint))
 
     def _more_state(self) -> Any:
         if not self._is_sampled:

@@ -12,7 +12,8 @@ from halfseen.kernels import kernel
 
 Array = npt.NDArray[Any]
 
-_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+#: By which the counter of a stream rises.
+STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _UNIT = 2.0**-53
@@ -29,13 +30,13 @@ def mix_bits(bits: Any) -> Any:
 @kernel
 def start_stream(seed: Any, number: Any, stream: Array) -> None:
     """Start the stream of a number (such as that of a row) under a seed; `stream` holds the counter."""
-    stream[0] = mix_bits(mix_bits(np.uint64(seed)) ^ (np.uint64(number) * _STRIDE))
+    stream[0] = mix_bits(mix_bits(np.uint64(seed)) ^ (np.uint64(number) * STRIDE))
 
 
 @kernel
 def uniform(stream: Array) -> Any:
     """Next number of the stream, uniform in [0, 1)."""
-    stream[0] += _STRIDE
+    stream[0] += STRIDE
     return np.float64(mix_bits(stream[0]) >> _11) * _UNIT
 
 

@@ -72,6 +72,8 @@ class FeatureGroup:
 
     def __init__(self, matrix: FeatureMatrix, size: int, random: np.random.Generator) -> None:
         self.values, self.adds_to_bias = sparse.csc_array(matrix.values, dtype=np.float64), matrix.adds_to_bias
+        #: Rows as unsigned numbers, which compiled loops need not check for a count from the end.
+        self.rows = self.values.indices.astype(np.uint32)
         self.weights = random.normal(0.0, _START, (self.values.shape[1], size))
         self.hyper = Hyper(np.zeros(size), np.ones(size))
 
@@ -240,9 +242,19 @@ class FactorChain:
         for group in near.features:
             values = group.values
             normal_draws.draw_weights(
-                values.indptr, values.indices, values.data, near.grams, near.pulls, *group.hyper, self.next_seed(),
+                values.indptr, group.rows, values.data, near.grams, near.pulls, *group.hyper, self.next_seed(),
                 group.weights, near.linear, near.factor,
             )  # fmt: skip
+            if group.adds_to_bias:  # sets of cells are many: a second pass would not pay
+                seed = self.next_seed()
+
+                def move(a: int, group: FeatureGroup = group, seed: int = seed) -> None:
+                    normal_draws.move_weights(
+                        group.values.indptr, group.rows, group.values.data, *near.hyper, *group.hyper, seed, a,
+                        group.weights, near.own, near.linear,
+                    )  # fmt: skip
+
+                self.threads.all(move, range(group.weights.shape[1]))
 
     def _update_x(self) -> None:
         factor, offset = self._as_far(self.columns)
@@ -319,8 +331,8 @@ class OrderedProbit:
         self.bounds = np.concatenate([[-np.inf], thresholds, [np.inf]])[None]
         self.own_bounds = np.repeat(self.bounds, n_owners if owners else 0, axis=0)
         self.own_precision = np.ones(n)
-        #: Share of proposals that were accepted in the last sweep.
-        self.acceptance = np.nan
+        #: Share of proposals that were accepted in the last sweep, and sum of log P(y | x) once thresholds were drawn.
+        self.acceptance, self.log_likelihood = np.nan, np.nan
         self._prior = Hyper(np.zeros(n), np.append(FIRST_DEVIATION**-2.0, np.full(n - 1, GAP_DEVIATION**-2.0)))
         self._steps, self._turn = np.full(n, _FIRST_STEP), 0
 
@@ -332,29 +344,16 @@ class OrderedProbit:
             self._draw_common(chain, adapt)
         bounds, seed, cells = (self.own_bounds if self.owners else self.bounds), chain.next_seed(), chain.rows.cells
         owners, roots = OWNERS[self.owners], (chain.rows.roots, chain.columns.roots)
+        logs = np.empty(cells.indptr.size - 1)
 
         def draw(part: Block) -> None:
             normal_draws.draw_latent(
                 part[0].start, part[0].stop, cells.indptr, cells.indices, self.codes, chain.x, bounds, owners,
-                *roots, seed, 1, chain.latent,
+                *roots, seed, 1, chain.latent, logs,
             )  # fmt: skip
 
         chain.threads.all(draw, chain.row_blocks)
-
-    def log_likelihood(self, chain: FactorChain) -> float:
-        """Sum over the cells of log P(y | x)."""
-        cells, rows = chain.rows.cells, chain.rows
-        out, bounds = np.empty(rows.noise.size), (self.own_bounds if self.owners else self.bounds)
-        roots = (rows.roots, chain.columns.roots)
-
-        def add(part: Block) -> None:
-            normal_draws.log_likelihoods(
-                part[0].start, part[0].stop, cells.indptr, cells.indices, self.codes, chain.x, bounds,
-                OWNERS[self.owners], *roots, out,
-            )  # fmt: skip
-
-        chain.threads.all(add, chain.row_blocks)
-        return float(out.sum())
+        self.log_likelihood = float(logs.sum())
 
     def _draw_common(self, chain: FactorChain, adapt: bool) -> None:
         """Every second threshold at once: given its neighbours, each is independent of the rest.

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels import kernel
-from halfseen.kernels.random_streams import normal, start_stream, uniform
+from halfseen.kernels import inlined, kernel
+from halfseen.kernels.random_streams import STRIDE, mix_bits, normal, start_stream, uniform
+from halfseen.kernels.special import log, normal_quantile, normal_tail, share_of_bits
 
 Array = npt.NDArray[Any]
 
 #: Cells of a row that are gathered at a time.
 _CELLS_AT_A_TIME = 120
+#: Standard normal numbers beyond this, and probabilities below these, are left to slower formulas.
+_FAR, _LEAST_SHARE, _LEAST_PROBABILITY = 37.0, 1e-11, 1e-280
 _LOG_2_PI = np.log(2 * np.pi)
 
 
@@ -72,14 +75,6 @@ def log_tail(a: float) -> Any:
 
 
 @kernel
-def interval(a: float, b: float) -> Any:
-    """Probability that a standard normal number is between a and b; 0 beyond all numbers."""
-    if a > 0.0:
-        return 0.5 * (math.erfc(a * 0.7071067811865476) - math.erfc(b * 0.7071067811865476))
-    return 0.5 * (math.erfc(-b * 0.7071067811865476) - math.erfc(-a * 0.7071067811865476))
-
-
-@kernel
 def log_interval(a: float, b: float) -> Any:
     """log of the probability that a standard normal number is between a and b, of any size."""
     if b < 0.0:
@@ -112,23 +107,60 @@ def products(
             x[p] = dot
 
 
+@inlined
+def tails(a: float, b: float) -> Any:
+    """P(Z < a) and P(Z < b) of a standard normal number or, if 0 < a < b, P(Z > b) and P(Z > a)."""
+    low, high = (-b, -a) if a > 0.0 else (a, b)
+    tail = normal_tail(min(abs(high), _FAR))
+    return normal_tail(min(abs(low), _FAR)), tail if high <= 0.0 else 1.0 - tail
+
+
 @kernel
 def draw_latent(
     start: int, stop: int, indptr: Array, indices: Array, codes: Array, x: Array, bounds: Array, owners: int,
-    row_roots: Array, column_roots: Array, seed: int, apart: int, latent: Array,
+    row_roots: Array, column_roots: Array, seed: int, apart: int, latent: Array, logs: Array,
 ) -> None:  # fmt: skip
     """Latent value of every cell, N(x, 1 / (row_root * column_root)^2) between the two bounds of its level.
 
-    `bounds` has a row for all cells or, if `owners` is 1 or 2, for each row or each column.
+    By the inverse of the distribution function or, deep in a tail, where that has few digits, by rejection. `bounds`
+    has a row for all cells or, if `owners` is 1 or 2, for each row or each column. `logs` gets the log-likelihood of
+    the levels of each row.
     """
     stream = np.empty(1, np.uint64)
+    low, high, below, inside, draw, root, log_inside = np.empty((7, _CELLS_AT_A_TIME))
     for u in range(start, stop):
         start_stream(seed, u * apart, stream)
-        for p in range(indptr[u], indptr[u + 1]):
-            owner = 0 if owners == 0 else (u if owners == 1 else indices[p])
-            root = row_roots[u] * column_roots[indices[p]]
-            low, high = (bounds[owner, codes[p]] - x[p]) * root, (bounds[owner, codes[p] + 1] - x[p]) * root
-            latent[p] = x[p] + truncated_normal(low, high, stream) / root
+        counter, logs[u] = stream[0], 0.0
+        stream[0] += (
+            np.uint64(indptr[u + 1] - indptr[u]) * STRIDE
+        )  # a number for each cell; beyond are those of rejection
+        for first in range(indptr[u], indptr[u + 1], _CELLS_AT_A_TIME):
+            size = min(_CELLS_AT_A_TIME, indptr[u + 1] - first)
+            for c in range(size):
+                p = first + c
+                owner = 0 if owners == 0 else (u if owners == 1 else indices[p])
+                root[c] = row_roots[u] * column_roots[indices[p]]
+                low[c], high[c] = (
+                    (bounds[owner, codes[p]] - x[p]) * root[c],
+                    (bounds[owner, codes[p] + 1] - x[p]) * root[c],
+                )
+            for c in range(size):
+                start_share, end_share = tails(low[c], high[c])
+                inside[c] = end_share - start_share
+                chance = share_of_bits(mix_bits(counter + np.uint64(c + 1) * STRIDE))
+                below[c] = start_share + chance * inside[c]
+            counter += np.uint64(size) * STRIDE
+            for c in range(size):
+                z = normal_quantile(below[c])
+                draw[c] = min(max(-z if low[c] > 0.0 else z, low[c]), high[c])
+                log_inside[c] = log(max(inside[c], _LEAST_PROBABILITY))
+            for c in range(size):
+                if not _LEAST_SHARE < below[c] < 1.0 - _LEAST_SHARE:
+                    draw[c] = truncated_normal(low[c], high[c], stream)
+                if not inside[c] > _LEAST_PROBABILITY:
+                    log_inside[c] = log_interval(low[c], high[c])
+                latent[first + c] = x[first + c] + draw[c] / root[c]
+                logs[u] += log_inside[c]
 
 
 @kernel
@@ -160,33 +192,26 @@ def draw_rows(
     """
     k = far.shape[1]
     stream = np.empty(1, np.uint64)
-    A, r, G, q = np.empty((k, k)), np.empty(k), np.empty((k, k)), np.empty(k)
-    gathered, target = np.empty((k, _CELLS_AT_A_TIME)), np.empty(_CELLS_AT_A_TIME)
+    A, r = np.empty((k, k)), np.empty(k)
+    # row k holds what the cells ask for, further ones nothing: two rows are multiplied by four at a time
+    height = (k + 4) // 4 * 4
+    gathered, products = np.zeros((height, _CELLS_AT_A_TIME)), np.empty((height, height))
     for u in range(start, stop):
-        G[:] = 0.0
-        q[:] = 0.0
+        products[:] = 0.0
         for first in range(indptr[u], indptr[u + 1], _CELLS_AT_A_TIME):
             size = min(_CELLS_AT_A_TIME, indptr[u + 1] - first)
             for c in range(size):
                 i = indices[first + c]
-                target[c] = (latent[order[first + c]] - offset[i]) * far_roots[i]
+                gathered[k, c] = (latent[order[first + c]] - offset[i]) * far_roots[i]
                 for a in range(k):
                     gathered[a, c] = far[i, a]
-            for a in range(k):
-                dot = 0.0
-                for c in range(size):
-                    dot += gathered[a, c] * target[c]
-                q[a] += dot
-                for b in range(a + 1):
-                    dot = 0.0
-                    for c in range(size):
-                        dot += gathered[a, c] * gathered[b, c]
-                    G[a, b] += dot
+            add_products(gathered, size, products)
         for a in range(k):
-            q[a] *= near_noise[u]
+            products[k, a] *= near_noise[u]
             for b in range(a + 1):
-                G[a, b] *= near_noise[u]
-                G[b, a] = G[a, b]
+                products[a, b] *= near_noise[u]
+                products[b, a] = products[a, b]
+        G, q = products[:k, :k], products[k]
         for a in range(k):
             dot = precision[a] * mean[a] + q[a]
             for b in range(k):
@@ -195,8 +220,11 @@ def draw_rows(
             r[a] = dot
             A[a, a] += precision[a]
         start_stream(seed, u * apart, stream)
+        counter = stream[0]
         for a in range(k):
-            own[u, a] = normal(stream)
+            own[u, a] = share_of_bits(mix_bits(counter + np.uint64(a + 1) * STRIDE))
+        for a in range(k):
+            own[u, a] = normal_quantile(own[u, a])
         draw_normal(A, r, u, own)
         for a in range(k):
             factor[u, a] = own[u, a] + linear[u, a]
@@ -207,6 +235,27 @@ def draw_rows(
                     dot -= G[a, b] * factor[u, b]
                     grams[u, a, b] = G[a, b]
                 pulls[u, a] = dot
+
+
+@kernel
+def add_products(rows: Array, size: int, products: Array) -> None:
+    """products[a, b] += <rows[a, :size], rows[b, :size]> for b <= a, and some beyond."""
+    for a in range(0, len(rows), 2):
+        for b in range(0, a + 1, 4):
+            s0, s1, s2, s3, t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for c in range(size):
+                f, g = rows[a, c], rows[a + 1, c]
+                h0, h1, h2, h3 = rows[b, c], rows[b + 1, c], rows[b + 2, c], rows[b + 3, c]
+                s0, s1, s2, s3 = s0 + f * h0, s1 + f * h1, s2 + f * h2, s3 + f * h3
+                t0, t1, t2, t3 = t0 + g * h0, t1 + g * h1, t2 + g * h2, t3 + g * h3
+            products[a, b] += s0
+            products[a, b + 1] += s1
+            products[a, b + 2] += s2
+            products[a, b + 3] += s3
+            products[a + 1, b] += t0
+            products[a + 1, b + 1] += t1
+            products[a + 1, b + 2] += t2
+            products[a + 1, b + 3] += t3
 
 
 @kernel
@@ -249,49 +298,29 @@ def level_probabilities(
     n_draws, size = W.shape[1], W.shape[2]
     n = thresholds.shape[2]
     k = size - 1 if biases else size
+    x, root, t, before, after = np.empty((5, n_draws))
     for p in range(start, stop):
         u, i = rows[p], columns[p]
         owner = 0 if owners == 0 else (u if owners == 1 else i)
-        for y in range(n + 1):
-            out[p, y] = 0.0
         for d in range(n_draws):
-            x = np.float64(W[u, d, k]) + H[i, d, k] if biases else 0.0
+            x[d] = np.float64(W[u, d, k]) + H[i, d, k] if biases else 0.0
             for a in range(k):
-                x += np.float64(W[u, d, a]) * H[i, d, a]
-            root = math.sqrt(np.float64(row_noise[u, d]) * column_noise[i, d]) * 0.7071067811865476
-            # the smaller of the two tails beside each threshold: differences of large ones would lose digits
-            below, last_is_low = 0.0, True
-            for y in range(n + 1):
-                if y < n:
-                    t = (thresholds[owner, d, y] - x) * root
-                    tail, is_low = 0.5 * math.erfc(abs(t)), t <= 0.0
-                else:
-                    tail, is_low = 0.0, False
-                if is_low:
-                    out[p, y] += tail - below
-                elif last_is_low:
-                    out[p, y] += 1.0 - tail - below
-                else:
-                    out[p, y] += below - tail
-                below, last_is_low = tail, is_low
+                x[d] += np.float64(W[u, d, a]) * H[i, d, a]
+            root[d] = math.sqrt(np.float64(row_noise[u, d]) * column_noise[i, d])
+        # tails on the near side of each threshold, those above it as negative numbers: differences of shares near 1
+        # would lose digits
+        before[:] = 0.0
         for y in range(n + 1):
-            out[p, y] /= n_draws
-
-
-@kernel
-def log_likelihoods(
-    start: int, stop: int, indptr: Array, indices: Array, codes: Array, x: Array, bounds: Array, owners: int,
-    row_roots: Array, column_roots: Array, out: Array,
-) -> None:  # fmt: skip
-    """Log-likelihood of the levels of each row."""
-    for u in range(start, stop):
-        out[u] = 0.0
-        for p in range(indptr[u], indptr[u + 1]):
-            owner = 0 if owners == 0 else (u if owners == 1 else indices[p])
-            root = row_roots[u] * column_roots[indices[p]]
-            a, b = (bounds[owner, codes[p]] - x[p]) * root, (bounds[owner, codes[p] + 1] - x[p]) * root
-            probability = interval(a, b)
-            out[u] += math.log(probability) if probability > 1e-280 else log_interval(a, b)
+            total = 0.0
+            for d in range(n_draws):
+                t[d] = (thresholds[owner, d, y] - x[d]) * root[d] if y < n else np.inf
+            for d in range(n_draws):
+                tail = normal_tail(min(abs(t[d]), _FAR))
+                after[d] = tail if t[d] <= 0.0 else -tail
+                both_on_one_side = (before[d] >= 0.0) == (after[d] >= 0.0)
+                total += after[d] - before[d] if both_on_one_side else 1.0 + after[d] - before[d]
+            out[p, y] = total / n_draws
+            before, after = after, before
 
 
 # Features: linear maps into a factor.
@@ -334,7 +363,40 @@ def draw_weights(
             linear[u, a] += change
             factor[u, a] += change
             for b in range(k):
-                pulls[u, b] -= grams[u, b, a] * change
+                pulls[u, b] -= grams[u, a, b] * change
+
+
+@kernel
+def move_weights(
+    indptr: Array, rows: Array, values: Array, own_mean: Array, own_precision: Array, mean: Array, precision: Array,
+    seed: int, a: int, weights: Array, own: Array, linear: Array,
+) -> None:  # fmt: skip
+    """Weights of features in coordinate a given the factor, to which own vectors give what features take: in turn
+
+        weights_ja ~ N(r / d, 1 / d),   d = precision_a + own_precision_a sum of v^2,
+        r = precision_a mean_a + own_precision_a sum of v (own_ua - own_mean_a + v weights_ja)
+
+    for each feature j, over the rows u that have it. `draw_weights` keeps own vectors instead, and then cells that tell
+    much of the factor hold the weights where they are (Yu and Meng 2011, on alternating the two).
+    """
+    n = len(own)
+    rest = own[:, a] - own_mean[a]
+    stream = np.empty(1, np.uint64)
+    start_stream(seed, a, stream)
+    for j in range(indptr.size - 1):
+        total, asked, old = 0.0, 0.0, weights[j, a]
+        for p in range(indptr[j], indptr[j + 1]):
+            total += values[p] * values[p]
+            asked += values[p] * rest[rows[p]]
+        d = precision[a] + own_precision[a] * total
+        new = (precision[a] * mean[a] + own_precision[a] * (asked + total * old)) / d + normal(stream) / math.sqrt(d)
+        weights[j, a] = new
+        for p in range(indptr[j], indptr[j + 1]):
+            rest[rows[p]] -= values[p] * (new - old)
+    for u in range(n):
+        change = own[u, a] - own_mean[a] - rest[u]
+        own[u, a] -= change
+        linear[u, a] += change
 
 
 # Thresholds, by Metropolis' algorithm with the latent values integrated out.
@@ -363,16 +425,36 @@ def threshold_gains(
 
     Of two neighbouring thresholds at most one moves: `out[u, d]` is what the cells beside threshold d gain.
     """
+    before, after, log_before, log_after = np.empty((4, _CELLS_AT_A_TIME))
+    ends = np.empty((4, _CELLS_AT_A_TIME))
+    n = proposed.size - 2
+    moves = np.empty(n + 1, np.int64)  # which threshold beside a level does; none: n
+    for y in range(n + 1):
+        moves[y] = y if proposed[y + 1] != bounds[0, y + 1] else (y - 1 if proposed[y] != bounds[0, y] else n)
+    gains = np.empty(n + 1)
     for u in range(start, stop):
-        out[u] = 0.0
-        for p in range(indptr[u], indptr[u + 1]):
-            y = codes[p]
-            a, b, new_a, new_b = bounds[0, y], bounds[0, y + 1], proposed[y], proposed[y + 1]
-            root = row_roots[u] * column_roots[indices[p]]
-            if new_b != b:
-                out[u, y] += log_ratio((a - x[p]) * root, (b - x[p]) * root, (new_b - x[p]) * root)
-            elif new_a != a:  # the same from above
-                out[u, y - 1] += log_ratio((x[p] - b) * root, (x[p] - a) * root, (x[p] - new_a) * root)
+        gains[:] = 0.0
+        for first in range(indptr[u], indptr[u + 1], _CELLS_AT_A_TIME):
+            size = min(_CELLS_AT_A_TIME, indptr[u + 1] - first)
+            for c in range(size):
+                p = first + c
+                root, y = row_roots[u] * column_roots[indices[p]], codes[p]
+                ends[0, c], ends[1, c] = (bounds[0, y] - x[p]) * root, (bounds[0, y + 1] - x[p]) * root
+                ends[2, c], ends[3, c] = (proposed[y] - x[p]) * root, (proposed[y + 1] - x[p]) * root
+            for c in range(size):
+                a, b = tails(ends[0, c], ends[1, c])
+                before[c] = b - a
+                a, b = tails(ends[2, c], ends[3, c])
+                after[c] = b - a
+            for c in range(size):
+                log_before[c] = log(max(before[c], _LEAST_PROBABILITY))
+                log_after[c] = log(max(after[c], _LEAST_PROBABILITY))
+            for c in range(size):
+                if not min(before[c], after[c]) > _LEAST_PROBABILITY:
+                    log_before[c] = log_interval(ends[0, c], ends[1, c])
+                    log_after[c] = log_interval(ends[2, c], ends[3, c])
+                gains[moves[codes[first + c]]] += log_after[c] - log_before[c]
+        out[u] = gains[:n]
 
 
 @kernel

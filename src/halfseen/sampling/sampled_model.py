@@ -160,7 +160,7 @@ class FactorDraws:
         random = np.random.default_rng(_FOLDING_SEED)
         sets = None if self.implicit is None else implicit_sets(cells)
         own, factor, noise, near_roots = np.empty((n, size)), np.empty((n, size)), np.ones(n), np.ones(n)
-        x, latent, squares = np.empty(cells.nnz), np.empty(cells.nnz), np.empty(n)
+        x, latent, squares, logs = np.empty(cells.nnz), np.empty(cells.nnz), np.empty(n), np.empty(n)
         shape, no_grams, no_pulls = NOISE_SHAPE + 0.5 * np.diff(indptr), np.empty((0, size, size)), np.empty((0, size))
         W, noises = np.empty((n, n_draws, size), self.W.dtype), np.empty((n, n_draws), self.W.dtype)
         owners = OWNERS[self.owners] if self.owners == "columns" else 0
@@ -191,7 +191,7 @@ class FactorDraws:
                     normal_draws.products(*part, indptr, indices, factor, far, offset, x)
                     near_roots[rows] = np.sqrt(noise[rows])
                     normal_draws.draw_latent(
-                        *part, indptr, indices, codes, x, bounds, owners, near_roots, roots, seed, 0, latent
+                        *part, indptr, indices, codes, x, bounds, owners, near_roots, roots, seed, 0, latent, logs
                     )
                     if self.owners != "rows":
                         normal_draws.squares(*part, indptr, indices, order, x, latent, roots, squares)
@@ -270,6 +270,8 @@ class SampledModel(FittedModel):
         return answer.reshape(shape + answer.shape[1:])
 
     def predict_rows(self, what: str, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
+        if observed.fingerprint() == self.fingerprint:
+            return self._predict_all(what, self.known_rows(np.arange(observed.shape[0])), n_jobs)
         return self._predict_all(what, self.kept.fold_in(self.encoder.codes(observed), n_jobs), n_jobs)
 
     def _predict_all(self, what: str, rows: RowDraws, n_jobs: int | None = None) -> Array:
@@ -501,7 +503,7 @@ class Recorder:
 
     @property
     def objective(self) -> float:
-        """Log-likelihood after the last sweep, the mean of all chains."""
+        """Log-likelihood in the last sweep, the mean of all chains."""
         return float(np.mean([recorded[0] for recorded in self._sweeps[-1]]))
 
     def record(self, number: int, recorded: list[tuple[float, ...]]) -> None:
@@ -526,7 +528,7 @@ class Recorder:
         thresholds = (seen.own_bounds if seen.owners else seen.bounds)[owner, 1:-1]
         root = np.sqrt(chain.rows.noise[rows] * chain.columns.noise[columns])
         levels = ndtr((chain.x[cells][:, None] - thresholds) * root[:, None]).sum(axis=1)
-        return seen.log_likelihood(chain), float(np.mean(chain.rows.noise) ** -0.5), seen.acceptance, *levels
+        return seen.log_likelihood, float(np.mean(chain.rows.noise) ** -0.5), seen.acceptance, *levels
 
     @staticmethod
     def _copy(chain: FactorChain) -> dict[str, Array]:

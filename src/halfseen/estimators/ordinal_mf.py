@@ -231,7 +231,8 @@ def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -
         start = np.random.default_rng(0).normal(size=min(matrix.shape))
         found = svds(matrix, count, tol=1e-3, v0=start, return_singular_vectors=False)
     else:
-        found = np.linalg.svd(matrix.toarray(), compute_uv=False)
+        short: Any = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+        found = np.sqrt(np.maximum(np.linalg.eigvalsh((short @ short.T).toarray()), 0.0))
     for _ in range(3):
         r, c = share * rows, share * columns
         y = np.maximum(found, np.sqrt(r) + np.sqrt(c))

@@ -263,14 +263,19 @@ class Structure:
     def best(cls, draws: Sequence[tuple[Array, Array, Array]]) -> "Structure":
         """What predicts hidden cells best: among pulls of a full covariance, and ranks where columns are many.
 
-        A draw is a table with hidden cells, the same with all, and the mask of those hidden.
+        A draw is a table with hidden cells, the same with all, and the mask of those hidden. Ranks rise until one
+        predicts worse than the one before.
         """
         (n, p), is_full = draws[0][0].shape, fits_full(draws[0][0])
         options = [cls(pull * (p / 2 + 2)) for pull in PULLS] if is_full else []
         if p >= LEAST_RANKED or not is_full:
             options += [cls(0.0, rank) for rank in RANKS if rank <= max(min(n, p) // 3, RANKS[0])]
-        errors = np.zeros(len(options))
+        errors = np.full(len(options), np.inf)
         for place, one in enumerate(options):
+            if one.rank is not None and place > 1 and options[place - 2].rank is not None:
+                if errors[place - 1] > errors[place - 2]:
+                    break
+            errors[place] = 0.0
             for Z, truth, hidden in draws:
                 filled, _ = one.fit(Z, max_iter=20).complete(Z)
                 errors[place] += np.sum(np.minimum(np.abs(filled[hidden] - truth[hidden]), 5.0) ** 2)

@@ -11,7 +11,7 @@ weights come from the other draws, give the intervals: a cell's prediction plus 
 column's residuals in such scales.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +46,8 @@ BLOCK_CELLS = 4_000_000
 #: Multiples of the copula's spread that are tried for the probabilities of levels, the usual one first, and held-out
 #: cells of a column that they are tried on at most.
 LEVEL_SCALES, MOST_SCORED = np.array([1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 3.0]), 500
+#: Bootstraps of rows that say how far the deviations of a column's draws are shared.
+N_REFITS = 10
 #: Added to the variance of a cell, in the column's: no scale is 0.
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
@@ -276,6 +278,8 @@ class TableModel:
         where values are few; NaN elsewhere.
     structure : Structure
         How the covariances were fitted, as held-out cells decided.
+    n_rows : int
+        Number of rows of the fit.
     """
 
     candidates: Candidates
@@ -288,6 +292,7 @@ class TableModel:
     accuracies: Array
     mode_accuracies: Array
     structure: Structure
+    n_rows: int
 
     def predict(self, X: Array) -> Filled:
         """Predict the holes of rows of the table, or of new ones; block by block."""
@@ -362,21 +367,56 @@ class TableModel:
             low[here], high[here] = levels[start], levels[start + n]
         return low, high
 
-    def ranks(self, X: Array, filled: Filled, random: np.random.RandomState) -> Array:
-        """A draw, for each hole, of where its value is in its distribution, from 0 to 1, a row's holes together.
+    def ranks(self, X: Array, filled: Filled, n: int, random: np.random.RandomState) -> Iterator[Array]:
+        """Draws, for each hole, of where its value is in its distribution, from 0 to 1, the holes of a table together.
 
-        A row drawn from the Gaussian and completed from the same cells deviates from itself as the true cells do from
-        their conditional means (Matheron's rule).
+        A row y drawn from a Gaussian and completed from the cells that a row x shows deviates from itself as x does
+        from its conditional mean (Matheron's rule), and completion is linear: so x is completed by a draw of
+
+            y_m + E[x_m | x_o] - E[y_m | y_o]
+
+        The Gaussian of each draw is fitted to another bootstrap of the rows: what the holes of a column share is how
+        far its regression on the others may be off. This is part of the error of a held-out cell, too: so the whole
+        deviation is brought to the variance of one cell, and its rank is uniform.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, p)
+            Rows, NaN in their holes.
+        filled : Filled
+            Predictions for these.
+        n : int
+            Number of draws.
+        random : RandomState
+            What is drawn.
         """
-        model, found = self.candidates.gaussian, np.empty(filled.rows.size)
+        gaussian, near = self.candidates.gaussian, self.candidates.near
+        seen, residuals = ~np.isnan(near.residuals), np.nan_to_num(near.residuals)
+        stored, Z = near.rows.astype(float), self.candidates.standard.of_values(X)
+        seed = int(random.randint(2**31 - 1))  # a draw is the same whatever the number of others
+        streams = [np.random.RandomState([seed, i]) for i in range(max(n, N_REFITS))]
+        shown = np.where(seen, stored, np.nan)
+        others = [self.structure.refit(gaussian, shown, self.n_rows, one) for one in streams]
+        moved = [np.where(seen, leave_one_out(one, stored, near.groups) - residuals, 0.0) for one in others[:N_REFITS]]
+        squares = np.maximum((residuals**2).sum(axis=0), 1e-12)
+        shared = np.mean([(one**2).sum(axis=0) for one in moved], axis=0) / squares
         height = max(1, BLOCK_CELLS // X.shape[1])
+        blocks = []
         for top in range(0, len(X), height):
-            drawn = model.draw(len(X[top : top + height]), random)
-            completed, variance = model.complete(np.where(np.isnan(X[top : top + height]), np.nan, drawn))
-            here = (filled.rows >= top) & (filled.rows < top + height)
-            cells = filled.rows[here] - top, filled.columns[here]
-            found[here] = ndtr((drawn[cells] - completed[cells]) / np.sqrt(variance[cells]))
-        return found
+            here = np.flatnonzero((filled.rows >= top) & (filled.rows < top + height))
+            blocks.append((slice(top, top + height), here, (filled.rows[here] - top, filled.columns[here])))
+        mean, spread = np.empty((2, filled.rows.size))
+        for rows, here, cells in blocks:
+            completed, variance = gaussian.complete(Z[rows])
+            mean[here] = completed[cells]
+            spread[here] = np.sqrt(variance[cells] * (1 + shared[filled.columns[here]]))
+        for other, stream in zip(others[:n], streams[:n], strict=True):
+            found = np.empty(filled.rows.size)
+            for rows, here, cells in blocks:
+                drawn = other.draw(len(Z[rows]), stream) - other.mean
+                completed, _ = other.complete(Z[rows] - drawn)
+                found[here] = ndtr((drawn[cells] + completed[cells] - mean[here]) / spread[here])
+            yield found
 
 
 def blended(found: Prediction, weights: Array) -> tuple[Array, Array]:
@@ -545,6 +585,7 @@ def fit_table(
         accuracies,
         mode_accuracies,
         structure,
+        len(X),
     )
 
 

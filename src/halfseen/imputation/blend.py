@@ -560,7 +560,10 @@ def fit_table(
     weights[behind] = 0.0
     errors = np.where(behind, mean_errors, errors)
     residual = np.where(behind[column], truth, residual)
-    quantiles = residual_quantiles(residual / scale, column, p)
+    # held-out cells are few beside those of the fit: what their mean is off by chance must not move all draws
+    scaled = residual / scale
+    scaled -= (np.bincount(column, scaled, minlength=p) / (counts + 1))[column]
+    quantiles = residual_quantiles(scaled, column, p)
     scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
     for c, one in ((5, "boosting"), (6, "trees")):
         tried[one] = tried[one][weights[tried[one], c] >= LEAST_WEIGHT]

@@ -11,7 +11,7 @@ in either of two forms: the smaller of the two blocks is solved.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -288,10 +288,12 @@ class Structure:
         """
         rows = Z[random.randint(len(Z), size=min(len(Z), max(BOOTSTRAP_ROWS, 5 * Z.shape[1])))]
         ratio = len(rows) / n_rows
+        means = [np.nansum(one, axis=0) / np.maximum((~np.isnan(one)).sum(axis=0), 1) for one in (Z, rows)]
+        start = replace(model, mean=model.mean + means[1] - means[0])  # which EM of factors moves slowly
         if self.rank is not None:
-            other = fit_factors(rows, self.rank, max_iter=BOOTSTRAP_STEPS, start=model)
+            other = fit_factors(rows, self.rank, max_iter=BOOTSTRAP_STEPS, start=start)
         else:
-            other = fit_gaussian(rows, self.earlier_rows * ratio, max_iter=BOOTSTRAP_STEPS, start=model)
+            other = fit_gaussian(rows, self.earlier_rows * ratio, max_iter=BOOTSTRAP_STEPS, start=start)
         return model.towards(other, np.sqrt(ratio))
 
     @classmethod

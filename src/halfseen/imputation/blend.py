@@ -48,6 +48,8 @@ BLOCK_CELLS = 4_000_000
 LEVEL_SCALES, MOST_SCORED = np.array([1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 3.0]), 500
 #: Bootstraps of rows that say how far the deviations of a column's draws are shared.
 N_REFITS = 10
+#: Skewness of residuals up to which they are centred.
+MOST_SKEW = 0.3
 #: Added to the variance of a cell, in the column's: no scale is 0.
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
@@ -560,9 +562,12 @@ def fit_table(
     weights[behind] = 0.0
     errors = np.where(behind, mean_errors, errors)
     residual = np.where(behind[column], truth, residual)
-    # held-out cells are few beside those of the fit: what their mean is off by chance must not move all draws
-    scaled = residual / scale
-    scaled -= (np.bincount(column, scaled, minlength=p) / (counts + 1))[column]
+    # held-out cells are few beside those of the fit: what their mean is off by chance must not move all draws;
+    # where residuals are skewed, their mean depends on a few of them, and quantiles stay where they are
+    scaled, n = residual / scale, np.maximum(counts, 1)
+    offset = np.bincount(column, scaled, minlength=p) / (n + 1)
+    second, third = (np.bincount(column, (scaled - offset[column]) ** power, minlength=p) / n for power in (2, 3))
+    scaled -= np.where(third**2 < MOST_SKEW**2 * second**3, offset, 0.0)[column]
     quantiles = residual_quantiles(scaled, column, p)
     scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
     for c, one in ((5, "boosting"), (6, "trees")):

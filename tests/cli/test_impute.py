@@ -330,8 +330,9 @@ def test_several_scales_are_given_for_all_columns_or_by_name(tmp_path, scales, w
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--levels", "ant,cat"], "'q1' must be all of its values: 'ant', 'cat'. Found 'cow'. Add it to --levels"),
-        (["--levels", "q1=ant,cat"], "'q1' must be all of its values: 'ant', 'cat'. Found 'cow'. Add it to --levels"),
+        (["--levels", "ant,cat"], "'q1' must be all of its values: 'ant', 'cat'. Found 'cow' in"),
+        (["--levels", "q1=ant,cow"], "'q1' must be all of its values: 'ant', 'cow'. Found 'cat' in"),
+        (["--levels", "q9=ant,cat,cow"], "no 'q9'. The table has: q1, q2, q3, q4."),
         (["--levels", "ant"], "--levels must be a list of different levels"),
         (["--category", "q9"], "no 'q9'"),
         (["--number", "q1"], "--number must hold numbers. Found"),
@@ -347,6 +348,9 @@ def test_a_scale_of_no_column_is_noted_and_categories_override_an_order(tmp_path
     assert "Found no column of: north, south." in result.stderr
     kinds = {line.split()[0]: line.split()[1] for line in result.stdout.splitlines()}
     assert (kinds["q2"], kinds["q3"], kinds["q4"]) == ("category", "category", "levels")
+    words = ("--levels", "q2=pea,plum,pear,melon", "--levels", "ant,cta,wco")  # a mistyped scale beside a named one
+    result = halfseen("impute", scales, "--fast", *words, "--force", "-o", tmp_path / "out.csv")
+    assert "Found no column of: ant, cta, wco; column 'q1' also holds 'cat', 'cow'." in result.stderr
 
 
 def test_markers_that_may_be_words_and_columns_of_one_text_are_noted(tmp_path):

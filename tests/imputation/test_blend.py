@@ -162,7 +162,7 @@ def test_draws_have_the_spread_and_the_correlations_of_what_was_hidden():
     model = fit_table(X, np.arange(4), trees=False)
     filled, (rows, columns) = cells_of(model, X)
     drawn = X.copy()
-    drawn[rows, columns] = model.quantile(filled, model.ranks(X, filled, np.random.RandomState(0)))
+    drawn[rows, columns] = model.quantile(filled, next(model.ranks(X, filled, 1, np.random.RandomState(0))))
     spreads = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
     assert_allclose(np.cov(drawn[:2000].T) / spreads, covariance / spreads, atol=0.1)
 
@@ -303,3 +303,16 @@ def test_tiny_tables_get_their_means(shape):
     X[0, 0] = np.nan
     filled = fit_table(X, np.arange(shape[1])).predict(X)
     assert_allclose(filled.means, 0 if shape[0] == 1 else np.nanmean(X[:, 0]), atol=1e-9)
+
+
+@pytest.mark.parametrize("bent", [False, True])
+def test_large_tables_pay_for_neighbours_only_where_these_help(monkeypatch, bent):
+    """They do where rows lie on a curve; a Gaussian knows all that there is of its own rows."""
+    random, t = np.random.default_rng(0), np.linspace(-2, 2, 600)
+    X = np.stack([np.sin(3 * t), np.cos(3 * t), np.cos(5 * t), np.sin(7 * t)], axis=1) if bent else correlated(600)[1]
+    X = np.where(random.random(X.shape) < 0.15, np.nan, X + 0.05 * random.normal(size=X.shape))
+    monkeypatch.setattr(blend, "SCREENED_CELLS", 100)
+    model = fit_table(X, np.arange(X.shape[1]), trees=False)
+    assert model.weights[:, [1, 2, 4]].any() == bent
+    searched = [blend.blended(model.candidates.predict(X, weights=one), model.weights)[0] for one in (None, model.weights)]
+    assert_allclose(*searched, rtol=1e-12, atol=1e-12)

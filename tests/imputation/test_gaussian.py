@@ -139,3 +139,14 @@ def test_wide_tables_get_low_rank():
     assert fits_full(correlated(50)[0])
     assert not fits_full(np.zeros((3, gaussian.MOST_FULL + 1)))
     assert not fits_full(np.where(np.arange(300) % 2, np.nan, np.zeros((5000, 300))))
+
+
+@pytest.mark.parametrize("structure", [Structure(0.0), Structure(0.0, rank=2)], ids=["full", "low rank"])
+@pytest.mark.parametrize("times", [1, 4])
+def test_refits_vary_as_fits_to_other_rows_do(structure, times):
+    """The mean of complete rows by S / n, also where the model is of more rows than the bootstrap; within 4 errors."""
+    cells, random = correlated(300)[1], np.random.RandomState(0)
+    model = structure.fit(cells)
+    means = [structure.refit(model, cells, times * 300, random).mean for _ in range(400)]
+    assert_allclose(np.var(means, axis=0) * 300 * times / np.var(cells, axis=0), 1, atol=4 * np.sqrt(2 / 400))
+    assert_allclose(np.mean(means, axis=0), cells.mean(axis=0), atol=0.05)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import ExtraTreesRegressor
 
 from halfseen.imputation import trees
-from halfseen.imputation.blend import CANDIDATES, fit_table, gain_of
+from halfseen.imputation.blend import CANDIDATES, fit_table, squared_error
 from tests.imputation.cases import correlated
 
 
@@ -46,14 +46,14 @@ def test_forests_of_large_tables_have_fewer_rows_and_of_small_ones_none(monkeypa
     assert trees.fit_forests(cells[:5], np.ones((5, 4), bool), np.arange(4), np.arange(4), 0) == {}
 
 
-def test_the_gain_of_a_candidate_is_what_the_blend_loses_without_it():
+def test_a_candidate_saves_what_the_blend_loses_without_it():
     random = np.random.default_rng(0)
     x = random.normal(size=(len(CANDIDATES), 5000))
     y = 0.5 * x[2] + 0.3 * x[6] + 0.1 * random.normal(size=5000)
     sums = (x @ x.T)[None], (x @ y)[None], np.array([5000.0])
-    assert_allclose(gain_of(6, *sums), 0.3**2, atol=0.01)
-    assert_allclose(gain_of(2, *sums), 0.5**2, atol=0.01)
-    assert gain_of(1, *sums) < 1e-3
+    loss = [squared_error(*sums, [c]) - squared_error(*sums) for c in range(len(CANDIDATES))]
+    assert_allclose(loss, [0, 0, 0.5**2, 0, 0, 0, 0.3**2], atol=0.01)
+    assert_allclose(squared_error(*sums) + np.mean(y**2), 0.1**2, rtol=0.1)
 
 
 def test_trees_that_are_not_worth_their_time_are_left_out():

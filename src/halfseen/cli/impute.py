@@ -148,15 +148,22 @@ Filling = tuple[list[dict[str, Sequence[Any]]], dict[str, Any], list[str], Seque
 def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     """Fill by `TableImputer`."""
     import halfseen
-    from halfseen.estimators.table_imputer import order_notes
+    from halfseen.estimators.table_imputer import order_notes, unused_scales
     from halfseen.imputation.columns import choose_scale
+    from halfseen.io.schema import check_present
     from halfseen.io.numbers import is_number
 
     table = wide.to_arrow()
     scales, by_name = [], {}
     for text in given.get("levels", ()):
         name, equals, words = text.partition("=")
-        name = name.strip() if equals and name.strip() in table.column_names else ""
+        name = name.strip() if equals and "," not in name else ""
+        if name and name not in table.column_names:  # unless it is the start of a word
+            first = text.split(",")[0].strip()
+            if any(first in table[one].to_pylist() for one in wide.texts):
+                name = ""
+            else:
+                check_present(name, table.column_names)
         scale = [one.strip() for one in (words if name else text).split(",")]
         if name:
             by_name[name] = [float(one) if name in wide.numeric and is_number(one) else one for one in scale]
@@ -222,7 +229,7 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     if behind:
         lines.append(f"Not clearly predicted better than by the mean: {', '.join(behind)}.")
     n_ends = 0  # nothing is filled beyond the lowest and highest number of a column
-    for name in (one for one in wide.numeric if holes.get(one) and not kinds[one].values):
+    for name in (one for one in wide.numeric if holes.get(one) and kinds[one].kind in ("continuous", "count")):
         column = table[name].to_numpy()
         ends, at_holes = (
             (np.nanmin(column), np.nanmax(column)),
@@ -235,6 +242,7 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
                      "beyond.")  # fmt: skip
     orders = {str(note): render(note) for note in order_notes(imputer.columns_)}
     notes = [note for note in imputer.notes_ if str(note) not in orders]
+    notes += unused_scales(scales if by_name else (), imputer.columns_)
     return tables, {"columns": columns}, [*orders.values(), *lines], notes
 
 

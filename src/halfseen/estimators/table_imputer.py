@@ -36,6 +36,8 @@ from halfseen.io.sources import as_frame
 
 #: Least weight of a candidate that `quality_` names.
 NAMED_WEIGHT = 0.1
+#: Standard errors by which the most frequent value must be more often right than the median level, to be noted.
+SURE = 2.5
 
 
 def column_list(must: str) -> validation.Rule:
@@ -62,9 +64,8 @@ def scales_of(levels: Any) -> list[Any]:
     """The lists of levels for all columns of text: one, several, or none."""
     if levels is None or isinstance(levels, Mapping):
         return []
-    nested = not isinstance(levels, str) and any(
-        isinstance(one, Sequence) and not isinstance(one, str) for one in levels
-    )
+    several = levels if isinstance(levels, Sequence) and not isinstance(levels, str) else ()
+    nested = any(isinstance(one, Sequence) and not isinstance(one, str) for one in several)
     return list(levels) if nested else [levels]
 
 
@@ -153,7 +154,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     columns_ : tuple of Column
         What each column was recognised as, with its categories or levels.
     notes_ : tuple of DataWarning
-        Columns that are left as they are, and why; orders of levels that are words.
+        Columns that are left as they are, and why; orders of levels that are words; levels that may be categories, as
+        the most frequent value is more often right than the median one.
     model_ : TableModel or None
         The fitted candidates and weights; None if there is no column to fit.
     n_features_in_ : int
@@ -241,11 +243,10 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if column.kind in LEFT_OUT
         ]
         notes += order_notes(columns)
-        for scale in scales_of(self.levels):
-            if not any(column.order == "given" and set(column.values) == set(scale) for column in columns):
-                must, remedy = "Each list of `levels` should hold the words of a column.", "Check their spelling."
-                notes.append(DataWarning(must, found=f"no column of: {', '.join(map(str, scale))}", remedy=remedy))
-                warnings.warn(notes[-1], stacklevel=2)
+        notes += doubtful_levels(self.quality_)
+        for note in unused_scales(scales_of(self.levels), columns):
+            notes.append(note)
+            warnings.warn(note, stacklevel=2)
         self.notes_ = tuple(notes)
         holey = [
             f"{column.name!r} ({LEFT_OUT[column.kind]})"
@@ -373,7 +374,9 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Draw tables with filled holes, for multiple imputation.
 
         The holes of a row are drawn together: they vary with each other as the Gaussian says, each by the residuals
-        of its column; levels, also of numbers, categories and booleans by their probabilities.
+        of its column; levels, also of numbers, categories and booleans by their probabilities. Each table is drawn with
+        a Gaussian fitted to another bootstrap of the rows, so that draws vary by the uncertainty of the parameters, too
+        (proper imputation): Rubin's rules need this.
 
         Parameters
         ----------
@@ -394,11 +397,9 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         cells, random = self._read(X, reset=False), check_random_state(random_state)
         features, filled = self._predict(cells)
         model, tables = self.model_, []
-        for _ in range(n):
-            if model is None or filled is None:
-                tables.append(self._fill(cells, features))
-                continue
-            ranks = model.ranks(features, filled, random)
+        if model is None or filled is None:
+            return [self._fill(cells, features) for _ in range(n)]
+        for ranks in model.ranks(features, filled, n, random):
             completed, means, places = features.copy(), features.copy(), features.copy()
             completed[filled.rows, filled.columns] = model.quantile(filled, ranks)
             means[filled.rows, filled.columns], places[filled.rows, filled.columns] = filled.means, ranks
@@ -558,6 +559,8 @@ def features_of(columns: Sequence[Column], cells: Cells) -> Array:
                 f", and {unknown.size - 1} more" if unknown.size > 1 else ""
             )
             remedy = "It stays, and says nothing of the other cells of its row."
+            if column.is_numeric:
+                remedy = "It stays, and enters as the number that it is. Check whether it is a slip."
             warnings.warn(DataWarning(must, found=found, remedy=remedy), stacklevel=4)
         parts.append(numbers)
     return np.hstack(parts)
@@ -601,6 +604,22 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
     return series.scatter(rows.tolist(), values.tolist())
 
 
+def unused_scales(scales: Sequence[Sequence[Any]], columns: Sequence[Column]) -> Iterator[DataWarning]:
+    """Lists of levels that no column has, each with what the column lacks that has most of its words."""
+    for scale in scales:
+        if any(column.order == "given" and set(column.values) == set(scale) for column in columns):
+            continue
+        must, remedy = "Each list of `levels` should hold the words of a column.", "Check their spelling."
+        found = f"no column of: {', '.join(map(str, scale))}"
+        near = max(columns, key=lambda column: len(set(column.values) & set(scale)))
+        if set(near.values) & set(scale):
+            lacking = [repr(one) for one in near.values if one not in scale]
+            others = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
+            found += f"; column {near.name!r} also holds {', '.join(lacking[:5])}{others}"
+            remedy = "Add what is missing, or check the spelling."
+        yield DataWarning(must, found=found, remedy=remedy)
+
+
 def order_notes(columns: Sequence[Column]) -> Iterator[DataWarning]:
     """The orders of levels that are words, each with the columns that have it."""
     alike: dict[tuple[tuple[Any, ...], str], list[Any]] = {}
@@ -613,6 +632,22 @@ def order_notes(columns: Sequence[Column]) -> Iterator[DataWarning]:
         must = f"{start} levels, in the order {order}: {' < '.join(map(str, values))}."
         remedy = "" if order == "given" else f"If they have no order, pass `categories={names[:1]!r}`."
         yield DataWarning(must, remedy=remedy)
+
+
+def doubtful_levels(quality: Mapping[str, Array]) -> Iterator[DataWarning]:
+    """Levels whose median is less often right than their most frequent value, by more than chance.
+
+    The shares p and q of n held-out cells that two fills get right differ by chance by about sqrt((p + q - 2 p q) / n).
+    """
+    right, mode, n = quality["accuracy"], quality["mode_accuracy"], quality["held_out"]
+    chance = np.sqrt((right + mode - 2 * right * mode) / np.maximum(n, 1))
+    places = np.flatnonzero((quality["kind"] == "levels") & (mode - right > SURE * chance))
+    if places.size:
+        names = quality["column"][places[:5]].tolist()
+        shown = (f"{right[j]:.0%} against {mode[j]:.0%} of the held-out cells of {quality['column'][j]!r}" for j in places)
+        found = ", ".join([*shown][:5]) + (f", and {places.size - 5} more" if places.size > 5 else "")
+        must = "The median level should be right as often as the most frequent value."
+        yield DataWarning(must, found=found, remedy=f"If the values are names, not amounts, pass `categories={names!r}`.")
 
 
 def ratio_error(ratio: Array, n_cells: Array) -> Array:

@@ -11,6 +11,7 @@ weights come from the other draws, give the intervals: a cell's prediction plus 
 column's residuals in such scales.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,6 +46,10 @@ BLOCK_CELLS = 4_000_000
 #: Multiples of the copula's spread that are tried for the probabilities of levels, the usual one first, and held-out
 #: cells of a column that they are tried on at most.
 LEVEL_SCALES, MOST_SCORED = np.array([1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 3.0]), 500
+#: Bootstraps of rows that say how far the deviations of a column's draws are shared.
+N_REFITS = 10
+#: Skewness of residuals up to which they are centred.
+MOST_SKEW = 0.3
 #: Added to the variance of a cell, in the column's: no scale is 0.
 LEAST_VARIANCE = 0.001
 #: Held-out cells further from the mean, in spreads, count as if they were this far: one cell must not decide.
@@ -52,6 +57,10 @@ FAR = 5.0
 #: Squared error, in variances, that boosting or trees must save on the first held-out cells of so many columns at most,
 #: to be tried on others; the weight that they must have in a column to be fitted to all of its cells.
 LEAST_GAIN, MOST_SCREENED, LEAST_WEIGHT = 0.002, 12, 0.03
+#: Candidates that look for neighbours of the Gaussian's residuals, and of the copula's; the share of the blend's squared
+#: error that each kind must save, and on how many held-out cells of the first draw that is asked: in large tables the
+#: search takes most of the time.
+NEAR, NEAR_SCORES, LEAST_SAVED, SCREENED_CELLS = (1, 2), (4,), 0.002, 20_000
 
 
 @dataclass(frozen=True)
@@ -191,16 +200,22 @@ class Candidates:
         forests |= {j: one for j, one in self.forests.items() if j in tried["trees"]}
         return replace(self, boosters=boosters, forests=forests)
 
-    def predict(self, X: Array, wanted: Array | None = None) -> Prediction:
-        """What the candidates say of the holes of these rows, or of those that are `wanted`."""
+    def predict(self, X: Array, wanted: Array | None = None, weights: Array | None = None) -> Prediction:
+        """What the candidates say of the holes of these rows, or of those that are `wanted`.
+
+        Neighbours are not looked for where they weigh nothing, if there are `weights`; what says nothing then is 0.
+        """
         holes = np.isnan(X) if wanted is None else wanted
         columns, rows = np.nonzero(holes.T)
         Z = self.standard.of_values(X)
+        near, near_scores = np.ones((2, X.shape[1]), dtype=bool)
+        if weights is not None:  # trees read residuals of all columns
+            near, near_scores = weights[:, NEAR].any(axis=1) | bool(self.forests), weights[:, NEAR_SCORES].any(axis=1)
         filled, _ = self.gaussian.complete(Z)
-        residuals, values = self.near.means(filled, holes)
+        residuals, values = self.near.means(filled, holes & near)
         scores = np.column_stack([one.to_latent(z) for one, z in zip(self.marginals, Z.T, strict=True)])
         filled_scores, score_variance = self.copula.complete(scores)
-        score_residuals, _ = self.near_scores.means(filled_scores, holes)
+        score_residuals, _ = self.near_scores.means(filled_scores, holes & near_scores)
         cells = rows, columns
         means, variances = np.zeros((len(CANDIDATES), rows.size)), np.zeros(rows.size)
         means[0], means[1], means[2] = filled[cells], filled[cells] + residuals[cells], values[cells]
@@ -217,7 +232,7 @@ class Candidates:
                 completed = filled[hole] + residuals[hole]
                 means[6, here] = self.forests[j].predict(other_columns(completed, j, self.near.groups))
         means = np.clip(means, self.standard.low[columns], self.standard.high[columns])
-        latent = np.stack([(filled_scores + score_residuals)[cells], score_variance[cells]])
+        latent = np.stack([filled_scores[cells], score_variance[cells]])
         return Prediction(rows, columns, means, variances, latent)
 
 
@@ -265,6 +280,8 @@ class TableModel:
         where values are few; NaN elsewhere.
     structure : Structure
         How the covariances were fitted, as held-out cells decided.
+    n_rows : int
+        Number of rows of the fit.
     """
 
     candidates: Candidates
@@ -277,6 +294,7 @@ class TableModel:
     accuracies: Array
     mode_accuracies: Array
     structure: Structure
+    n_rows: int
 
     def predict(self, X: Array) -> Filled:
         """Predict the holes of rows of the table, or of new ones; block by block."""
@@ -284,7 +302,7 @@ class TableModel:
         height = max(1, BLOCK_CELLS // X.shape[1])
         for top in range(0, len(X), height):
             with limited_threads(X.size):
-                found = self.candidates.predict(X[top : top + height])
+                found = self.candidates.predict(X[top : top + height], weights=self.weights)
             means, scales = blended(found, self.weights)
             means = np.clip(means, standard.low[found.columns], standard.high[found.columns])
             values = standard.to_values(means, found.columns)
@@ -351,21 +369,56 @@ class TableModel:
             low[here], high[here] = levels[start], levels[start + n]
         return low, high
 
-    def ranks(self, X: Array, filled: Filled, random: np.random.RandomState) -> Array:
-        """A draw, for each hole, of where its value is in its distribution, from 0 to 1, a row's holes together.
+    def ranks(self, X: Array, filled: Filled, n: int, random: np.random.RandomState) -> Iterator[Array]:
+        """Draws, for each hole, of where its value is in its distribution, from 0 to 1, the holes of a table together.
 
-        A row drawn from the Gaussian and completed from the same cells deviates from itself as the true cells do from
-        their conditional means (Matheron's rule).
+        A row y drawn from a Gaussian and completed from the cells that a row x shows deviates from itself as x does
+        from its conditional mean (Matheron's rule), and completion is linear: so x is completed by a draw of
+
+            y_m + E[x_m | x_o] - E[y_m | y_o]
+
+        The Gaussian of each draw is fitted to another bootstrap of the rows: what the holes of a column share is how
+        far its regression on the others may be off. This is part of the error of a held-out cell, too: so the whole
+        deviation is brought to the variance of one cell, and its rank is uniform.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, p)
+            Rows, NaN in their holes.
+        filled : Filled
+            Predictions for these.
+        n : int
+            Number of draws.
+        random : RandomState
+            What is drawn.
         """
-        model, found = self.candidates.gaussian, np.empty(filled.rows.size)
+        gaussian, near = self.candidates.gaussian, self.candidates.near
+        seen, residuals = ~np.isnan(near.residuals), np.nan_to_num(near.residuals)
+        stored, Z = near.rows.astype(float), self.candidates.standard.of_values(X)
+        seed = int(random.randint(2**31 - 1))  # a draw is the same whatever the number of others
+        streams = [np.random.RandomState([seed, i]) for i in range(max(n, N_REFITS))]
+        shown = np.where(seen, stored, np.nan)
+        others = [self.structure.refit(gaussian, shown, self.n_rows, one) for one in streams]
+        moved = [np.where(seen, leave_one_out(one, stored, near.groups) - residuals, 0.0) for one in others[:N_REFITS]]
+        squares = np.maximum((residuals**2).sum(axis=0), 1e-12)
+        shared = np.mean([(one**2).sum(axis=0) for one in moved], axis=0) / squares
         height = max(1, BLOCK_CELLS // X.shape[1])
+        blocks = []
         for top in range(0, len(X), height):
-            drawn = model.draw(len(X[top : top + height]), random)
-            completed, variance = model.complete(np.where(np.isnan(X[top : top + height]), np.nan, drawn))
-            here = (filled.rows >= top) & (filled.rows < top + height)
-            cells = filled.rows[here] - top, filled.columns[here]
-            found[here] = ndtr((drawn[cells] - completed[cells]) / np.sqrt(variance[cells]))
-        return found
+            here = np.flatnonzero((filled.rows >= top) & (filled.rows < top + height))
+            blocks.append((slice(top, top + height), here, (filled.rows[here] - top, filled.columns[here])))
+        mean, spread = np.empty((2, filled.rows.size))
+        for rows, here, cells in blocks:
+            completed, variance = gaussian.complete(Z[rows])
+            mean[here] = completed[cells]
+            spread[here] = np.sqrt(variance[cells] * (1 + shared[filled.columns[here]]))
+        for other, stream in zip(others[:n], streams[:n], strict=True):
+            found = np.empty(filled.rows.size)
+            for rows, here, cells in blocks:
+                drawn = other.draw(len(Z[rows]), stream) - other.mean
+                completed, _ = other.complete(Z[rows] - drawn)
+                found[here] = ndtr((drawn[cells] + completed[cells] - mean[here]) / spread[here])
+            yield found
 
 
 def blended(found: Prediction, weights: Array) -> tuple[Array, Array]:
@@ -408,14 +461,12 @@ def blend_weights(gram: Array, products: Array, counts: Array, common: float = C
     return weights
 
 
-def gain_of(c: int, gram: Array, products: Array, counts: Array) -> float:
-    """Squared error per held-out cell, in variances of its column, that the best blend saves by candidate c."""
-    errors = []
-    for kept in (np.arange(len(CANDIDATES)), np.delete(np.arange(len(CANDIDATES)), c)):
-        G, b = gram[:, kept[:, None], kept], products[:, kept]
-        w = blend_weights(G, b, counts)
-        errors.append(np.einsum("pc,pcd,pd->", w, G, w) - 2 * np.sum(w * b))
-    return float(errors[1] - errors[0]) / max(float(counts.sum()), 1.0)
+def squared_error(gram: Array, products: Array, counts: Array, without: Sequence[int] = ()) -> float:
+    """Squared error per held-out cell of the best blend without some candidates, less that of the mean; in variances."""
+    kept = np.delete(np.arange(len(CANDIDATES)), without)
+    G, b = gram[:, kept[:, None], kept], products[:, kept]
+    w = blend_weights(G, b, counts)
+    return float(np.einsum("pc,pcd,pd->", w, G, w) - 2 * np.sum(w * b)) / max(float(counts.sum()), 1.0)
 
 
 def fit_table(
@@ -452,6 +503,7 @@ def fit_table(
     masks = [hide_cells(part, groups, random) for _ in range(min(max(n_draws, LEAST_DRAWS), MOST_DRAWS))]
     units, trials = Standard.of(part).spread, []
     draws: list[tuple[Prediction, Array, Candidates]] = []
+    used = np.ones((p, len(CANDIDATES)))
     for hidden in masks:
         rest = np.where(hidden, np.nan, part)
         standard = Standard.of(rest)
@@ -467,10 +519,23 @@ def fit_table(
             found = candidates.predict(rest, hidden & np.isin(np.arange(p), some))
             truth = standard.of_values(part)[found.rows, found.columns]
             for c, one in ((5, "boosting"), (6, "trees")):
-                if gain_of(c, *held_out_sums(found, truth, p)) < LEAST_GAIN:
+                sums = held_out_sums(found, truth, p)
+                if squared_error(*sums, [c]) - squared_error(*sums) < LEAST_GAIN:
                     tried[one] = tried[one][:0]
+        if not draws and np.count_nonzero(hidden) >= SCREENED_CELLS:
+            n_columns = int(np.ceil(p * SCREENED_CELLS / np.count_nonzero(hidden)))
+            some = np.isin(np.arange(p), np.linspace(0, p - 1, n_columns).astype(int))
+            found = candidates.predict(rest, hidden & some)
+            truth = standard.of_values(part)[found.rows, found.columns]
+            sums = held_out_sums(found, truth, p)
+            least = squared_error(*sums)
+            most = least + LEAST_SAVED * (least + np.mean(np.clip(truth, -FAR, FAR) ** 2))
+            kinds = [NEAR_SCORES] if any(one.size for one in tried.values()) else [NEAR_SCORES, (*NEAR, 5, 6)]
+            for kind in kinds:  # trees, or else what stands for them, go by the neighbours of residuals
+                if squared_error(*sums, kind) < most:
+                    used[:, kind] = 0.0
         candidates = candidates.with_trees(rest, tried, seed)
-        found = candidates.predict(rest, hidden)
+        found = candidates.predict(rest, hidden, used)
         truth = standard.of_values(part)[found.rows, found.columns]
         draws.append((found, truth, replace(candidates, boosters={}, forests={})))
     sums = [held_out_sums(found, truth, p) for found, truth, _ in draws]
@@ -497,7 +562,13 @@ def fit_table(
     weights[behind] = 0.0
     errors = np.where(behind, mean_errors, errors)
     residual = np.where(behind[column], truth, residual)
-    quantiles = residual_quantiles(residual / scale, column, p)
+    # held-out cells are few beside those of the fit: what their mean is off by chance must not move all draws;
+    # where residuals are skewed, their mean depends on a few of them, and quantiles stay where they are
+    scaled, n = residual / scale, np.maximum(counts, 1)
+    offset = np.bincount(column, scaled, minlength=p) / (n + 1)
+    second, third = (np.bincount(column, (scaled - offset[column]) ** power, minlength=p) / n for power in (2, 3))
+    scaled -= np.where(third**2 < MOST_SKEW**2 * second**3, offset, 0.0)[column]
+    quantiles = residual_quantiles(scaled, column, p)
     scores += COMMON_RESIDUALS * scores.sum(axis=0) / max(column.size, 1)
     for c, one in ((5, "boosting"), (6, "trees")):
         tried[one] = tried[one][weights[tried[one], c] >= LEAST_WEIGHT]
@@ -506,6 +577,9 @@ def fit_table(
         others = np.setdiff1d(np.arange(p), list(fitted))
         weights[others, 1] += weights[others, c]
         weights[others, c] = 0.0
+    for c, plain in ((1, 0), (4, 3)):  # without neighbours these say what their model does, and neighbours what the mean
+        weights[:, plain] += np.where(used[:, c] == 0, weights[:, c], 0.0)
+    weights *= used
     level_scales = LEVEL_SCALES[np.argmax(scores, axis=1)]
     accuracies, mode_accuracies = hits / np.where(counts > 0, counts, np.nan)
     return TableModel(
@@ -519,6 +593,7 @@ def fit_table(
         accuracies,
         mode_accuracies,
         structure,
+        len(X),
     )
 
 

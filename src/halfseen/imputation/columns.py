@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from difflib import get_close_matches
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -285,10 +286,12 @@ class Column:
     def encode(self, cells: Array) -> tuple[Array, Array]:
         """Cells as numbers, of shape (n, width), NaN where nothing that is known was seen; positions of unknown ones.
 
-        A level is its place in the order, a category 1 in its own column.
+        A level is its place in the order, a category 1 in its own column; levels of numbers are themselves, also
+        unknown ones.
         """
         if self.is_numeric:
-            return cells[:, None], np.empty(0, int)
+            unknown = ~np.isnan(cells) & ~np.isin(cells, self.values) if self.values else np.zeros(cells.shape, bool)
+            return cells[:, None], np.flatnonzero(unknown)
         place_of = {value: place for place, value in enumerate(self.values)}
         holes = missing_cells(cells)
         places = np.array([place_of.get(plain_value(one), -1) for one in cells.tolist()], dtype=float)
@@ -397,11 +400,16 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         return Column(name, "empty")
     if levels is not None:
         order = tuple(map(plain_value, levels))
-        odd = next((one for one in present if one not in order), None)
-        if odd is not None:
+        odd = [one for one in present if one not in order]
+        if odd:
             must = f"The levels of column {name!r} must be all of its values: {', '.join(map(repr, order))}."
-            remedy = "Add it to `levels`, or correct it; or name the column in `categories`."
-            raise DataError(must, found=repr(odd), remedy=remedy, parameter="levels")
+            different = list(dict.fromkeys(map(repr, odd)))
+            others = f" and {len(different) - 5} more" if len(different) > 5 else ""
+            found = f"{', '.join(different[:5])}{others} in {len(odd):,} of {len(present):,} cells"
+            near = next(iter(get_close_matches(str(odd[0]), [one for one in order if isinstance(one, str)], 1)), None)
+            hint = "" if near is None else f" to {near!r}"
+            remedy = f"Add it to `levels`, or correct it{hint}; or name the column in `categories`."
+            raise DataError(must, found=found, remedy=remedy, parameter="levels")
         return Column(name, "levels", order, order="given")
     kinds = {bool if isinstance(one, bool) else Real if isinstance(one, Real) else type(one) for one in present}
     if kinds == {bool}:

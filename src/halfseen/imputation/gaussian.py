@@ -11,7 +11,8 @@ in either of two forms: the smaller of the two blocks is solved.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
@@ -23,6 +24,8 @@ BLOCK = 4_000_000
 #: Pulls of a full covariance to its diagonal that are tried, in units of p / 2 + 2 rows (the usual one first),
 #: and ranks that are tried where columns are many.
 PULLS, RANKS = (1.0, 0.3, 0.03, 3.0, 10.0), (5, 10, 20, 40)
+#: Rows of a bootstrap, at least where there are so many, and steps of EM on them.
+BOOTSTRAP_ROWS, BOOTSTRAP_STEPS = 1_000, 5
 #: Columns from which on ranks are tried, too.
 LEAST_RANKED = 40
 #: Columns and operations per iteration up to which the covariance is full.
@@ -62,6 +65,11 @@ class Gaussian:
     def scaled_residuals(self, filled: Array) -> Array:
         """P (z - mu), a row per row."""
         return (filled - self.mean) @ self.precision
+
+    def towards(self, other: "Gaussian", share: float) -> "Gaussian":
+        """The Gaussian whose mean and covariance are moved by a share of the way to another's."""
+        mean, covariance = self.mean + share * (other.mean - self.mean), other.covariance - self.covariance
+        return self.of_covariance(mean, self.covariance + share * covariance)
 
     def draw(self, n_rows: int, random: np.random.RandomState) -> Array:
         """Complete rows from the model."""
@@ -124,7 +132,14 @@ def fits_full(Z: Array) -> bool:
     return Z.shape[1] <= MOST_FULL and float((smaller**2 * np.maximum(missing, smaller)).sum()) <= MOST_OPERATIONS
 
 
-def fit_gaussian(Z: Array, earlier_rows: float | None = None, *, max_iter: int = 50, tol: float = 1e-3) -> Gaussian:
+def fit_gaussian(
+    Z: Array,
+    earlier_rows: float | None = None,
+    *,
+    max_iter: int = 50,
+    tol: float = 1e-3,
+    start: Gaussian | None = None,
+) -> Gaussian:
     """Fit a Gaussian with full covariance by EM.
 
     Parameters
@@ -137,6 +152,8 @@ def fit_gaussian(Z: Array, earlier_rows: float | None = None, *, max_iter: int =
         Most iterations.
     tol : float, default=1e-3
         EM stops when no entry of mean and covariance moves by more.
+    start : Gaussian, default=None
+        Where EM starts; None: at the means and variances of the seen cells.
 
     Returns
     -------
@@ -148,7 +165,7 @@ def fit_gaussian(Z: Array, earlier_rows: float | None = None, *, max_iter: int =
     seen = np.maximum(np.count_nonzero(~np.isnan(Z), axis=0), 1)
     mean = np.nansum(Z, axis=0) / seen
     spread = np.nansum((Z - mean) ** 2, axis=0) / seen
-    model = Gaussian.of_covariance(mean, np.diag(np.maximum(spread, 1e-6)))
+    model = start or Gaussian.of_covariance(mean, np.diag(np.maximum(spread, 1e-6)))
     for iteration in range(1, max_iter + 1):
         filled, _, covariances = model._expect(Z, total=True)
         mean = filled.mean(axis=0)
@@ -200,6 +217,11 @@ class FactorModel:
         """P (z - mu) by Woodbury's formula."""
         centred = (filled - self.mean) / self.noise
         return centred - centred @ self.loadings @ self._core() @ self.loadings.T / self.noise
+
+    def towards(self, other: "FactorModel", share: float) -> "FactorModel":
+        """The model whose mean, loadings and noise are moved by a share of the way to another's."""
+        parts = ("mean", "loadings", "noise")
+        return FactorModel(*((1 - share) * getattr(self, one) + share * getattr(other, one) for one in parts))
 
     def draw(self, n_rows: int, random: np.random.RandomState) -> Array:
         """Complete rows from the model."""
@@ -259,18 +281,38 @@ class Structure:
             return fit_factors(Z, self.rank, max_iter=max_iter)
         return fit_gaussian(Z, self.earlier_rows, max_iter=max_iter)
 
+    def refit(self, model: Any, Z: Array, n_rows: int, random: np.random.RandomState) -> Any:
+        """A model as it would be after a fit to other rows of the same kind: some steps of EM on a bootstrap of rows.
+
+        Where it is of fewer rows than the model's own `n_rows`, it moves by the root of their ratio of what these do.
+        """
+        rows = Z[random.randint(len(Z), size=min(len(Z), max(BOOTSTRAP_ROWS, 5 * Z.shape[1])))]
+        ratio = len(rows) / n_rows
+        means = [np.nansum(one, axis=0) / np.maximum((~np.isnan(one)).sum(axis=0), 1) for one in (Z, rows)]
+        start = replace(model, mean=model.mean + means[1] - means[0])  # which EM of factors moves slowly
+        if self.rank is not None:
+            other = fit_factors(rows, self.rank, max_iter=BOOTSTRAP_STEPS, start=start)
+        else:
+            other = fit_gaussian(rows, self.earlier_rows * ratio, max_iter=BOOTSTRAP_STEPS, start=start)
+        return model.towards(other, np.sqrt(ratio))
+
     @classmethod
     def best(cls, draws: Sequence[tuple[Array, Array, Array]]) -> "Structure":
         """What predicts hidden cells best: among pulls of a full covariance, and ranks where columns are many.
 
-        A draw is a table with hidden cells, the same with all, and the mask of those hidden.
+        A draw is a table with hidden cells, the same with all, and the mask of those hidden. Ranks rise until one
+        predicts worse than the one before.
         """
         (n, p), is_full = draws[0][0].shape, fits_full(draws[0][0])
         options = [cls(pull * (p / 2 + 2)) for pull in PULLS] if is_full else []
         if p >= LEAST_RANKED or not is_full:
             options += [cls(0.0, rank) for rank in RANKS if rank <= max(min(n, p) // 3, RANKS[0])]
-        errors = np.zeros(len(options))
+        errors = np.full(len(options), np.inf)
         for place, one in enumerate(options):
+            if one.rank is not None and place > 1 and options[place - 2].rank is not None:
+                if errors[place - 1] > errors[place - 2]:
+                    break
+            errors[place] = 0.0
             for Z, truth, hidden in draws:
                 filled, _ = one.fit(Z, max_iter=20).complete(Z)
                 errors[place] += np.sum(np.minimum(np.abs(filled[hidden] - truth[hidden]), 5.0) ** 2)
@@ -278,7 +320,14 @@ class Structure:
 
 
 def fit_factors(
-    Z: Array, n_factors: int, earlier_rows: float = 2.0, *, max_iter: int = 50, tol: float = 1e-3, random_state: int = 0
+    Z: Array,
+    n_factors: int,
+    earlier_rows: float = 2.0,
+    *,
+    max_iter: int = 50,
+    tol: float = 1e-3,
+    random_state: int = 0,
+    start: FactorModel | None = None,
 ) -> FactorModel:
     """Fit a Gaussian of low rank plus diagonal by EM, in time and memory linear in the cells.
 
@@ -296,6 +345,8 @@ def fit_factors(
         EM stops when no loading or noise moves by more.
     random_state : int, default=0
         Seed of the start.
+    start : FactorModel, default=None
+        Where EM starts; None: at principal components.
 
     Returns
     -------
@@ -308,9 +359,11 @@ def fit_factors(
     mean = np.where(seen, Z, 0.0).sum(axis=0) / counts
     centred = np.where(seen, Z - mean, 0.0)
     spread = np.maximum((centred**2).sum(axis=0) / counts, 1e-6)
-    _, sizes, directions = randomized_svd(centred, k, random_state=random_state)
-    loadings = directions.T * sizes / np.sqrt(len(Z))
-    model = FactorModel(mean, loadings, np.maximum(spread - (loadings**2).sum(axis=1), 0.1 * spread))
+    if start is None:
+        _, sizes, directions = randomized_svd(centred, k, random_state=random_state)
+        loadings = directions.T * sizes / np.sqrt(len(Z))
+        start = FactorModel(mean, loadings, np.maximum(spread - (loadings**2).sum(axis=1), 0.1 * spread))
+    model = start
     ridge = earlier_rows * np.eye(k + 1)
     ridge[k, k] = 1e-8
     for iteration in range(1, max_iter + 1):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -362,8 +363,10 @@ def time_column(table: Table, header: LongHeader, name: ColumnName | None = None
 def check_present(name: ColumnName, names: Sequence[ColumnName]) -> None:
     """Refuse the name of a column that is not in the table."""
     if name not in names:
-        must = "The columns named must be in the table."
-        raise DataError(must, found=f"no {name!r}", remedy=f"The table has: {names_listed(names)}. Name one of these.")
+        near = next(iter(get_close_matches(str(name), [one for one in names if isinstance(one, str)], 1)), None)
+        hint = "Name one of these." if near is None else f"Did you mean {near!r}?"
+        must, remedy = "The columns named must be in the table.", f"The table has: {names_listed(names)}. {hint}"
+        raise DataError(must, found=f"no {name!r}", remedy=remedy)
 
 
 def names_listed(names: Sequence[ColumnName]) -> str:

@@ -225,7 +225,7 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
             "Right: how many of the hidden cells got their own value; in brackets, by the most frequent value."
         )
     if any("-" in row for row in rows):
-        lines.append("-: too few cells are seen to hide some.")
+        lines.append("-: too few cells are seen to hide some, or all have the same value.")
     if behind:
         lines.append(f"Not clearly predicted better than by the mean: {', '.join(behind)}.")
     n_ends = 0  # nothing is filled beyond the lowest and highest number of a column

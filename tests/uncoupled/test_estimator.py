@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from halfseen import PoissonFactorization, Status, Uncoupled, UncoupledNMF, WeightedNMF
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning
-from halfseen.uncoupled import chain as chain_module
+from halfseen.sampling import coupling_chain
 from halfseen.uncoupled import sampler
 from halfseen.uncoupled.pseudo_observations import decoded_answers, error_weights, pseudo_observations
 
@@ -53,7 +53,7 @@ def test_nothing_of_a_matrix_taken_apart_tells_whose_the_answers_were():
 def test_the_number_of_threads_does_not_matter(method, monkeypatch):
     seen = collected(odd_lists())
     alone = said(fitted(seen, method, **SHORT[method]), seen)
-    monkeypatch.setattr(chain_module, "MIN_CELLS", 8)  # many blocks, though the data are small
+    monkeypatch.setattr(coupling_chain, "MIN_CELLS", 8)  # many blocks, though the data are small
     for n_jobs in (1, 2, 3):
         assert_same(said(fitted(seen, method, n_jobs=n_jobs, **SHORT[method]), seen), alone)
 

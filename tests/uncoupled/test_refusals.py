@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from halfseen import Status, Uncoupled, UncoupledNMF
 from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.sampling import coupling_chain, markov_chains
 from halfseen.solvers import Momentum
-from halfseen.uncoupled import chain as chain_module
-from halfseen.uncoupled import estimator, sampler
+from halfseen.uncoupled import estimator
 from tests.uncoupled.cases import METHODS, SHORT, collected, fitted, labelled, odd_lists, planted, three_lists
 
 
@@ -150,15 +150,15 @@ PLAN = {"n_sweeps": 40, "n_burn": 10, "n_draws": 15, "max_iter": 20}
 
 def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch):
     """Ctrl-C while the factors are drawn, in the fifth sweep: what is kept are the last two of four whole ones."""
-    draw_rows, calls = chain_module.gibbs.draw_rows, []
+    draw_rows, calls = coupling_chain.draw_rows, []
 
     def interrupted(*arguments):
         calls.append(None)
-        if len(calls) == 2 * (sampler.WARM_UP + 4) + 1:
+        if len(calls) == 2 * (coupling_chain.WARM_UP + 4) + 1:
             raise KeyboardInterrupt
         draw_rows(*arguments)
 
-    monkeypatch.setattr(chain_module.gibbs, "draw_rows", interrupted)
+    monkeypatch.setattr(coupling_chain, "draw_rows", interrupted)
     model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
     with pytest.raises(KeyboardInterrupt):
         model.fit(seen)
@@ -184,12 +184,12 @@ def test_an_interrupt_while_the_mean_is_factorized_goes_on(seen, monkeypatch):
 
 
 def test_a_chain_that_has_not_mixed_warns(seen, monkeypatch):
-    monkeypatch.setattr(sampler, "MAX_R_HAT", 0.5)
+    monkeypatch.setattr(markov_chains, "MAX_R_HAT", 0.5)
     with pytest.warns(ConvergenceWarning, match="split R-hat") as told:
         model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN).fit(seen)
     assert model.status_ is Status.UNMIXED
     assert told[0].filename == __file__
-    monkeypatch.setattr(sampler, "MAX_R_HAT", np.inf)
+    monkeypatch.setattr(markov_chains, "MAX_R_HAT", np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN).fit(seen).status_ is Status.SAMPLED

@@ -23,9 +23,9 @@ from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, FittedModel, Interval, Seen
-from halfseen.sampling.diagnostics import Mixing
+from halfseen.sampling.coupling import SCALES
+from halfseen.sampling.markov_chains import Mixing
 from halfseen.uncoupled.collection import Uncoupled
-from halfseen.uncoupled.layout import SCALES
 from halfseen.uncoupled.posterior import (
     AnyCoupling,
     Posterior,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from halfseen.arrays import Array
+from halfseen.sampling.coupling import CouplingDraws
 from halfseen.uncoupled.list_checks import Answers, AskedCells
 
 #: Entries (cells times draws) that are processed at a time.
@@ -26,29 +27,10 @@ class Likeliest(NamedTuple):
     mean: Array
 
 
-class Draws(NamedTuple):
-    """Draws kept of a chain, d of them, in the units of the answers.
-
-    The mean of cell (i, j) in draw d is centre[i] + scale[i] <A[i, d], B[j, d]>, its standard deviation
-    scale[i] sqrt(row_noise[i, d] * column_noise[j, d]). `coupling[d, c]` is the token of asked cell c, numbered inside
-    its question: an answer, or beyond the answers an unknown one, whose value is unknown[d, unknown_indptr[i] + ...].
-    """
-
-    A: Array
-    B: Array
-    row_noise: Array
-    column_noise: Array
-    coupling: Array
-    unknown: Array
-    unknown_indptr: Array
-    centre: Array
-    scale: Array
-
-
 class SampledCoupling:
     """The posterior, by draws. Questions are rows; asked cells are distinguished from the others."""
 
-    def __init__(self, draws: Draws, asked: AskedCells, answers: Array, answer_indptr: Array) -> None:
+    def __init__(self, draws: CouplingDraws, asked: AskedCells, answers: Array, answer_indptr: Array) -> None:
         self.draws, self.asked, self.answers, self.answer_indptr = draws, asked, answers, answer_indptr
 
     def means_at(self, rows: Array, columns: Array, cells: Array) -> Array:
@@ -272,7 +254,7 @@ def from_state(arrays: Mapping[str, Array], n: int, m: int) -> tuple[AskedCells,
     n_tokens = np.diff(answer_indptr) + np.diff(unknown_indptr)
     in_range = coupling < n_tokens[asked.rows()]
     _check(bool(np.all(in_range)), "draws_coupling must number the answers of each question, lost ones included")
-    draws = Draws(**numbers, coupling=coupling, unknown=unknown, unknown_indptr=unknown_indptr)
+    draws = CouplingDraws(**numbers, coupling=coupling, unknown=unknown, unknown_indptr=unknown_indptr)
     return asked, SampledCoupling(draws, asked, answers, answer_indptr)
 
 

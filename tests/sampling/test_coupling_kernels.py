@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 
 from halfseen.kernels import random_streams
-from halfseen.uncoupled import gibbs
-from halfseen.uncoupled.gibbs import draw_rows
-from tests.uncoupled import sampling_oracle as oracle
+from halfseen.sampling import coupling_chain
+from halfseen.sampling.coupling_chain import draw_rows
+from tests.sampling import coupling_oracle as oracle
 
 #: Below this, chance does not explain it: one test in a million.
 CHANCE = 1e-6
@@ -70,7 +70,7 @@ def run(
     )  # fmt: skip
     indptr, counts = size * np.arange(copies + 1), np.full(copies, known)
     for number in range(rounds):
-        gibbs.draw_couplings(
+        coupling_chain.draw_couplings(
             0, copies, indptr, counts, seed + number, moves, trust, *fixed, tokens, token_of_cell, cell_of_token
         )
     held = token_of_cell.reshape(copies, size) - first
@@ -161,7 +161,7 @@ def test_a_row_of_which_no_answer_is_known_has_normal_values():
     unknown = np.full(3 * COPIES, 9.9)
     token = np.arange(3 * COPIES)
     nobody = (np.zeros(3 * COPIES + 1, int), np.empty(0, int))
-    gibbs.draw_couplings(
+    coupling_chain.draw_couplings(
         0, COPIES, 3 * np.arange(COPIES + 1), np.zeros(COPIES, int), 1, 2, 6.0, *nobody, *nobody,
         np.zeros((3 * COPIES, 2)), np.tile(MEAN[:3], COPIES), np.tile(PRECISION[:3], COPIES), unknown, token,
         token.copy(),
@@ -230,8 +230,8 @@ def test_no_moves_single_cells_and_violations():
     size = len(answers)
     higher, lower = np.array(comparisons).T
     links = listed(higher, lower, 1, size)
-    assert gibbs.count_violations(*links, np.array(answers), np.arange(size)) == 3
-    assert gibbs.count_violations(*links, np.array(answers), np.array([3, 2, 1, 0])) == 1
+    assert coupling_chain.count_violations(*links, np.array(answers), np.arange(size)) == 3
+    assert coupling_chain.count_violations(*links, np.array(answers), np.array([3, 2, 1, 0])) == 1
 
 
 #: What SplitMix64 gives from 1234567 (Rosetta Code, "Pseudo-random numbers/Splitmix64").

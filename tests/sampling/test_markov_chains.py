@@ -9,12 +9,10 @@ from scipy import stats
 
 from halfseen import Status, Uncoupled
 from halfseen.engines.threads import Threads
-from halfseen.uncoupled import chain as chain_module
-from halfseen.uncoupled import sampler
-from halfseen.uncoupled.chain import Chain
-from halfseen.uncoupled.layout import Layout
-from halfseen.uncoupled.sampler import Plan, mixing, sample
-from tests.uncoupled import sampling_oracle as oracle
+from halfseen.sampling.coupling import FIRST_PROPOSALS, PROPOSALS, CouplingRecorder, Layout
+from halfseen.sampling.coupling_chain import WARM_UP, CouplingChain
+from halfseen.sampling.markov_chains import Plan, mixing, sample_chains
+from tests.sampling import coupling_oracle as oracle
 
 
 def collection():
@@ -58,7 +56,7 @@ def test_a_chain_starts_in_the_order_of_win_rates_and_lost_answers_anywhere_at_t
     rates = [1 / 3, 1 / 4, 1 / 3, 5 / 7, 2 / 3, 2 / 3]  # four wins of five say more than one of one
     orders = set()
     for seed in range(40):
-        chain = Chain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
+        chain = CouplingChain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
         places = np.argsort(chain.x)  # cells by rising values
         assert (np.diff(np.array(rates)[places]) >= 0).all()
         assert_array_equal(chain.cell_of_token[chain.token_of_cell], np.arange(6))
@@ -67,7 +65,7 @@ def test_a_chain_starts_in_the_order_of_win_rates_and_lost_answers_anywhere_at_t
     seen = Uncoupled([(0, j) for j in range(4)], [(0, 1), (0, 2), (0, 6)], [(0, 1, 0), (0, 3, 2)])
     lost = []
     for seed in range(60):
-        chain = Chain(Layout.from_collection(seen), 1, 1.0, np.random.default_rng(seed), Threads(1))
+        chain = CouplingChain(Layout.from_collection(seen), 1, 1.0, np.random.default_rng(seed), Threads(1))
         lost.append(int(chain.cell_of_token[3]))
         assert_allclose(chain.layout.in_answer_units(chain.tokens)[3], 3.0)
     assert set(lost) == {0, 1, 2, 3}
@@ -82,7 +80,7 @@ def test_kept_sweeps_are_spread_evenly_up_to_the_last(plan, expected):
     assert Plan(*plan).kept().tolist() == expected
 
 
-class Recorded(Chain):
+class Recorded(CouplingChain):
     """A chain that notes what it was asked for, and where it stood after every sweep."""
 
     def sweep(self, moves):
@@ -93,28 +91,34 @@ class Recorded(Chain):
 
 
 @pytest.fixture
-def recorded(monkeypatch):
-    chains = []
-
-    def make(*arguments):
-        chains.append(Recorded(*arguments))
-        return chains[-1]
-
-    monkeypatch.setattr(chain_module, "Chain", make)
-    return chains
+def recorded():
+    """The chains of all runs of a test."""
+    RECORDED.clear()
+    return RECORDED
 
 
-def run(plan, watch=None, seed=0, trust=2.0):
+RECORDED = []
+
+
+def run(plan, watch=None, seed=0, trust=2.0, n_chains=1, n_jobs=1):
     layout = Layout.from_collection(collection())
-    return layout, sample(layout, 2, trust, Plan(*plan), np.random.default_rng(seed), Threads(1), watch)
+    streams = np.random.default_rng(seed).spawn(n_chains)
+
+    def make_chain(threads, number):
+        chain = Recorded(layout, 2, trust, streams[number], threads)
+        RECORDED.append(chain)
+        chain.warm_up()
+        return chain
+
+    return layout, sample_chains(make_chain, CouplingRecorder, n_chains, Plan(*plan), n_jobs, watch)
 
 
 def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
     layout, sampled = run((9, 3, 3))
     past = recorded[0].past
-    assert [moves for moves, *_ in past] == [0] * sampler.WARM_UP + [sampler.FIRST_PROPOSALS] + [sampler.PROPOSALS] * 8
-    assert sampler.WARM_UP > 0  # else the first coupling would be lost to a random start
-    sweeps, draws = past[sampler.WARM_UP :], sampled.draws
+    assert [moves for moves, *_ in past] == [0] * WARM_UP + [FIRST_PROPOSALS] + [PROPOSALS] * 8
+    assert WARM_UP > 0  # else the first coupling would be lost to a random start
+    sweeps, draws = past[WARM_UP:], sampled.draws
     assert draws.coupling.shape == (3, 10)
     seen = collection()
     for d, number in enumerate((5, 7, 9)):
@@ -133,7 +137,7 @@ def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
     assert_array_equal(draws.centre, layout.units.centre)
     assert_array_equal(draws.scale, layout.units.scale)
     layout, sampled = run((9, 3, 3))
-    sweeps = recorded[0].past[sampler.WARM_UP :]
+    sweeps = recorded[0].past[WARM_UP:]
     row, column = layout.row_of_cell, layout.rows.indices
     told = sampled.trace
     for number, (_, A, B, noise, x, mean, violated) in enumerate(sweeps):
@@ -156,7 +160,7 @@ def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
         draws = told[key][20:]
         assert_allclose(found[name].mean, draws.mean(), rtol=1e-12)
         assert_allclose(found[name].r_hat, oracle.split_r_hat(draws) if np.ptp(draws) else 1.0, rtol=1e-10)
-    means = np.array([layout.in_answer_units(past[5]) for past in recorded[0].past[sampler.WARM_UP + 20 :]])
+    means = np.array([layout.in_answer_units(past[5]) for past in recorded[0].past[WARM_UP + 20 :]])
     r_hats = [oracle.split_r_hat(cell) for cell in means.T]
     effective = [oracle.effective_draws(cell) for cell in means.T]
     assert_allclose(found["predicted cells"].mean, means.mean(), rtol=1e-12)
@@ -172,7 +176,7 @@ def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
     cases += [(name, *bad) for name in ("noise", "predicted cells") for bad in bad_ones]
     for name, bad, status in cases:
         told = {one: SimpleNamespace(r_hat=bad if one == name else r_hat) for one, r_hat in calm.items()}
-        monkeypatch.setattr(sampler._Recorder, "mixing", lambda self, told=told: told)
+        monkeypatch.setattr(CouplingRecorder, "mixing", lambda self, told=told: told)
         assert run((4, 1, 2))[1].status is status, (name, bad)
 
 
@@ -180,7 +184,7 @@ def assert_kept(draws, past, numbers):
     """These sweeps, numbered from 1; 0 is where the chain stood before the first."""
     assert draws.coupling.shape[0] == draws.A.shape[1] == draws.unknown.shape[0] == len(numbers)
     for d, number in enumerate(numbers):
-        _, A, B, noise, *_ = past[sampler.WARM_UP + number - 1]
+        _, A, B, noise, *_ = past[WARM_UP + number - 1]
         assert_array_equal(draws.A[:, d], A.astype(np.float32))
         assert_array_equal(draws.B[:, d], B[:3].astype(np.float32))
         assert_array_equal(draws.row_noise[:, d], noise.rows.astype(np.float32))
@@ -192,7 +196,7 @@ def test_a_callback_is_called_after_every_sweep_and_may_stop(recorded):
     calls = []
 
     def watch(number, recorder):
-        calls.append((number, recorder.objective, recorder.trace()))
+        calls.append((number, recorder.objective, recorder.trace({})))
         return number == 6
 
     _, sampled = run((9, 3, 3), watch)
@@ -200,8 +204,8 @@ def test_a_callback_is_called_after_every_sweep_and_may_stop(recorded):
     assert [number for number, *_ in calls] == [1, 2, 3, 4, 5, 6]
     assert_array_equal(sampled.trace["objective"], [objective for _, objective, _ in calls])
     for number, _, trace in calls:
-        for name, values in sampled.trace.items():
-            assert_array_equal(values[:number], trace[name])
+        for name, values in trace.items():
+            assert_array_equal(sampled.trace[name][:number], values)
     assert_kept(sampled.draws, recorded[0].past, [4, 6])  # of those planned only 5 had come; 7 and 9 never did
 
 

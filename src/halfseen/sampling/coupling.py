@@ -1,15 +1,19 @@
-"""Uncoupled data as the sampler sees them: in every row as many tokens as cells, and the units of the answers."""
+"""Uncoupled answers as they are sampled: in every row as many tokens as cells; their units; the draws that are kept."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.uncoupled.collection import Uncoupled
+from halfseen.sampling.markov_chains import Plan, Recorder
+
+if TYPE_CHECKING:
+    from halfseen.sampling.coupling_chain import CouplingChain
 
 SCALES = ("auto", "all", "question")
 #: Questions with fewer answers tell too little of their own standard deviation.
@@ -21,6 +25,10 @@ _MAX_LOG_SCATTER = 0.6
 _ROUNDING = 1e-12
 #: Least variance of noise in any units.
 MIN_VARIANCE = 1e-4
+#: Exchanges proposed per cell: in the first sweep, and in every other.
+FIRST_PROPOSALS, PROPOSALS = 20, 3
+#: Number of cells whose predictions are monitored.
+MONITORED_CELLS = 20
 
 
 class Units(NamedTuple):
@@ -30,8 +38,8 @@ class Units(NamedTuple):
     scale: Array
 
     @classmethod
-    def from_answers(cls, seen: Uncoupled, scale: str) -> Units:
-        """By "all", mean and standard deviation of all answers; by "question", those of each question.
+    def from_answers(cls, seen: Any, scale: str) -> Units:
+        """Of an `Uncoupled`: by "all", mean and standard deviation of all answers; by "question", those of each question.
 
         Questions on one scale, such as stars, tell more together: which of them is high is a pattern, too. Questions in
         different units, such as ages and incomes, have no common deviation. "auto" finds out which it is.
@@ -57,7 +65,7 @@ class Units(NamedTuple):
         return cls(means, np.where(is_constant, sizes, deviations))
 
 
-def noise_floor(seen: Uncoupled, units: Units) -> float:
+def noise_floor(seen: Any, units: Units) -> float:
     """Lower bound of the columns' common variance, in these units: the variance of rounding, a twelfth of the squared
     step between answers (the median over questions of the smallest step of each), and no less than 1e-4."""
     steps = np.diff(seen.answers)
@@ -116,8 +124,8 @@ class Layout:
     noise_floor: float
 
     @classmethod
-    def from_collection(cls, seen: Uncoupled, scale: str = "all") -> Layout:
-        """Lay out a collection, in units of all answers or of each question's (`Units`)."""
+    def from_collection(cls, seen: Any, scale: str = "all") -> Layout:
+        """Lay out an `Uncoupled`, in units of all answers or of each question's (`Units`)."""
         # cells: of known respondents, then of unknown ones
         times = np.ones(seen.n_asked, np.int64) if seen.times is None else seen.times.astype(np.int64)
         first_asking = np.append(0, np.cumsum(times))
@@ -187,3 +195,72 @@ class Layout:
 def _positions_in_longer_rows(indptr: Array, longer: Array) -> Array:
     """Positions of the entries of rows with these pointers in rows that are at least as long."""
     return np.arange(indptr[-1]) + np.repeat(longer[:-1] - indptr[:-1], np.diff(indptr))
+
+
+class CouplingDraws(NamedTuple):
+    """Draws kept of all chains, d of them, in the units of the answers.
+
+    The mean of cell (i, j) in draw d is centre[i] + scale[i] <A[i, d], B[j, d]>, its standard deviation
+    scale[i] sqrt(row_noise[i, d] * column_noise[j, d]). `coupling[d, c]` is the token of asked cell c, numbered inside
+    its question: an answer, or beyond the answers an unknown one, whose value is unknown[d, unknown_indptr[i] + ...].
+    """
+
+    A: Array
+    B: Array
+    row_noise: Array
+    column_noise: Array
+    coupling: Array
+    unknown: Array
+    unknown_indptr: Array
+    centre: Array
+    scale: Array
+
+
+class CouplingRecorder(Recorder):
+    """Recorder of `CouplingChain`: log-likelihood, violated comparisons, a cell's typical deviation, spread of means.
+
+    The log-likelihood and the spread of the means drift for long after the others have settled, so they do not decide.
+    """
+
+    quantities = ("objective", "violated", "noise", "spread")
+    diagnosed: ClassVar[Mapping[str, str]] = {
+        "noise": "noise", "violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread",
+    }  # fmt: skip
+    deciding = ("predicted cells", "noise")
+
+    def __init__(self, chains: list[CouplingChain], plan: Plan) -> None:
+        self._layout = chains[0].layout
+        self._monitored = np.unique(np.linspace(0, self._layout.n_cells - 1, MONITORED_CELLS).astype(np.int64))
+        super().__init__(chains, plan)
+
+    def sweep(self, chain: CouplingChain, number: int) -> tuple[float, ...]:
+        """A sweep, and what is recorded of it."""
+        chain.sweep(PROPOSALS if number > 1 else FIRST_PROPOSALS)
+        variance = chain.variance()
+        quantities = (chain.log_likelihood(variance), chain.violations(), np.sqrt(variance.mean()), chain.mean.std())
+        predicted = self._layout.in_answer_units(chain.mean[self._monitored], self._monitored)
+        return (*map(float, quantities), *predicted.tolist())
+
+    def copy(self, chain: CouplingChain) -> dict[str, Array]:
+        """The state of a chain, as fields of `CouplingDraws` without their axis of draws."""
+        layout, m = self._layout, self._layout.n_respondents
+        first = layout.rows.indptr[layout.row_of_cell[layout.asked]]
+        copied = {
+            "A": chain.A, "B": chain.B[:m], "row_noise": chain.noise.rows, "column_noise": chain.noise.columns[:m]
+        }  # fmt: skip
+        return {
+            **{name: array.astype(np.float32) for name, array in copied.items()},
+            "coupling": (chain.token_of_cell[layout.asked] - first).astype(layout.token_dtype),
+            "unknown": chain.tokens[~layout.is_answer],
+        }
+
+    def draws(self) -> CouplingDraws:
+        """States kept so far, chain by chain, in the units of the answers."""
+        layout, draws = self._layout, [draw for of_chain in self.states() for draw in of_chain]
+        arrays = {
+            name: np.stack([draw[name] for draw in draws], axis=0 if name in ("coupling", "unknown") else 1)
+            for name in draws[0]
+        }
+        arrays["unknown"] = layout.in_answer_units(arrays["unknown"], np.flatnonzero(~layout.is_answer))
+        n_lost = np.diff(layout.rows.indptr) - layout.n_answers
+        return CouplingDraws(**arrays, unknown_indptr=np.append(0, np.cumsum(n_lost)), **layout.units._asdict())

@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from halfseen import Uncoupled
 from halfseen.engines.threads import Threads
-from halfseen.uncoupled import chain as chain_module
-from halfseen.uncoupled.chain import Chain, Noise, draw_gamma_above, draw_normal_wishart
-from halfseen.uncoupled.layout import Layout
-from tests.uncoupled import sampling_oracle as oracle
+from halfseen.sampling import coupling_chain
+from halfseen.sampling.coupling import Layout
+from halfseen.sampling.coupling_chain import CouplingChain, Noise, draw_gamma_above, draw_normal_wishart
+from tests.sampling import coupling_oracle as oracle
 
 #: Further from 0 than this, a mean is not 0 by chance: one test in 150,000.
 DEVIATIONS = 4.5
@@ -83,7 +83,7 @@ def started(drawn, random, compared):
     seen, tokens, unknown, values = collect(drawn, random, compared)
     layout = replace(Layout.from_collection(seen), noise_floor=LEAST_NOISE)
     layout.tokens[:] = np.where(layout.is_answer, layout.in_answer_units(layout.tokens), 0.0)
-    chain = Chain(layout, drawn.A.shape[1], TRUST, random, Threads(1))
+    chain = CouplingChain(layout, drawn.A.shape[1], TRUST, random, Threads(1))
     assert layout.rows.indices.tolist() == [j for columns in ANSWERED for j in columns]
     chain.A, chain.B = drawn.A.copy(), drawn.B.copy()
     chain.noise = Noise(drawn.row_noise.copy(), drawn.column_noise.copy(), drawn.common)
@@ -204,7 +204,7 @@ def test_the_normal_of_a_factor_is_drawn_from_its_normal_wishart(n, k):
 def chain_of(shape, seed=0):
     """A chain over a matrix without holes, without a comparison."""
     seen = Uncoupled.from_coupled(np.random.default_rng(seed).normal(size=shape), 0)
-    return Chain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
+    return CouplingChain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
 
 
 def test_noises_of_rows_and_columns_are_inverse_gamma():
@@ -258,11 +258,11 @@ SHALLOW, DEEP = (1.0, 0.9, 0.5, 1e-2, 1e-6, 2e-8), (5e-9, 1e-12, 1e-40, 1e-280)
 @pytest.mark.parametrize(("shape", "rate"), [(1.0, 1.0), (4.0, 50.0), (25.0, 3.0), (301.0, 30.0)])
 def test_gamma_above_a_bound_is_the_truncated_gamma(shape, rate, share, monkeypatch):
     """Also where both ways to draw it, each forced, must agree, though the tail is not yet all but exponential."""
-    assert min(SHALLOW) > chain_module._MIN_TAIL > max(DEEP)
+    assert min(SHALLOW) > coupling_chain._MIN_TAIL > max(DEEP)
     least = stats.gamma.isf(share, shape, scale=1 / rate)
     assert stats.kstest(above(shape, rate, least), "uniform").pvalue > CHANCE
     for shallow in (0.0, 1.0) if 1e-7 < share < 0.1 else ():
-        monkeypatch.setattr(chain_module, "_MIN_TAIL", shallow)
+        monkeypatch.setattr(coupling_chain, "_MIN_TAIL", shallow)
         assert stats.kstest(above(shape, rate, least), "uniform").pvalue > CHANCE
 
 

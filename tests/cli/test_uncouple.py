@@ -131,7 +131,7 @@ def test_the_table_and_the_summary_are_of_the_model(few, tmp_path):
     assert [line.split(":")[0] for line in lines[:3]] == [f"Read {path}" for path in few[1::2]]
     assert lines[3].startswith(f"6 questions, 7 respondents, {ASKED.sum()} asked cells, ")
     assert lines[4].startswith("UncoupledNMF: 5 components, method gibbs, ")
-    assert lines[5].startswith(f"{model.status_.name} after 60 sweeps in ")
+    assert lines[5].startswith(f"{model.status_.name} after {model.n_iter_} sweeps in ")
     assert "n_sweeps" not in lines[5]
     assert lines[6].split() == ["mean", "R-hat", "effective", "draws"]
     for line, (name, mixing) in zip(lines[7:], model.diagnostics_.items(), strict=False):

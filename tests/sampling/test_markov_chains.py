@@ -100,7 +100,7 @@ def recorded():
 RECORDED = []
 
 
-def run(plan, watch=None, seed=0, trust=2.0, n_chains=1, n_jobs=1):
+def run(plan, watch=None, seed=0, trust=2.0, n_chains=1, n_jobs=1, max_sweeps=None):
     layout = Layout.from_collection(collection())
     streams = np.random.default_rng(seed).spawn(n_chains)
 
@@ -110,7 +110,7 @@ def run(plan, watch=None, seed=0, trust=2.0, n_chains=1, n_jobs=1):
         chain.warm_up()
         return chain
 
-    return layout, sample_chains(make_chain, CouplingRecorder, n_chains, Plan(*plan), n_jobs, watch)
+    return layout, sample_chains(make_chain, CouplingRecorder, n_chains, Plan(*plan), n_jobs, watch, max_sweeps)
 
 
 def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
@@ -155,7 +155,7 @@ def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
     layout, sampled = run((60, 20, 10))
     told, found = sampled.trace, sampled.mixing
     names = {"violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread", "noise": "noise"}
-    assert set(found) == {"predicted cells", *names}
+    assert set(found) == {"predicted cells", "noise of cells", *names}
     for name, key in names.items():
         draws = told[key][20:]
         assert_allclose(found[name].mean, draws.mean(), rtol=1e-12)
@@ -166,14 +166,20 @@ def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
     assert_allclose(found["predicted cells"].mean, means.mean(), rtol=1e-12)
     assert_allclose(found["predicted cells"].r_hat, np.quantile(r_hats, 0.9), rtol=1e-10)
     assert_allclose(found["predicted cells"].effective, np.quantile(effective, 0.1), rtol=1e-8)
+    row, column = layout.row_of_cell, layout.rows.indices
+    noises = [past[3] for past in recorded[0].past[WARM_UP + 20 :]]
+    deviations = np.array([np.sqrt(noise.rows[row] * noise.columns[column]) for noise in noises])
+    assert_allclose(found["noise of cells"].mean, deviations.mean(), rtol=1e-12)
+    assert_allclose(found["noise of cells"].r_hat, np.quantile(list(map(oracle.split_r_hat, deviations.T)), 0.9))
 
 
 def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
     """Of too few draws nothing is known (NaN): that has a status of its own."""
-    calm = {"predicted cells": 1.0, "noise": 1.0, "violated comparisons": 9.0, "log-likelihood": 9.0, "spread": 9.0}
+    calm = dict.fromkeys(("noise", "violated comparisons", "log-likelihood", "spread"), 9.0)
+    calm |= {"predicted cells": 1.0, "noise of cells": 1.0}
     cases = [("spread", 1.2, Status.SAMPLED), ("spread", np.nan, Status.SAMPLED)]
     bad_ones = [(1.2, Status.UNMIXED), (np.inf, Status.UNMIXED), (np.nan, Status.TOO_SHORT)]
-    cases += [(name, *bad) for name in ("noise", "predicted cells") for bad in bad_ones]
+    cases += [(name, *bad) for name in ("noise of cells", "predicted cells") for bad in bad_ones]
     for name, bad, status in cases:
         told = {one: SimpleNamespace(r_hat=bad if one == name else r_hat) for one, r_hat in calm.items()}
         monkeypatch.setattr(CouplingRecorder, "mixing", lambda self, told=told: told)
@@ -240,6 +246,34 @@ def test_a_chain_interrupted_in_its_first_sweep_keeps_its_start(recorded, monkey
     assert_kept(sampled.draws, recorded[0].past, [0])
     assert sampled.mixing == {}
     assert sampled.trace["objective"].size == 0
+
+
+def test_chains_that_have_not_mixed_go_on(recorded, monkeypatch):
+    """For as many sweeps again, up to the most; the same share is discarded, what is kept is spread over the rest."""
+    statuses = iter([True, True, False])
+    monkeypatch.setattr(CouplingRecorder, "needs_more", property(lambda self: next(statuses)))
+    _, sampled = run((12, 4, 8), max_sweeps=40)
+    assert len(sampled.trace["objective"]) == len(recorded[0].past) - WARM_UP == 40
+    assert next(statuses) is False  # nobody asked again after the most
+    assert_kept(sampled.draws, recorded[0].past, [16, 20, 24, 26, 29, 33, 36, 40])
+
+
+def test_several_chains_are_as_if_run_alone_whatever_the_threads():
+    """Each from its own stream; draws chain by chain; the trace is their mean."""
+    runs = [run((9, 3, 6), n_chains=3, n_jobs=n_jobs)[1] for n_jobs in (1, 2, 5)]
+    for other in runs[1:]:
+        for one, two in zip(runs[0].draws, other.draws, strict=True):
+            assert_array_equal(one, two)
+        assert_array_equal(runs[0].trace["objective"], other.trace["objective"])
+    streams, layout = np.random.default_rng(0).spawn(3), Layout.from_collection(collection())
+    alone = []
+    for stream in streams:
+        chain = CouplingChain(layout, 2, 2.0, stream, Threads(1))
+        chain.warm_up()
+        alone.append(sample_chains(lambda *_, chain=chain: chain, CouplingRecorder, 1, Plan(9, 3, 2), 1, None))
+    assert_array_equal(runs[0].draws.A, np.concatenate([one.draws.A for one in alone], axis=1))
+    assert_array_equal(runs[0].draws.coupling, np.concatenate([one.draws.coupling for one in alone]))
+    assert_allclose(runs[0].trace["noise"], np.mean([one.trace["noise"] for one in alone], axis=0), rtol=1e-12)
 
 
 def autoregressive(phi, size, seed=0):

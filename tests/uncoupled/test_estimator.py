@@ -197,7 +197,7 @@ def test_with_every_pair_compared_the_coupling_is_found(questions_are, how):
     assert_allclose(model.predict(*asked), X[asked], rtol=1e-14)
     for level in (0.01, 0.9):
         assert_array_equal(model.predict_interval(*asked, level), [X[asked]] * 2)
-    assert (model.trace_["violated"][model.n_burn :] == 0).all()
+    assert (model.trace_["violated"][model.n_burn :] > 0).mean() < 0.01
 
 
 def test_the_risk_without_comparisons_is_that_of_the_lists_without_them():

@@ -83,7 +83,7 @@ def test_calls_that_are_refused(seen, monkeypatch):
 @pytest.mark.parametrize("how", [{"n_draws": 1}, {"n_sweeps": 11}, {"n_sweeps": 1, "n_burn": 0}], ids=str)
 def test_what_takes_several_draws_is_refused_of_one(seen, how):
     """Means are well without; a risk of 1, or an interval without width, would be a lie."""
-    model = fitted(seen, **{**SHORT["gibbs"], **how})
+    model = fitted(seen, **{**SHORT["gibbs"], "n_chains": 1, "max_sweeps": 1, **how})
     assert model.status_ is (Status.TOO_SHORT if "n_sweeps" in how else model.status_)
     for what, ask in asking(model).items():
         refused(ask, ParameterError, "n_draws", what, f"Found {model.n_iter_} sweeps")
@@ -145,7 +145,7 @@ def test_a_bar_is_shown_on_a_terminal_if_wished(seen, method, steps, monkeypatch
         assert_array_equal(model.W_, quiet.W_)
 
 
-PLAN = {"n_sweeps": 40, "n_burn": 10, "n_draws": 15, "max_iter": 20}
+PLAN = {"n_sweeps": 40, "n_burn": 10, "max_sweeps": 40, "n_draws": 15, "max_iter": 20}
 
 
 def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch):
@@ -159,12 +159,12 @@ def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch
         draw_rows(*arguments)
 
     monkeypatch.setattr(coupling_chain, "draw_rows", interrupted)
-    model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
+    model = UncoupledNMF(2, random_state=0, n_jobs=1, n_chains=1, **PLAN)
     with pytest.raises(KeyboardInterrupt):
         model.fit(seen)
     monkeypatch.undo()
     assert (model.status_, model.n_iter_, bool(model.diagnostics_)) == (Status.INTERRUPTED, 4, True)
-    whole = fitted(seen, n_sweeps=4, n_burn=2, n_draws=2, max_iter=20)
+    whole = fitted(seen, n_sweeps=4, n_burn=2, max_sweeps=4, n_draws=2, n_chains=1, max_iter=20)
     assert_array_equal(model.trace_["objective"], whole.trace_["objective"])
     assert_array_equal(model.complete(seen), whole.complete(seen))
     assert_array_equal(model.posterior_.draws.A, whole.posterior_.draws.A)

@@ -37,9 +37,14 @@ class Units(NamedTuple):
     centre: Array
     scale: Array
 
+    @property
+    def are_own(self) -> bool:
+        """Whether they differ from question to question."""
+        return bool(np.ptp(self.centre) > 0 or np.ptp(self.scale) > 0)
+
     @classmethod
     def from_answers(cls, seen: Any, scale: str) -> Units:
-        """Of an `Uncoupled`: by "all", mean and standard deviation of all answers; by "question", those of each question.
+        """By "all", mean and standard deviation of all answers of a collection; by "question", those of each question.
 
         Questions on one scale, such as stars, tell more together: which of them is high is a pattern, too. Questions in
         different units, such as ages and incomes, have no common deviation. "auto" finds out which it is.
@@ -219,14 +224,15 @@ class CouplingDraws(NamedTuple):
 class CouplingRecorder(Recorder):
     """Recorder of `CouplingChain`: log-likelihood, violated comparisons, a cell's typical deviation, spread of means.
 
-    The log-likelihood and the spread of the means drift for long after the others have settled, so they do not decide.
+    Means and deviations of some cells decide, of which predictions and intervals are made. The log-likelihood, the
+    spread of the means and the noise of all cells drift for long after these have settled, by next to nothing.
     """
 
     quantities = ("objective", "violated", "noise", "spread")
     diagnosed: ClassVar[Mapping[str, str]] = {
         "noise": "noise", "violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread",
     }  # fmt: skip
-    deciding = ("predicted cells", "noise")
+    monitored = ("predicted cells", "noise of cells")
 
     def __init__(self, chains: list[CouplingChain], plan: Plan) -> None:
         self._layout = chains[0].layout
@@ -236,22 +242,25 @@ class CouplingRecorder(Recorder):
     def sweep(self, chain: CouplingChain, number: int) -> tuple[float, ...]:
         """A sweep, and what is recorded of it."""
         chain.sweep(PROPOSALS if number > 1 else FIRST_PROPOSALS)
-        variance = chain.variance()
-        quantities = (chain.log_likelihood(variance), chain.violations(), np.sqrt(variance.mean()), chain.mean.std())
-        predicted = self._layout.in_answer_units(chain.mean[self._monitored], self._monitored)
-        return (*map(float, quantities), *predicted.tolist())
+        variance, scale, cells = chain.variance(), chain.scale[self._layout.row_of_cell], self._monitored
+        log_likelihood, means, variance = chain.log_likelihood(variance), scale * chain.mean, scale**2 * variance
+        quantities = (log_likelihood, chain.violations(), np.sqrt(variance.mean()), means.std())
+        predicted, deviations = self._layout.in_answer_units(means[cells], cells), np.sqrt(variance[cells])
+        return (*map(float, quantities), *predicted.tolist(), *deviations.tolist())
 
     def copy(self, chain: CouplingChain) -> dict[str, Array]:
         """The state of a chain, as fields of `CouplingDraws` without their axis of draws."""
         layout, m = self._layout, self._layout.n_respondents
         first = layout.rows.indptr[layout.row_of_cell[layout.asked]]
+        A, B = chain.factors()
         copied = {
-            "A": chain.A, "B": chain.B[:m], "row_noise": chain.noise.rows, "column_noise": chain.noise.columns[:m]
+            "A": A * chain.scale[:, None], "B": B[:m], "row_noise": chain.noise.rows * chain.scale**2,
+            "column_noise": chain.noise.columns[:m],
         }  # fmt: skip
         return {
             **{name: array.astype(np.float32) for name, array in copied.items()},
             "coupling": (chain.token_of_cell[layout.asked] - first).astype(layout.token_dtype),
-            "unknown": chain.tokens[~layout.is_answer],
+            "unknown": (chain.tokens * chain.scale[layout.row_of_cell])[~layout.is_answer],
         }
 
     def draws(self) -> CouplingDraws:

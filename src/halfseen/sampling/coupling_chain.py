@@ -34,6 +34,10 @@ COLUMN_SHAPE = 3.0
 COMMON_SHAPE = COMMON_RATE = 1.0
 #: Draws of the factors alone at the start, else the first coupling would be lost to their random start.
 WARM_UP = 5
+#: Priors of rows with units of their own: standard deviations of their offsets, and of the logarithms of their scales.
+OFFSET_DEVIATION, SCALE_DEVIATION = 1.0, 0.5
+#: Steps of the random walk of a scale, and their size, times the root of the number of cells.
+_SCALE_STEPS, _SCALE_STEP = 5, 1.5
 #: Weight of the prior mean of a factor's rows, as if one row had been seen at 0.
 _PRIOR_ROWS = 1.0
 #: Below this probability, the tail of a distribution is drawn from by rejection.
@@ -50,13 +54,22 @@ class Noise(NamedTuple):
     common: float
 
 
+class Normal(NamedTuple):
+    """Distribution of the vectors of a factor."""
+
+    mean: Array
+    precision: Array
+
+
 class CouplingChain:
     """x_ij ~ N(a_i . b_j, rho_i s_j^2), the x of a row being its tokens in an unknown order.
 
+    Where rows are in units of their own, which come from a few answers and are uncertain, x_ij is a token divided by
+    the row's `scale`, and its mean is a_i . b_j + c_i; log scale ~ N(0, 0.5^2) and c_i ~ N(0, 1).
+
     The prior probability of a coupling falls by exp(-trust) with every comparison it violates. One sweep draws in turn
-    the couplings (by Metropolis' algorithm), the distributions of the a_i and of the b_j, all a_i, all b_j, and the noise
-    variances. Rows are drawn on all threads, each from its own stream: the same draws for any
-    number of threads.
+    the couplings (by Metropolis' algorithm), the distributions of the a_i and of the b_j, all a_i, all b_j, and the
+    noise variances. Rows are drawn on all threads, each from its own stream: the same draws for any number of threads.
     """
 
     def __init__(
@@ -69,6 +82,7 @@ class CouplingChain:
         self.B = random.standard_normal((m, n_components))
         self.noise = Noise(np.ones(n), np.ones(m), 1.0)
         self.mean = np.zeros(n_cells)
+        self.scale, self.offset = np.ones(n), np.zeros(n)
         share = n_cells // (BLOCKS_PER_THREAD * threads.count if threads.count > 1 else 1) + 1
         self._row_blocks, self._column_blocks = (
             row_blocks(side.indptr, max(share, MIN_CELLS)) for side in (layout.rows, layout.columns)
@@ -102,23 +116,43 @@ class CouplingChain:
     def sweep(self, proposals: int) -> None:
         """Draw everything once; `proposals` per cell to exchange two tokens."""
         layout, noise = self.layout, self.noise
+        prior, (A, B) = draw_normal_wishart(self.A, self.random), self.factors()
+        if layout.units.are_own:
+            k = len(prior.mean)
+            precision = np.diag(np.append(np.zeros(k), OFFSET_DEVIATION**-2))
+            precision[:k, :k] = prior.precision
+            prior = Normal(np.append(prior.mean, 0.0), precision)
         if proposals:
-            self._draw_couplings(proposals)
+            self._draw_couplings(proposals, prior, B)
+        if layout.units.are_own:
+            self._draw_scales(prior, B)
         x = self.x
-        self._draw_factor(self.A, self.B, layout.rows, self._row_blocks, x, noise.rows, noise.columns)
-        x_down = x[layout.columns.order]
-        self._draw_factor(self.B, self.A, layout.columns, self._column_blocks, x_down, noise.columns, noise.rows)
+        self._draw_factor(A, B, prior, layout.rows, self._row_blocks, x, noise.rows, noise.columns)
+        if layout.units.are_own:
+            self.A, self.offset = A[:, :-1].copy(), A[:, -1].copy()
+            x = x - self.offset[layout.row_of_cell]
+        x_down, prior = x[layout.columns.order], draw_normal_wishart(self.B, self.random)
+        columns = layout.columns
+        self._draw_factor(self.B, self.A, prior, columns, self._column_blocks, x_down, noise.columns, noise.rows)
+        A, B = self.factors()
 
         def update_means(part: Block) -> None:
             rows, pointers, cells = part
             indptr, indices = layout.rows.indptr[pointers], layout.rows.indices[cells]
-            cell_kernels.sddmm(indptr, indices, self.A[rows], self.B, self.mean[cells])
+            cell_kernels.sddmm(indptr, indices, A[rows], B, self.mean[cells])
 
         self.threads.all(update_means, self._row_blocks)
-        self._draw_noise((x - self.mean) ** 2)
+        self._draw_noise((self.x - self.mean) ** 2)
 
-    def _draw_couplings(self, proposals: int) -> None:
+    def factors(self) -> tuple[Array, Array]:
+        """A and B with A B^T = the means; where units are their own, the offsets are a component more."""
+        if not self.layout.units.are_own:
+            return self.A, self.B
+        return np.column_stack([self.A, self.offset]), np.column_stack([self.B, np.ones(len(self.B))])
+
+    def _draw_couplings(self, proposals: int, prior: Normal, B: Array) -> None:
         layout = self.layout
+        prior_pull = prior.precision @ prior.mean
         seed = int(self.random.integers(2**63))
         precision = 1 / self.variance()
 
@@ -128,17 +162,36 @@ class CouplingChain:
                 rows.start, rows.stop, layout.rows.indptr, layout.n_answers, seed, proposals, self.trust,
                 *layout.below, *layout.above, layout.half_known,
                 self.mean, precision, self.tokens, self.token_of_cell, self.cell_of_token,
+                layout.rows.indices, B, prior.precision, prior_pull,
             )  # fmt: skip
 
         self.threads.all(block, self._row_blocks)
 
+    def _draw_scales(self, prior: Normal, B: Array) -> None:
+        layout, last = self.layout, self.scale.copy()
+        seed, precision, prior_pull = (
+            int(self.random.integers(2**63)),
+            1 / self.variance(),
+            prior.precision @ prior.mean,
+        )
+
+        def block(part: Block) -> None:
+            rows, _, _ = part
+            draw_scales(
+                rows.start, rows.stop, layout.rows.indptr, seed, precision, self.tokens, self.token_of_cell,
+                layout.rows.indices, B, prior.precision, prior_pull, self.scale,
+            )  # fmt: skip
+
+        self.threads.all(block, self._row_blocks)
+        row = layout.row_of_cell
+        self.tokens = np.where(layout.is_answer, layout.tokens, self.tokens * last[row]) / self.scale[row]
+
     def _draw_factor(
-        self, near: Array, far: Array, side: CellIndex, blocks: list[Block], x: Array, near_noise: Array,
-        far_noise: Array,
+        self, near: Array, far: Array, prior: Normal, side: CellIndex, blocks: list[Block], x: Array,
+        near_noise: Array, far_noise: Array,
     ) -> None:  # fmt: skip
         """Draw all rows of `near`, in place; the noise is that of its side and of the other."""
-        prior_mean, prior_precision = draw_normal_wishart(near, self.random)
-        prior_pull = prior_precision @ prior_mean
+        prior_pull = prior.precision @ prior.mean
         self.random.standard_normal(out=near)
         near_precision, far_precision = 1 / near_noise, 1 / far_noise
 
@@ -146,7 +199,7 @@ class CouplingChain:
             rows, _, _ = part
             draw_rows(
                 rows.start, rows.stop, side.indptr, side.indices, x, far,
-                near_precision, far_precision, prior_precision, prior_pull, near,
+                near_precision, far_precision, prior.precision, prior_pull, near,
             )  # fmt: skip
 
         self.threads.all(block, blocks)
@@ -168,15 +221,16 @@ class CouplingChain:
         return np.asarray(self.noise.rows[self.layout.row_of_cell] * self.noise.columns[self.layout.rows.indices])
 
     def log_likelihood(self, variance: Array) -> float:
-        """sum over cells of  log N(x | a_i . b_j, rho_i s_j^2)."""
-        return float(-0.5 * np.sum((self.x - self.mean) ** 2 / variance + np.log(2 * np.pi * variance)))
+        """Of the values of all cells, in the units of the layout:  sum of  log N(x | a_i . b_j, rho_i s_j^2)."""
+        scales = np.log(self.scale) @ np.diff(self.layout.rows.indptr)
+        return float(-0.5 * np.sum((self.x - self.mean) ** 2 / variance + np.log(2 * np.pi * variance)) - scales)
 
     def violations(self) -> int:
         """Number of comparisons that the coupling violates."""
         return int(count_violations(*self.layout.below, self.tokens, self.token_of_cell))
 
 
-def draw_normal_wishart(rows: Array, random: np.random.Generator) -> tuple[Array, Array]:
+def draw_normal_wishart(rows: Array, random: np.random.Generator) -> Normal:
     """mean, precision | rows, a priori  precision ~ Wishart(I, k + 1),  mean ~ N(0, precision^{-1}).
 
     With n rows of average f and scatter S about it,
@@ -195,7 +249,7 @@ def draw_normal_wishart(rows: Array, random: np.random.Generator) -> tuple[Array
     triangle[np.diag_indices(k)] = np.sqrt(2 * random.standard_gamma((k + 1.0 + n - np.arange(k)) / 2))
     root = solve_triangular(np.linalg.cholesky(inverse), triangle, lower=True, trans="T")
     deviation = np.linalg.solve(root.T, random.standard_normal(k))
-    return share * average + deviation / np.sqrt(n + _PRIOR_ROWS), root @ root.T
+    return Normal(share * average + deviation / np.sqrt(n + _PRIOR_ROWS), root @ root.T)
 
 
 def draw_gamma_above(lower: float, shape: float, rate: float, random: np.random.Generator) -> float:
@@ -224,22 +278,36 @@ def draw_couplings(
     start: int, stop: int, indptr: Array, n_answers: Array, seed: int, proposals: int, trust: float,
     below_indptr: Array, below: Array, above_indptr: Array, above: Array, half_known: Array,
     mean: Array, precision: Array, tokens: Array, token_of_cell: Array, cell_of_token: Array,
+    columns: Array, B: Array, prior: Array, prior_pull: Array,
 ) -> None:  # fmt: skip
     """In every row, `proposals` per cell to exchange the tokens of two cells, accepted by the density
 
-        prod over cells of N(token | mean, 1 / precision) * exp(-trust * violated comparisons) * standing
+        N(tokens | B prior_mean, B prior^{-1} B^T + 1 / precision) * exp(-trust * violated comparisons) * standing
 
-    and a new value proposed for every unknown token. `n_answers` has the number of answers of each row. `half_known`
-    has the comparisons that each cell won and lost against unnamed others: each is won with the probability that a
-    random answer is smaller (`standing`).
+    with B the vectors of the cells' columns: the row's own vector is integrated out, since given that vector a coupling
+    would hardly move. Up to a constant the logarithm of the normal density is
+
+        -1/2 sum over cells of precision x^2 + 1/2 |u|^2,      u = C^{-1} (prior_pull + sum of precision x b),
+        C C^T = prior + sum over cells of precision b b^T
+
+    In rows with unknown values it is that given the row's vector, N(token | mean, 1 / precision), and a new value is
+    proposed for every unknown token. `n_answers` has the number of answers of each row. `half_known` has the
+    comparisons that each cell won and lost against unnamed others: each is won with the probability that a random
+    answer is smaller (`standing`).
 
     One function for all of it: cut into functions of whole arrays it takes half as long again.
     """
-    stream = np.empty(1, np.uint64)
+    stream, k, longest = np.empty(1, np.uint64), prior_pull.size, np.int64(0)
+    for row in range(start, stop):
+        longest = max(longest, np.int64(indptr[row + 1] - indptr[row]))
+    C, u, G = np.empty((k, k)), np.empty(k), np.empty((longest, k))
     for row in range(start, stop):
         first, size = np.int64(indptr[row]), np.int64(indptr[row + 1] - indptr[row])
         start_stream(seed, row, stream)
         answers_end = first + n_answers[row]
+        is_whole = k > 0 and n_answers[row] == size
+        if is_whole:
+            _integrate_out(first, size, precision, tokens, token_of_cell, columns, B, prior, prior_pull, C, u, G)
         for _ in range(proposals * size if size > 1 else 0):
             one = np.int64(uniform(stream) * size)
             other = _partner(one, size, uniform(stream), stream)
@@ -252,13 +320,20 @@ def draw_couplings(
             # whose density is that of its proposal, so that only the answer's counts.
             a, b = cell_of_token[one], cell_of_token[other]
             old_a, old_b, new_b = tokens[one], tokens[other], tokens[one]
-            gain = 0.5 * (precision[a] * (old_a - mean[a]) ** 2 - precision[b] * (new_b - mean[b]) ** 2)
-            if other < answers_end:
-                new_a = old_b
-                gain += 0.5 * (precision[b] * (old_b - mean[b]) ** 2 - precision[a] * (new_a - mean[a]) ** 2)
+            if is_whole:
+                new_a, rise = old_b, old_b - old_a
+                gain = 0.5 * (precision[a] - precision[b]) * (old_a**2 - old_b**2)
+                for j in range(k):
+                    change = rise * (G[a - first, j] - G[b - first, j])
+                    gain += change * (u[j] + 0.5 * change)
             else:
-                new_a = mean[a] + normal(stream) / np.sqrt(precision[a])
-                gain += 0.5 * (np.log(precision[b]) - np.log(precision[a]))
+                gain = 0.5 * (precision[a] * (old_a - mean[a]) ** 2 - precision[b] * (new_b - mean[b]) ** 2)
+                if other < answers_end:
+                    new_a = old_b
+                    gain += 0.5 * (precision[b] * (old_b - mean[b]) ** 2 - precision[a] * (new_a - mean[a]) ** 2)
+                else:
+                    new_a = mean[a] + normal(stream) / np.sqrt(precision[a])
+                    gain += 0.5 * (np.log(precision[b]) - np.log(precision[a]))
             violated = 0
             for cell, old, new, partner in ((a, old_a, new_a, b), (b, old_b, new_b, a)):
                 for p in range(below_indptr[cell], below_indptr[cell + 1]):
@@ -281,6 +356,8 @@ def draw_couplings(
                 cell_of_token[one], cell_of_token[other] = b, a
                 token_of_cell[a], token_of_cell[b] = other, one
                 tokens[other] = new_a
+                for j in range(k if is_whole else 0):
+                    u[j] += (old_b - old_a) * (G[a - first, j] - G[b - first, j])
         for token in range(answers_end, first + size):
             cell = cell_of_token[token]
             old, new = tokens[token], mean[cell] + normal(stream) / np.sqrt(precision[cell])
@@ -296,6 +373,80 @@ def draw_couplings(
                 gain += _half_known_gain(half_known, cell, old, new, tokens, first, answers_end)
             if gain >= 0 or uniform(stream) < np.exp(gain):
                 tokens[token] = new
+
+
+@kernel
+def _integrate_out(
+    first: int, size: int, precision: Array, tokens: Array, token_of_cell: Array, columns: Array, B: Array,
+    prior: Array, prior_pull: Array, C: Array, u: Array, G: Array,
+) -> None:  # fmt: skip
+    """C and u of `draw_couplings`, of one row, and in G the change of u by a value at each cell, C^{-1} precision b."""
+    k = u.size
+    u[:] = prior_pull
+    C[:] = prior
+    for cell in range(first, first + size):
+        i, weight, value = columns[cell], precision[cell], tokens[token_of_cell[cell]]
+        for a in range(k):
+            weighted = weight * B[i, a]
+            u[a] += weighted * value
+            for b in range(a + 1):
+                C[a, b] += weighted * B[i, b]
+    for a in range(k):
+        for b in range(a + 1):
+            dot = C[a, b]
+            for j in range(b):
+                dot -= C[a, j] * C[b, j]
+            C[a, b] = np.sqrt(dot) if a == b else dot / C[b, b]
+        for j in range(a):
+            u[a] -= C[a, j] * u[j]
+        u[a] /= C[a, a]
+    for cell in range(first, first + size):
+        i, g = columns[cell], cell - first
+        for a in range(k):
+            dot = precision[cell] * B[i, a]
+            for j in range(a):
+                dot -= C[a, j] * G[g, j]
+            G[g, a] = dot / C[a, a]
+
+
+@kernel
+def draw_scales(
+    start: int, stop: int, indptr: Array, seed: int, precision: Array, tokens: Array, token_of_cell: Array,
+    columns: Array, B: Array, prior: Array, prior_pull: Array, scale: Array,
+) -> None:  # fmt: skip
+    """A few steps of a random walk of log scale, in every row, with the row's vector integrated out.
+
+    With n tokens divided by r, that density is  -n log r - a / (2 r^2) + b / r,  a = sum of precision x^2 - |v|^2,
+    b = v . C^{-1} prior_pull, and v the part of u that the tokens add (`draw_couplings`).
+    """
+    stream, k, longest = np.empty(1, np.uint64), prior_pull.size, np.int64(0)
+    for row in range(start, stop):
+        longest = max(longest, np.int64(indptr[row + 1] - indptr[row]))
+    C, u, w, G = np.empty((k, k)), np.empty(k), np.empty(k), np.empty((longest, k))
+    for row in range(start, stop):
+        first, size = np.int64(indptr[row]), np.int64(indptr[row + 1] - indptr[row])
+        start_stream(seed, row, stream)
+        _integrate_out(first, size, precision, tokens, token_of_cell, columns, B, prior, prior_pull, C, u, G)
+        for a in range(k):
+            w[a] = prior_pull[a]
+            for j in range(a):
+                w[a] -= C[a, j] * w[j]
+            w[a] /= C[a, a]
+        squares, linear = 0.0, 0.0
+        for cell in range(first, first + size):
+            squares += precision[cell] * tokens[token_of_cell[cell]] ** 2
+        for a in range(k):
+            squares -= (u[a] - w[a]) ** 2
+            linear += (u[a] - w[a]) * w[a]
+        before, change = np.log(scale[row]), 0.0
+        for _ in range(_SCALE_STEPS):
+            new = change + _SCALE_STEP / np.sqrt(size + 1.0) * normal(stream)
+            gain = size * (change - new) - 0.5 * squares * (np.exp(-2 * new) - np.exp(-2 * change))
+            gain += linear * (np.exp(-new) - np.exp(-change))
+            gain -= 0.5 * ((before + new) ** 2 - (before + change) ** 2) / SCALE_DEVIATION**2
+            if gain >= 0 or uniform(stream) < np.exp(gain):
+                change = new
+        scale[row] *= np.exp(change)
 
 
 @kernel

@@ -62,7 +62,7 @@ def mixing(draws: Array) -> Mixing:
     halves = draws[:, : 2 * n].reshape(2 * len(draws), n)
     if n < 2:
         return Mixing(float(draws.mean()), np.nan, np.nan)
-    if np.ptp(draws) == 0:
+    if np.ptp(halves) == 0:
         return Mixing(float(draws.mean()), 1.0, float(draws.size))
     within = float(halves.var(axis=1, ddof=1).mean())
     overall = (n - 1) / n * within + float(halves.mean(axis=1).var(ddof=1))
@@ -102,12 +102,12 @@ class Recorder:
     A subclass knows one kind of chain: it has `sweep`, `copy` and `draws`, and says what it records.
     """
 
-    #: What `sweep` returns, in this order, before the predictions of monitored cells.
+    #: What `sweep` returns, in this order, before what is monitored.
     quantities: ClassVar[tuple[str, ...]] = ("objective",)
     #: Names of the quantities that are diagnosed; these are in the trace, too.
     diagnosed: ClassVar[Mapping[str, str]] = {"log-likelihood": "objective"}
-    #: What decides whether chains have mixed.
-    deciding: ClassVar[tuple[str, ...]] = ("predicted cells",)
+    #: What is monitored at some cells, the same number of each; it decides whether chains have mixed.
+    monitored: ClassVar[tuple[str, ...]] = ("predicted cells",)
     #: Whether some of all sweeps are kept besides, evenly spread, should the chains be stopped before their end.
     keeps_spares: ClassVar[bool] = True
 
@@ -115,14 +115,14 @@ class Recorder:
         self._chains, self._plan = chains, plan
         self._per_chain = max(1, plan.draws // len(chains))
         self._planned = set(plan._replace(draws=self._per_chain).kept().tolist())
-        self._kept: list[list[dict[str, Array]]] = []
+        self._kept: dict[int, list[dict[str, Array]]] = {}
         self._spares: dict[int, list[dict[str, Array]]] = {}
         self._stride = 1
         self._last = self._copies()
         self._sweeps: list[list[tuple[float, ...]]] = []
 
     def sweep(self, chain: Any, number: int) -> tuple[float, ...]:
-        """Take a sweep, the one of this number; return `quantities`, then predictions of monitored cells."""
+        """Take a sweep, the one of this number; return `quantities`, then what is monitored, cell by cell."""
         raise NotImplementedError
 
     def copy(self, chain: Any) -> dict[str, Array]:
@@ -148,7 +148,7 @@ class Recorder:
             return
         copies = self._copies()
         if is_planned:
-            self._kept.append(copies)
+            self._kept[number] = copies
         if is_spare:
             self._spares[number] = copies
         if len(self._spares) > self._per_chain:
@@ -163,7 +163,7 @@ class Recorder:
 
         Those planned or, of chains that were stopped, more from their second half at least; else the last one.
         """
-        kept, done = self._kept, len(self._sweeps)
+        kept, done = list(self._kept.values()), len(self._sweeps)
         if done < self._plan.sweeps:
             after = min(self._plan.burn, done // 2)
             kept = max(kept, [copies for number, copies in self._spares.items() if number > after], key=len)
@@ -184,16 +184,40 @@ class Recorder:
         start = self._plan.burn if len(self._sweeps) > self._plan.burn else 0
         recorded = np.transpose(self._sweeps[start:], (2, 1, 0))
         quantities = dict(zip(self.quantities, np.ascontiguousarray(recorded), strict=False))
-        cells = worst([mixing(cell) for cell in recorded[len(quantities) :]])
-        return {"predicted cells": cells, **{name: mixing(quantities[key]) for name, key in self.diagnosed.items()}}
+        groups = np.split(recorded[len(quantities) :], len(self.monitored))
+        cells = {name: worst(list(map(mixing, group))) for name, group in zip(self.monitored, groups, strict=True)}
+        return cells | {name: mixing(quantities[key]) for name, key in self.diagnosed.items()}
+
+    def extend(self, sweeps: int) -> None:
+        """Plan so many sweeps in all: the same share is discarded, and those kept are spread evenly over the others."""
+        done, self._plan = (
+            self._plan.sweeps,
+            self._plan._replace(sweeps=sweeps, burn=self._plan.burn * sweeps // self._plan.sweeps),
+        )
+        planned = self._plan._replace(draws=self._per_chain).kept()
+        self._planned = set(planned.tolist())
+        late = [number for number in self._kept if number > self._plan.burn]
+        count = min(len(late), int(np.count_nonzero(planned <= done)))
+        chosen = [late[(place + 1) * len(late) // count - 1] for place in range(count)]
+        self._kept = {number: self._kept[number] for number in chosen}
+
+    def _end(self, mixed: Mapping[str, Mixing]) -> Status:
+        """Status of chains that drew all sweeps."""
+        r_hats = np.array([mixed[name].r_hat for name in self.monitored])
+        if np.isnan(r_hats).any():
+            return Status.TOO_SHORT
+        return Status.SAMPLED if np.all(r_hats <= MAX_R_HAT) else Status.UNMIXED
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether chains that drew all sweeps have not mixed."""
+        return self._end(self.mixing()) is Status.UNMIXED
 
     def sampled(self, status: Status, trace: Mapping[str, Array]) -> Sampled:
         """What is left of chains that end here, with this status."""
         mixed = self.mixing()
-        if status is Status.MAX_ITER:
-            r_hats = np.array([mixed[name].r_hat for name in self.deciding])
-            status = Status.SAMPLED if np.all(r_hats <= MAX_R_HAT) else Status.UNMIXED
-            status = Status.TOO_SHORT if np.isnan(r_hats).any() else status
+        if status in (Status.MAX_ITER, Status.CONVERGED):  # all sweeps were drawn
+            status = self._end(mixed)
         return Sampled(self.draws(), mixed, self.trace(trace), status)
 
 
@@ -204,8 +228,11 @@ def sample_chains(
     plan: Plan,
     n_jobs: int | None,
     callback: Callback | None,
+    max_sweeps: int | None = None,
 ) -> Sampled:
     """Run chains as planned, side by side. A keyboard interrupt keeps the draws so far.
+
+    Chains that have not mixed when the plan is done go on, for as many sweeps again, up to `max_sweeps`.
 
     Parameters
     ----------
@@ -221,6 +248,8 @@ def sample_chains(
         Number of threads.
     callback : callable or None
         Called after every sweep with its number and the recorder; a true answer stops the run.
+    max_sweeps : int or None, default=None
+        The most sweeps of a chain; None, or fewer than planned, stands for those planned.
 
     Returns
     -------
@@ -230,12 +259,17 @@ def sample_chains(
     count = thread_count(n_jobs)
     with Threads(min(n_chains, count)) as over_chains, Threads(max(1, count // n_chains)) as inside:
         chains = over_chains.all(partial(make_chain, inside), range(n_chains))
-        records = recorder(chains, plan)
+        records, most = recorder(chains, plan), max(plan.sweeps, max_sweeps or 0)
 
         def sweeps() -> Iterator[Recorder]:
-            for number in range(1, plan.sweeps + 1):
+            number, planned = 0, plan.sweeps
+            while number < planned:
+                number += 1
                 records.record(number, over_chains.all(partial(records.sweep, number=number), chains))
                 yield records
+                if number == planned < most and records.needs_more:
+                    planned = min(2 * planned, most)
+                    records.extend(planned)
 
-        outcome = iterate(sweeps(), max_iter=plan.sweeps, started=started, initial=records, callback=callback)
+        outcome = iterate(sweeps(), max_iter=most, started=started, initial=records, callback=callback)
     return records.sampled(outcome.status, outcome.trace)

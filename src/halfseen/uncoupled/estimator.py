@@ -96,10 +96,15 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         deviations of questions are far apart: nine tenths of them span more than sevenfold, beyond chance.
     trust : float, default=12.0
         Trust in a comparison, for "gibbs": a violated one makes a coupling exp(trust) times less likely.
-    n_sweeps, n_burn : int, default=400 and 100
-        Number of sweeps, and of those discarded at the start, for "gibbs".
+    n_sweeps, n_burn : int, default=300 and 100
+        Number of sweeps of each chain, and of those discarded at the start, for "gibbs".
+    max_sweeps : int or None, default=None
+        Chains that have not mixed after n_sweeps go on for as many again, up to max_sweeps; None: three times n_sweeps.
+        The share that is discarded stays.
+    n_chains : int, default=2
+        Number of chains, which run side by side, for "gibbs".
     n_draws : int, default=100
-        Number of the other sweeps that are kept, for means, intervals and risks, for "gibbs".
+        Number of draws kept of all chains together, at least one per chain, for means, intervals and risks.
     prior_shape, prior_rate : float, default=1.0
         Gamma priors, for "bayes"; a rate of None learns one for every row and every column.
     max_iter, tol : int and float, default=500 and 1e-5
@@ -171,6 +176,8 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         "trust": validation.number(0.0, above=True),
         "n_sweeps": validation.whole(1),
         "n_burn": validation.whole(0),
+        "max_sweeps": validation.or_else(validation.whole(1), None),
+        "n_chains": validation.whole(1),
         "n_draws": validation.whole(1),
         "prior_shape": validation.number(0.0, above=True),
         "prior_rate": validation.number(0.0, above=True, or_none=True),
@@ -195,8 +202,10 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         balance: str | ArrayLike = "full",
         scale: str = "auto",
         trust: float = 12.0,
-        n_sweeps: int = 400,
+        n_sweeps: int = 300,
         n_burn: int = 100,
+        max_sweeps: int | None = None,
+        n_chains: int = 2,
         n_draws: int = 100,
         prior_shape: float = 1.0,
         prior_rate: float | None = 1.0,
@@ -216,6 +225,8 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         self.trust = trust
         self.n_sweeps = n_sweeps
         self.n_burn = n_burn
+        self.max_sweeps = max_sweeps
+        self.n_chains = n_chains
         self.n_draws = n_draws
         self.prior_shape = prior_shape
         self.prior_rate = prior_rate

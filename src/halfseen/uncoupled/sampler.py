@@ -63,11 +63,12 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
     from halfseen.sampling.coupling_chain import CouplingChain  # compiled code
 
     random = np.random.default_rng(check_random_state(model.random_state).randint(2**31, size=4))
-    streams = [random, *random.spawn(1 - 1)]
+    streams = [random, *random.spawn(model.n_chains - 1)]
     plan = Plan(model.n_sweeps, model.n_burn, model.n_draws)
+    most = max(plan.sweeps, 3 * plan.sweeps if model.max_sweeps is None else model.max_sweeps)
     with (
         open_engine(model.engine, model.n_jobs) as engine,
-        callbacks(model, seen, None, None, at_sweep, model.n_sweeps) as callback,
+        callbacks(model, seen, None, None, at_sweep, most) as callback,
     ):
         layout = Layout.from_collection(seen, model.scale)
 
@@ -76,7 +77,7 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
             chain.warm_up()
             return chain
 
-        sampled = sample_chains(make_chain, CouplingRecorder, 1, plan, model.n_jobs, callback)
+        sampled = sample_chains(make_chain, CouplingRecorder, model.n_chains, plan, model.n_jobs, callback, most)
         posterior = SampledCoupling(sampled.draws, *collected)
         if seen.n_questions * seen.n_respondents > MAX_CELLS_AT_ONCE:
             values, n_clipped = observed_at_cells(seen, posterior.likeliest().mean)

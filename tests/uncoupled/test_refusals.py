@@ -38,7 +38,9 @@ def refused(call, kind, parameter, *words):
 
 WRONG = [
     {"method": "gibs"}, {"n_burn": 400}, {"n_burn": -1}, {"n_sweeps": 0, "n_burn": 0}, {"n_draws": 0}, {"trust": 0.0},
-    {"scale": "questions"}, {"n_components": 0}, {"prior_shape": 0, "method": "bayes"}, {"engine": "gpuu"},
+    {"scale": "questions"}, {"n_components": 0}, {"n_components": "most"}, {"n_components": "auto", "method": "unmf"},
+    {"n_components": "auto", "method": "decode"}, {"n_chains": 0}, {"max_sweeps": 0},
+    {"prior_shape": 0, "method": "bayes"}, {"engine": "gpuu"},
     *({"loss": loss, "method": method} for method in METHODS for loss in ("hinge", None)), {"random_state": -1},
     {"balance": "most", "method": "unmf"}, {"init": (np.ones((3, 2)), np.ones((7, 2))), "method": "unmf"},
     {"init": (np.ones((12, 2)), np.ones((3, 2))), "method": "unmf"},
@@ -48,6 +50,11 @@ WRONG = [
 @pytest.mark.parametrize("parameters", WRONG, ids=str)
 def test_wrong_parameters_are_refused(seen, parameters):
     refused(lambda: UncoupledNMF(2).set_params(**parameters).fit(seen), ParameterError, next(iter(parameters)))
+
+
+def test_few_comparisons_choose_nothing():
+    few = Uncoupled.from_coupled(np.arange(12.0).reshape(3, 4) % 5, 6, random_state=0)
+    refused(lambda: UncoupledNMF("auto").fit(few), ParameterError, "n_components", "50 pairs")
 
 
 def asking(model):

@@ -129,8 +129,11 @@ class Layout:
     noise_floor: float
 
     @classmethod
-    def from_collection(cls, seen: Any, scale: str = "all") -> Layout:
-        """Lay out an `Uncoupled`, in units of all answers or of each question's (`Units`)."""
+    def from_collection(cls, seen: Any, scale: str = "all", hidden: Array | None = None) -> Layout:
+        """Lay out an `Uncoupled`, in units of all answers or of each question's (`Units`).
+
+        `hidden` marks comparisons that are left out.
+        """
         # cells: of known respondents, then of unknown ones
         times = np.ones(seen.n_asked, np.int64) if seen.times is None else seen.times.astype(np.int64)
         first_asking = np.append(0, np.cumsum(times))
@@ -156,11 +159,12 @@ class Layout:
         tokens[places] = (seen.answers - units.centre[row]) / units.scale[row]
 
         # comparisons
-        whole = (seen.higher >= 0) & (seen.lower >= 0)
-        higher, lower = asked[seen.higher[whole]], asked[seen.lower[whole]]
+        higher, lower = (seen.higher, seen.lower) if hidden is None else (seen.higher[~hidden], seen.lower[~hidden])
         half_known = np.zeros((n_cells, 2))
-        for column, (one, other) in enumerate(((seen.higher, seen.lower), (seen.lower, seen.higher))):
+        for column, (one, other) in enumerate(((higher, lower), (lower, higher))):
             half_known[:, column] = np.bincount(asked[one[(one >= 0) & (other < 0)]], minlength=n_cells)
+        whole = (higher >= 0) & (lower >= 0)
+        higher, lower = asked[higher[whole]], asked[lower[whole]]
         return cls(
             CellIndex(indptr, columns), by_columns, n_answers, tokens, Neighbours.from_pairs(higher, lower, n_cells),
             Neighbours.from_pairs(lower, higher, n_cells), half_known, asked, seen.n_respondents, units,

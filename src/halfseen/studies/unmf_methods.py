@@ -39,7 +39,7 @@ class UncoupledConfig(NamedTuple):
 
 
 #: Iterations end, and sweeps are as many, as `UncoupledNMF` has it by default.
-FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-5, 400, 100, every_draw=True)
+FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-5, 300, 100, every_draw=True)
 QUICK = UncoupledConfig((6, 28), 2, 10, 1e-5, 30, 10, every_draw=False, rows=60)
 
 # Data

@@ -81,8 +81,10 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=5
-        Number of components k.
+    n_components : int or "auto", default=5
+        Number of components k. "auto", for "gibbs", chooses it from 1 to 8: a tenth of the compared pairs are hidden,
+        and of the numbers that predict which of the two is above about as well as the best (within one standard error
+        of the log-score), the smallest is taken.
     method : {"gibbs", "unmf", "bayes", "decode"}, default="gibbs"
         How to fit.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, default="frobenius"
@@ -126,16 +128,19 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         Factor of the rows.
     H_ : ndarray of shape (m, k)
         Factor of the columns; components_ is its transpose.
+    n_components_ : int
+        Number of components.
     n_iter_ : int
-        Number of iterations or sweeps.
+        Number of iterations or sweeps (of each chain).
     status_ : Status
         Why the fit ended.
     trace_ : dict of ndarray
         An entry per iteration: "objective" and "seconds"; for "gibbs" also "violated" comparisons, "noise" (a cell's
         typical deviation) and "spread" (that of the means), in units of `scale`.
     diagnostics_ : dict of Mixing
-        For "gibbs", mean, split R-hat and effective number of draws of some quantities; of "predicted cells", up to 20,
-        the values that nine of ten do not exceed, or do not fall below.
+        For "gibbs", mean, split R-hat over all chains and effective number of draws of some quantities; of "predicted
+        cells", up to 20, and of the "noise of cells", their standard deviations, the values that nine of ten do not
+        exceed, or do not fall below. These two decide between the statuses SAMPLED and UNMIXED.
     n_clipped_ : int
         Number of pseudo-observations, or posterior means, that were below 0 and counted as 0.
     w_, balance_ : ndarray of shape (n_questions, 2) and (n_questions,)
@@ -170,7 +175,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     """
 
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
-        "n_components": validation.whole(1, validation.MOST_COMPONENTS),
+        "n_components": validation.or_else(validation.whole(1, validation.MOST_COMPONENTS), "auto"),
         "method": validation.one_of("gibbs", "unmf", "bayes", "decode"),
         "scale": validation.one_of(*SCALES),
         "trust": validation.number(0.0, above=True),
@@ -195,7 +200,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 5,
+        n_components: int | str = 5,
         *,
         method: str = "gibbs",
         loss: str | float = "frobenius",
@@ -243,6 +248,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     components_ = fitted(lambda model: model.H.T, "`H_` transposed, as scikit-learn has it.")
     row_labels_ = fitted(lambda model: model.labels.row_labels, "Labels of rows, None without any.")
     column_labels_ = fitted(lambda model: model.labels.column_labels, "Labels of columns, None without any.")
+    n_components_ = fitted(lambda model: model.H.shape[1], "Number of components.")
     seen_ = fitted(lambda model: model.seen, "Cells that were asked.")
 
     def set_params(self, **params: Any) -> Self:
@@ -275,6 +281,9 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
             must, remedy = "must be below `n_sweeps`, so that some sweeps are kept.", "Discard fewer, or draw more."
             found = f"{self.n_burn} of {self.n_sweeps} sweeps"
             raise ParameterError(must, found=found, remedy=remedy, parameter="n_burn")
+        if self.method != "gibbs" and self.n_components == "auto":
+            must, remedy = 'must be a number unless `method="gibbs"`, which alone predicts comparisons.', "Choose one."
+            raise ParameterError(must, found="'auto'", remedy=remedy, parameter="n_components")
         likelihood_for(self.loss)  # also where the method does not use it: it was meant to be something
         questions, respondents = seen.question_labels, seen.respondent_labels
         index = (

@@ -40,7 +40,7 @@ class SampledCoupling:
             dots = np.einsum("pdk,pdk->p", draws.A[rows[part]], draws.B[columns[part]], dtype=np.float64)
             out[part] = draws.centre[rows[part]] + draws.scale[rows[part]] * dots / len(draws.coupling)
             asked = np.flatnonzero(cells[part] >= 0)
-            out[part][asked] = self._values(cells[part][asked]).mean(axis=0)
+            out[part][asked] = self.values_at(cells[part][asked]).mean(axis=0)
         return out
 
     def means(self) -> Array:
@@ -57,7 +57,7 @@ class SampledCoupling:
         draws, out = self.draws, [np.empty(rows.size) for _ in shares]
         for part in self._chunks(rows.size):
             asked, others = np.flatnonzero(cells[part] >= 0), np.flatnonzero(cells[part] < 0)
-            values = np.sort(self._values(cells[part][asked]), axis=0)
+            values = np.sort(self.values_at(cells[part][asked]), axis=0)
             i, j = rows[part][others], columns[part][others]
             means = np.einsum("pdk,pdk->pd", draws.A[i], draws.B[j], dtype=np.float64)
             deviations = np.sqrt(draws.row_noise[i].astype(np.float64) * draws.column_noise[j])
@@ -81,7 +81,7 @@ class SampledCoupling:
         answer, probability, mean = (np.empty(n_cells) for _ in range(3))
         for part in self._chunks(n_cells):
             cells = np.arange(part.start, min(part.stop, n_cells))
-            values, n_answers = self._values(cells), self._row_and_answers(cells)[2]
+            values, n_answers = self.values_at(cells), self._row_and_answers(cells)[2]
             answers = np.where(self.draws.coupling[:, cells] < n_answers, values, np.nan)
             half = max(1, len(answers) // 2)
             one, other = answers[:half], answers[half:] if len(answers) > 1 else answers
@@ -107,7 +107,7 @@ class SampledCoupling:
         row = np.searchsorted(self.asked.indptr, cells, side="right") - 1
         return row, self.answer_indptr[row], self.answer_indptr[row + 1] - self.answer_indptr[row]
 
-    def _values(self, cells: Array) -> Array:
+    def values_at(self, cells: Array) -> Array:
         """Values drawn at asked cells, of shape (draws, cells)."""
         draws, (row, first, n_answers) = self.draws, self._row_and_answers(cells)
         tokens = draws.coupling[:, cells].astype(np.int64)

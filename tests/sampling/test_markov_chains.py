@@ -9,7 +9,7 @@ from scipy import stats
 
 from halfseen import Status, Uncoupled
 from halfseen.engines.threads import Threads
-from halfseen.sampling.coupling import FIRST_PROPOSALS, CouplingRecorder, Layout
+from halfseen.sampling.coupling import FIRST_PROPOSALS, PROPOSALS, CouplingRecorder, Layout
 from halfseen.sampling.coupling_chain import WARM_UP, CouplingChain
 from halfseen.sampling.markov_chains import Plan, mixing, sample_chains
 from tests.sampling import coupling_oracle as oracle
@@ -116,9 +116,7 @@ def run(plan, watch=None, seed=0, trust=2.0, n_chains=1, n_jobs=1, max_sweeps=No
 def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
     layout, sampled = run((9, 3, 3))
     past = recorded[0].past
-    assert [moves for moves, *_ in past] == [0] * WARM_UP + [FIRST_PROPOSALS] + [
-        4
-    ] * 8  # 3 cells of 2 with a comparison
+    assert [moves for moves, *_ in past] == [0] * WARM_UP + [FIRST_PROPOSALS] + [PROPOSALS] * 8
     assert WARM_UP > 0  # else the first coupling would be lost to a random start
     sweeps, draws = past[WARM_UP:], sampled.draws
     assert draws.coupling.shape == (3, 10)

@@ -101,7 +101,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     n_sweeps, n_burn : int, default=300 and 100
         Number of sweeps of each chain, and of those discarded at the start, for "gibbs".
     max_sweeps : int or None, default=None
-        Chains that have not mixed after n_sweeps go on for as many again, up to max_sweeps; None: three times n_sweeps.
+        Chains that have not mixed after n_sweeps go on for as many again, up to max_sweeps; None: twice n_sweeps.
         The share that is discarded stays.
     n_chains : int, default=2
         Number of chains, which run side by side, for "gibbs".

@@ -68,7 +68,7 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
     random = np.random.default_rng(check_random_state(model.random_state).randint(2**31, size=4))
     streams = [random, *random.spawn(model.n_chains - 1)]
     plan = Plan(model.n_sweeps, model.n_burn, model.n_draws)
-    most = max(plan.sweeps, 3 * plan.sweeps if model.max_sweeps is None else model.max_sweeps)
+    most = max(plan.sweeps, 2 * plan.sweeps if model.max_sweeps is None else model.max_sweeps)
     with (
         open_engine(model.engine, model.n_jobs) as engine,
         callbacks(model, seen, None, None, at_sweep, most) as callback,

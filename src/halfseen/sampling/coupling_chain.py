@@ -307,7 +307,7 @@ def draw_couplings(
         answers_end = first + n_answers[row]
         is_whole = k > 0 and n_answers[row] == size
         if is_whole:
-            _integrate_out(first, size, precision, tokens, token_of_cell, columns, B, prior, prior_pull, C, u, G)
+            integrate_out(first, size, precision, tokens, token_of_cell, columns, B, prior, prior_pull, C, u, G)
         for _ in range(proposals * size if size > 1 else 0):
             one = np.int64(uniform(stream) * size)
             other = _partner(one, size, uniform(stream), stream)
@@ -376,7 +376,7 @@ def draw_couplings(
 
 
 @kernel
-def _integrate_out(
+def integrate_out(
     first: int, size: int, precision: Array, tokens: Array, token_of_cell: Array, columns: Array, B: Array,
     prior: Array, prior_pull: Array, C: Array, u: Array, G: Array,
 ) -> None:  # fmt: skip
@@ -426,7 +426,7 @@ def draw_scales(
     for row in range(start, stop):
         first, size = np.int64(indptr[row]), np.int64(indptr[row + 1] - indptr[row])
         start_stream(seed, row, stream)
-        _integrate_out(first, size, precision, tokens, token_of_cell, columns, B, prior, prior_pull, C, u, G)
+        integrate_out(first, size, precision, tokens, token_of_cell, columns, B, prior, prior_pull, C, u, G)
         for a in range(k):
             w[a] = prior_pull[a]
             for j in range(a):

@@ -77,7 +77,7 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
         if k == "auto":
             k = choose_n_components(model, seen, random.spawn(1)[0])
         layout = Layout.from_collection(seen, model.scale)
-        sampled = _sample(model, layout, k, streams, plan, callback, most)
+        sampled = sample(model, layout, k, streams, plan, callback, most)
         posterior = SampledCoupling(sampled.draws, *collected)
         if seen.n_questions * seen.n_respondents > MAX_CELLS_AT_ONCE:
             values, n_clipped = observed_at_cells(seen, posterior.likeliest().mean)
@@ -95,7 +95,7 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
         keep(model, attributes_of(fit, n_clipped, posterior, diagnostics_=sampled.mixing))
 
 
-def _sample(
+def sample(
     model: Any, layout: Layout, k: int, streams: list[np.random.Generator], plan: Plan,
     callback: Callback | None = None, max_sweeps: int | None = None,
 ) -> Sampled:  # fmt: skip
@@ -131,7 +131,7 @@ def choose_n_components(model: Any, seen: Uncoupled, random: np.random.Generator
     layout = Layout.from_collection(seen, model.scale, is_hidden)
     scores = []
     for k in CHOICES:
-        sampled = _sample(model, layout, k, random.spawn(model.n_chains), SHORT)
+        sampled = sample(model, layout, k, random.spawn(model.n_chains), SHORT)
         if sampled.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         posterior = SampledCoupling(sampled.draws, seen.asked_cells, seen.answers, seen.answer_indptr)

@@ -76,8 +76,9 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     factorizes the answers at each cell's share of won comparisons, (wins + 1) / (comparisons + 2).
 
     Callbacks (`set_callbacks`) are called after every iteration, which for "gibbs" is a sweep. The model that they see
-    then predicts by the draws so far; its `W_` and `H_` are those of the last draw, in k + 1 components of any sign,
-    because the factorization of the posterior mean takes longer than a sweep, and comes at the end.
+    then predicts by the draws so far; its `W_` and `H_` are those of the last draw, in k + 1 components of any sign (in
+    units of each question k + 2), because the factorization of the posterior mean takes longer than a sweep, and comes
+    at the end.
 
     Parameters
     ----------
@@ -94,8 +95,9 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         numbers. With "full" a cell that was never compared counts as its question's mean.
     scale : {"auto", "all", "question"}, default="auto"
         Units of the answers, for "gibbs": "all" divides all answers by their common standard deviation; "question" each
-        question's by its own, for questions in different units, such as ages and incomes; "auto" does the latter where
-        deviations of questions are far apart: nine tenths of them span more than sevenfold, beyond chance.
+        question's by its own, for questions in different units, such as ages and incomes, and samples how uncertain
+        that and the question's mean are; "auto" does the latter where deviations of questions are far apart: nine tenths of
+        them span more than sevenfold, beyond chance.
     trust : float, default=12.0
         Trust in a comparison, for "gibbs": a violated one makes a coupling exp(trust) times less likely.
     n_sweeps, n_burn : int, default=300 and 100

@@ -96,8 +96,8 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     scale : {"auto", "all", "question"}, default="auto"
         Units of the answers, for "gibbs": "all" divides all answers by their common standard deviation; "question" each
         question's by its own, for questions in different units, such as ages and incomes, and samples how uncertain
-        that and the question's mean are; "auto" does the latter where deviations of questions are far apart: nine tenths of
-        them span more than sevenfold, beyond chance.
+        that and the question's mean are; "auto" does the latter where deviations of questions are far apart: nine
+        tenths of them span more than sevenfold, beyond chance.
     trust : float, default=12.0
         Trust in a comparison, for "gibbs": a violated one makes a coupling exp(trust) times less likely.
     n_sweeps, n_burn : int, default=300 and 100

@@ -68,6 +68,16 @@ def whole(minimum: int, maximum: float = float("inf")) -> Rule:
     return rule
 
 
+def or_else(rule: Rule, other: str | None) -> Rule:
+    """What `rule` takes, or this name or None."""
+
+    def either(value: Any) -> tuple[str, ...] | None:
+        complaint = None if value is other or (isinstance(value, str) and value == other) else rule(value)
+        return complaint and (f"{complaint[0]} or {other!r}", *complaint[1:])
+
+    return either
+
+
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 

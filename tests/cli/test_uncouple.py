@@ -131,7 +131,7 @@ def test_the_table_and_the_summary_are_of_the_model(few, tmp_path):
     assert [line.split(":")[0] for line in lines[:3]] == [f"Read {path}" for path in few[1::2]]
     assert lines[3].startswith(f"6 questions, 7 respondents, {ASKED.sum()} asked cells, ")
     assert lines[4].startswith("UncoupledNMF: 5 components, method gibbs, ")
-    assert lines[5].startswith(f"{model.status_.name} after 60 sweeps in ")
+    assert lines[5].startswith(f"{model.status_.name} after {model.n_iter_} sweeps in ")
     assert "n_sweeps" not in lines[5]
     assert lines[6].split() == ["mean", "R-hat", "effective", "draws"]
     for line, (name, mixing) in zip(lines[7:], model.diagnostics_.items(), strict=False):
@@ -176,6 +176,7 @@ def test_a_matrix_of_those_asked_alone_is_empty_elsewhere(lists, tmp_path):
         ("bayes -k 3 --max-iter 5 --n-jobs 1", {"n_components": 3, "max_iter": 5, "n_jobs": 1}),
         ("decode -k 2", {"n_components": 2}),
         ("gibbs --sweeps 60 --burn 20 --trust 3 --scale question", {"n_burn": 20, "trust": 3.0, "scale": "question"}),
+        ("gibbs --sweeps 30 --burn 10 --chains 3", {"n_sweeps": 30, "n_chains": 3}),
     ],
 )
 def test_options_are_parameters_and_methods_that_do_not_sample_give_values_alone(few, tmp_path, words, parameters):
@@ -193,6 +194,13 @@ def test_options_are_parameters_and_methods_that_do_not_sample_give_values_alone
         assert table[0] == ["question", "respondent", "value", "asked"]
         values = np.array(column(table, "value"), float)
         np.testing.assert_allclose(values, (model.W_ @ model.H_.T).reshape(-1), atol=1e-9)
+
+
+def test_the_number_of_components_is_chosen_and_told(lists, tmp_path):
+    told = filled(*lists, *FAST, "-k", "auto", "-o", tmp_path / "out.csv", "--model", tmp_path / "model.hs")
+    model = hs.load(tmp_path / "model.hs")
+    assert (model.n_components, model.n_components_) == ("auto", model.W_.shape[1])
+    assert any(f"UncoupledNMF: {model.n_components_} component" in line for line in told)
 
 
 # The lists. How they are read is tested in tests/uncoupled.
@@ -250,6 +258,7 @@ def test_faults_are_noted_or_refused(lists, tmp_path):
         (["--method", "unmf", "--trust", 3], "--trust belongs to --method gibbs;"),
         (["--balance", "half"], "--balance belongs to --method unmf and bayes;"),
         (["--sweep", 3], "'--sweeps'?"),
+        (["-k", "auto:1,2"], "no list"),
     ],
 )
 def test_options_that_do_not_go_together(lists, tmp_path, words, named):

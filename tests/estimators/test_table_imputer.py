@@ -389,7 +389,9 @@ def test_numbers_that_are_no_level_of_the_fit_are_named_and_enter_as_they_are():
     stars = np.digitize(people()["change"], [-1, 0, 1]) + 1.0
     model = fitted(np.column_stack([people()["age"], stars]))
     new = np.array([[np.nan, 4.0], [np.nan, 7.0], [np.nan, 7.0]])
-    with pytest.warns(DataWarning, match="Column 1 should hold what it held in the fit. Found 7.0 at row 1, and 1 more"):
+    with pytest.warns(
+        DataWarning, match="Column 1 should hold what it held in the fit. Found 7.0 at row 1, and 1 more"
+    ):
         found = model.transform(new)
     assert_array_equal(found[:, 1], new[:, 1])
     assert found[1, 0] > found[0, 0]
@@ -401,7 +403,9 @@ def test_levels_that_the_most_frequent_value_hits_more_often_are_noted():
     codes = random.choice([1.0, 2.0, 3.0, 4.0, 5.0], 800, p=[0.55, 0.05, 0.0, 0.0, 0.4])
     names = random.choice([1.0, 2.0, 3.0, 4.0], 800, p=[0.35, 0.1, 0.1, 0.45])
     z = random.normal(size=(800, 1)) + 0.5 * random.normal(size=(800, 2))
-    frame = pd.DataFrame({"domain": names, "ends": codes, "x": z[:, 0], "stars": np.digitize(z[:, 1], [-1, 0, 1]) + 1.0})
+    frame = pd.DataFrame(
+        {"domain": names, "ends": codes, "x": z[:, 0], "stars": np.digitize(z[:, 1], [-1, 0, 1]) + 1.0}
+    )
     (note,) = fitted(frame).notes_
     assert "held-out cells of 'domain'" in note.found
     assert "'stars'" not in str(note)
@@ -511,8 +515,8 @@ def test_draws_vary_between_tables_by_the_uncertainty_of_the_regression():
 
         Var mean = s^2 (m / n^2 + (m / n)^2 (1 / (n - m) + (difference of means of x)^2 / S_xx)),    m holes of n rows
 
-    and s^2 (sum of (x - mean)^2 over the holes / S^2 + (the same, as a share of S)^2 S / S_xx) / 1 for the slope, S over
-    all rows, S_xx over the seen ones. Without the second terms, which are the uncertainty of the parameters, they are
+    and s^2 (sum of (x - mean)^2 over the holes / S^2 + (the same, as a share of S)^2 S / S_xx) for the slope, S over all
+    rows, S_xx over the seen ones. Without the second terms, which are the uncertainty of the parameters, they are
     about half as large. 400 draws give variances within 4 sqrt(2 / 400) = 28 %; the rest is for the estimate of s.
     """
     random, n, m = np.random.default_rng(200), 400, 200
@@ -662,9 +666,11 @@ def test_lists_of_levels_find_their_columns_and_name_the_word_that_they_lack():
     with pytest.raises(DataError, match=found):
         imputer(levels=["never", "often"]).fit(frame)
     slip = frame.replace({"answer": {"often": "offen"}})
-    with pytest.raises(DataError, match="Found 'offen' .* correct it to 'often'"):
+    with pytest.raises(DataError, match=r"Found 'offen' .* correct it to 'often'"):
         imputer(levels=ANSWERS).fit(slip)
-    with pytest.warns(DataWarning, match="no column of: never, often, daily, weekly; column 'answer' also holds 'rarely'"):
+    with pytest.warns(
+        DataWarning, match="no column of: never, often, daily, weekly; column 'answer' also holds 'rarely'"
+    ):
         imputer(levels=["never", "often", "daily", "weekly"]).fit(frame.replace({"answer": {"often": "always"}}))
     with pytest.warns(DataWarning, match="Found no column of: up, down"):
         model = imputer(levels=["up", "down"]).fit(frame)

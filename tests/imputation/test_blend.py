@@ -314,5 +314,7 @@ def test_large_tables_pay_for_neighbours_only_where_these_help(monkeypatch, bent
     monkeypatch.setattr(blend, "SCREENED_CELLS", 100)
     model = fit_table(X, np.arange(X.shape[1]), trees=False)
     assert model.weights[:, [1, 2, 4]].any() == bent
-    searched = [blend.blended(model.candidates.predict(X, weights=one), model.weights)[0] for one in (None, model.weights)]
+    searched = [
+        blend.blended(model.candidates.predict(X, weights=one), model.weights)[0] for one in (None, model.weights)
+    ]
     assert_allclose(*searched, rtol=1e-12, atol=1e-12)

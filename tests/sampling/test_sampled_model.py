@@ -13,7 +13,7 @@ from halfseen.fitting import ConvergenceWarning
 from halfseen.model import Status
 from halfseen.observed import Observed
 from halfseen.sampling import factor_chain
-from halfseen.sampling.diagnostics import mixing
+from halfseen.sampling.markov_chains import mixing
 from halfseen.sampling.sampled_model import FactorDraws, principal_factors
 
 #: So short a chain need not mix.

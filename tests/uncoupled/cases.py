@@ -11,7 +11,7 @@ from halfseen import Uncoupled, UncoupledNMF
 METHODS = ("gibbs", "unmf", "bayes", "decode")
 #: Few iterations, for laws that hold after any number of them.
 SHORT = {
-    "gibbs": {"n_sweeps": 30, "n_burn": 10, "n_draws": 10, "max_iter": 30},
+    "gibbs": {"n_sweeps": 30, "n_burn": 10, "max_sweeps": 30, "n_draws": 10, "max_iter": 30},
     "unmf": {"max_iter": 20},
     "bayes": {"max_iter": 20},
     "decode": {"max_iter": 20, "loss": "kullback-leibler"},

@@ -8,9 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, stats
 
+from halfseen.sampling.coupling import CouplingDraws
 from halfseen.uncoupled import posterior as posterior_module
 from halfseen.uncoupled.list_checks import AskedCells
-from halfseen.uncoupled.posterior import AnyCoupling, Draws, SampledCoupling
+from halfseen.uncoupled.posterior import AnyCoupling, SampledCoupling
 
 #: Answers to three questions: of the first one less than was asked, of the second two less, of the third one more;
 #: equal ones among them. Respondents asked, by question.
@@ -45,7 +46,7 @@ def drawn(request, monkeypatch):
         ]
         values.append(np.concatenate(said))
         known.append(np.concatenate([[t < len(a) for t in of_row] for a, of_row in zip(ANSWERS, tokens, strict=True)]))
-    draws = Draws(
+    draws = CouplingDraws(
         random.normal(size=(3, N_DRAWS, K)).astype(np.float32), random.normal(size=(4, N_DRAWS, K)).astype(np.float32),
         random.gamma(2, 1, (3, N_DRAWS)).astype(np.float32), random.gamma(2, 1, (4, N_DRAWS)).astype(np.float32),
         np.array(coupling, np.uint8), unknown, np.array([0, 1, 3, 3]), np.array(CENTRES),
@@ -139,7 +140,7 @@ def test_the_likeliest_answers_are_those_of_plain_loops(drawn):
 def test_always_lost_answers_and_single_draws():
     """Nobody answered the second question."""
     one = np.ones((2, 4, 1), np.float32)
-    draws = Draws(
+    draws = CouplingDraws(
         one, one, one[:, :, 0], one[:, :, 0], np.array([[0, 0]] * 4, np.uint8), np.arange(4.0)[:, None],
         np.array([0, 0, 1]), np.zeros(2), np.ones(2),
     )  # fmt: skip
@@ -148,7 +149,7 @@ def test_always_lost_answers_and_single_draws():
     assert_array_equal(found.probability, [1.0, 0.0])
     assert_array_equal(found.mean, [6.0, 1.5])
     one = np.ones((1, 1, 1), np.float32)
-    draws = Draws(
+    draws = CouplingDraws(
         one, np.ones((2, 1, 1), np.float32), one[:, :, 0], np.ones((2, 1), np.float32), np.array([[1, 0]], np.uint8),
         np.empty((1, 0)), np.array([0, 0]), np.zeros(1), np.ones(1),
     )  # fmt: skip

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from halfseen import Status, Uncoupled, UncoupledNMF
 from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.sampling import coupling_chain, markov_chains
 from halfseen.solvers import Momentum
-from halfseen.uncoupled import chain as chain_module
-from halfseen.uncoupled import estimator, sampler
+from halfseen.uncoupled import estimator
 from tests.uncoupled.cases import METHODS, SHORT, collected, fitted, labelled, odd_lists, planted, three_lists
 
 
@@ -38,7 +38,9 @@ def refused(call, kind, parameter, *words):
 
 WRONG = [
     {"method": "gibs"}, {"n_burn": 400}, {"n_burn": -1}, {"n_sweeps": 0, "n_burn": 0}, {"n_draws": 0}, {"trust": 0.0},
-    {"scale": "questions"}, {"n_components": 0}, {"prior_shape": 0, "method": "bayes"}, {"engine": "gpuu"},
+    {"scale": "questions"}, {"n_components": 0}, {"n_components": "most"}, {"n_components": "auto", "method": "unmf"},
+    {"n_components": "auto", "method": "decode"}, {"n_chains": 0}, {"max_sweeps": 0},
+    {"prior_shape": 0, "method": "bayes"}, {"engine": "gpuu"},
     *({"loss": loss, "method": method} for method in METHODS for loss in ("hinge", None)), {"random_state": -1},
     {"balance": "most", "method": "unmf"}, {"init": (np.ones((3, 2)), np.ones((7, 2))), "method": "unmf"},
     {"init": (np.ones((12, 2)), np.ones((3, 2))), "method": "unmf"},
@@ -48,6 +50,11 @@ WRONG = [
 @pytest.mark.parametrize("parameters", WRONG, ids=str)
 def test_wrong_parameters_are_refused(seen, parameters):
     refused(lambda: UncoupledNMF(2).set_params(**parameters).fit(seen), ParameterError, next(iter(parameters)))
+
+
+def test_few_comparisons_choose_nothing():
+    few = Uncoupled.from_coupled(np.arange(12.0).reshape(3, 4) % 5, 6, random_state=0)
+    refused(lambda: UncoupledNMF("auto").fit(few), ParameterError, "n_components", "50 pairs")
 
 
 def asking(model):
@@ -83,7 +90,7 @@ def test_calls_that_are_refused(seen, monkeypatch):
 @pytest.mark.parametrize("how", [{"n_draws": 1}, {"n_sweeps": 11}, {"n_sweeps": 1, "n_burn": 0}], ids=str)
 def test_what_takes_several_draws_is_refused_of_one(seen, how):
     """Means are well without; a risk of 1, or an interval without width, would be a lie."""
-    model = fitted(seen, **{**SHORT["gibbs"], **how})
+    model = fitted(seen, **{**SHORT["gibbs"], "n_chains": 1, "max_sweeps": 1, **how})
     assert model.status_ is (Status.TOO_SHORT if "n_sweeps" in how else model.status_)
     for what, ask in asking(model).items():
         refused(ask, ParameterError, "n_draws", what, f"Found {model.n_iter_} sweeps")
@@ -145,26 +152,26 @@ def test_a_bar_is_shown_on_a_terminal_if_wished(seen, method, steps, monkeypatch
         assert_array_equal(model.W_, quiet.W_)
 
 
-PLAN = {"n_sweeps": 40, "n_burn": 10, "n_draws": 15, "max_iter": 20}
+PLAN = {"n_sweeps": 40, "n_burn": 10, "max_sweeps": 40, "n_draws": 15, "max_iter": 20}
 
 
 def test_what_an_interrupted_sweep_left_unfinished_is_not_kept(seen, monkeypatch):
     """Ctrl-C while the factors are drawn, in the fifth sweep: what is kept are the last two of four whole ones."""
-    draw_rows, calls = chain_module.gibbs.draw_rows, []
+    draw_rows, calls = coupling_chain.draw_rows, []
 
     def interrupted(*arguments):
         calls.append(None)
-        if len(calls) == 2 * (sampler.WARM_UP + 4) + 1:
+        if len(calls) == 2 * (coupling_chain.WARM_UP + 4) + 1:
             raise KeyboardInterrupt
         draw_rows(*arguments)
 
-    monkeypatch.setattr(chain_module.gibbs, "draw_rows", interrupted)
-    model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN)
+    monkeypatch.setattr(coupling_chain, "draw_rows", interrupted)
+    model = UncoupledNMF(2, random_state=0, n_jobs=1, n_chains=1, **PLAN)
     with pytest.raises(KeyboardInterrupt):
         model.fit(seen)
     monkeypatch.undo()
     assert (model.status_, model.n_iter_, bool(model.diagnostics_)) == (Status.INTERRUPTED, 4, True)
-    whole = fitted(seen, n_sweeps=4, n_burn=2, n_draws=2, max_iter=20)
+    whole = fitted(seen, n_sweeps=4, n_burn=2, max_sweeps=4, n_draws=2, n_chains=1, max_iter=20)
     assert_array_equal(model.trace_["objective"], whole.trace_["objective"])
     assert_array_equal(model.complete(seen), whole.complete(seen))
     assert_array_equal(model.posterior_.draws.A, whole.posterior_.draws.A)
@@ -184,12 +191,12 @@ def test_an_interrupt_while_the_mean_is_factorized_goes_on(seen, monkeypatch):
 
 
 def test_a_chain_that_has_not_mixed_warns(seen, monkeypatch):
-    monkeypatch.setattr(sampler, "MAX_R_HAT", 0.5)
+    monkeypatch.setattr(markov_chains, "MAX_R_HAT", 0.5)
     with pytest.warns(ConvergenceWarning, match="split R-hat") as told:
         model = UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN).fit(seen)
     assert model.status_ is Status.UNMIXED
     assert told[0].filename == __file__
-    monkeypatch.setattr(sampler, "MAX_R_HAT", np.inf)
+    monkeypatch.setattr(markov_chains, "MAX_R_HAT", np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert UncoupledNMF(2, random_state=0, n_jobs=1, **PLAN).fit(seen).status_ is Status.SAMPLED

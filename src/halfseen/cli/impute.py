@@ -150,8 +150,8 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
     import halfseen
     from halfseen.estimators.table_imputer import order_notes, unused_scales
     from halfseen.imputation.columns import choose_scale
-    from halfseen.io.schema import check_present
     from halfseen.io.numbers import is_number
+    from halfseen.io.schema import check_present
 
     table = wide.to_arrow()
     scales, by_name = [], {}

@@ -36,7 +36,10 @@ def describe_data(path: str, observed: Observed) -> str:
 
 def fit_facts(model: Any) -> dict[str, Any]:
     """The model, and how its fit ended."""
-    facts: dict[str, Any] = {"model": type(model).__name__, "n_components": model.n_components}
+    facts: dict[str, Any] = {
+        "model": type(model).__name__,
+        "n_components": getattr(model, "n_components_", model.n_components),
+    }
     facts |= {name: getattr(model, name) for name in (*defining_parameters(model), "unseen") if hasattr(model, name)}
     facts |= {"status": model.status_.name, "iterations": model.n_iter_}
     traced = [(name, model.trace_[name]) for name in model.trace_ if name in ("objective", "seconds")]

@@ -40,7 +40,8 @@ def _role(name: str, what: str) -> options.Decorator:
 @click.option("--method", type=click.Choice(["gibbs", "unmf", "bayes", "decode"]), default="gibbs",
               help="gibbs: samples who gave which answer, alone with intervals and probabilities; unmf: the paper's; "
               "bayes: the same for counts and amounts, with priors; decode: by comparisons won.")  # fmt: skip
-@click.option("-k", "--n-components", type=int, help="The number of components; by default 5.")
+@click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto",
+              help="Number of components, by default 5; for gibbs, auto chooses it by hidden comparisons.")  # fmt: skip
 @click.option("--loss", callback=options.number_or_name,
               help="For unmf, decode: frobenius (default), kullback-leibler, itakura-saito, or a number.")  # fmt: skip
 @click.option("--balance", type=click.Choice(["zero", "half", "full"]),
@@ -48,8 +49,9 @@ def _role(name: str, what: str) -> options.Decorator:
 @click.option("--scale", type=click.Choice(["auto", "all", "question"]),
               help="For gibbs: one scale for all answers, or one per question; by default auto.")  # fmt: skip
 @click.option("--trust", type=float, help="For gibbs: weight of a comparison; by default 12.")
-@click.option("--sweeps", type=int, help="For gibbs: number of sweeps; by default 400.")
+@click.option("--sweeps", type=int, help="For gibbs: number of sweeps of each chain; by default 300.")
 @click.option("--burn", type=int, help="For gibbs: number of discarded first sweeps; by default 100.")
+@click.option("--chains", type=int, help="For gibbs: number of chains; by default 2.")
 @click.option("--level", type=float, help="For gibbs: probability of the intervals; by default 0.9.")
 @click.option("--only-asked", is_flag=True, help="Predict only cells that were asked.")
 @click.option("--wide", is_flag=True, help="Write a matrix of the values alone.")
@@ -65,10 +67,10 @@ def _role(name: str, what: str) -> options.Decorator:
 @options.FITTING
 @JSON
 def uncouple(asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
-             n_components: int | None, loss: str | float | None, balance: str | None, scale: str | None,
-             trust: float | None, sweeps: int | None, burn: int | None, level: float | None, only_asked: bool,
-             wide: bool, questions_are: str, faults: str, max_iter: int | None, tol: float | None, seed: int,
-             n_jobs: int | None, quiet: bool, as_json: bool, **columns: Any) -> None:  # fmt: skip
+             n_components: int | list[int] | None, loss: str | float | None, balance: str | None, scale: str | None,
+             trust: float | None, sweeps: int | None, burn: int | None, chains: int | None, level: float | None,
+             only_asked: bool, wide: bool, questions_are: str, faults: str, max_iter: int | None, tol: float | None,
+             seed: int, n_jobs: int | None, quiet: bool, as_json: bool, **columns: Any) -> None:  # fmt: skip
     """Estimate who answered what, from three lists that were collected apart.
 
     The result has a line for every question and respondent: the predicted value, its interval, whether they were
@@ -88,14 +90,18 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
         streams.check_output(model)
     streams.check_apart([output, model], [asked, answers, comparisons])
     streams.check_json(as_json)
-    params = options.given(loss=loss, balance=balance, scale=scale, trust=trust, sweeps=sweeps, burn=burn, level=level)
+    of_chains = options.given(sweeps=sweeps, burn=burn, chains=chains)
+    params = options.given(loss=loss, balance=balance, scale=scale, trust=trust, level=level) | of_chains
     owners = {name: [one for one, names in PARAMETERS.items() if name in names] or ["gibbs"] for name in params}
     options.check_owners(params, method, owners)
     level = params.pop("level", 0.9)
     if not 0 < level < 1:
         raise click.UsageError(f"--level must be above 0 and below 1, not {level:g}.")
-    params = {{"sweeps": "n_sweeps", "burn": "n_burn"}.get(name, name): value for name, value in params.items()}
-    params |= options.given(n_components=n_components, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    params = {f"n_{name}" if name in of_chains else name: value for name, value in params.items()}
+    if isinstance(n_components, list) and n_components:
+        raise click.UsageError("-k auto takes no list here: it chooses from 1 to 8.")
+    k = "auto" if isinstance(n_components, list) else n_components
+    params |= options.given(n_components=k, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
     fitted = halfseen.UncoupledNMF().set_params(method=method, random_state=seed, verbose=0 if quiet else 1, **params)
     roles = options.given(**columns)
     collected = halfseen.Uncoupled(asked, answers, comparisons, questions_are=questions_are, faults=faults, **roles)
@@ -129,7 +135,7 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
             named = (f"{role} from {column}" for role, column in collected.summary.columns[name].items())
             lines.append(f"Read {streams.display_name(path)}: {', '.join(named)}.")
     chosen = ", ".join(f"{name} {getattr(fitted, name)}" for name in ("method", *PARAMETERS[method]))
-    lines += [str(collected.summary), f"UncoupledNMF: {count(fitted.n_components, 'component')}, {chosen}."]
+    lines += [str(collected.summary), f"UncoupledNMF: {count(fitted.n_components_, 'component')}, {chosen}."]
     clipped = f" {count(fitted.n_clipped_, 'value')} below 0 counted as 0 in W and H." if fitted.n_clipped_ else ""
     nothing = "Nothing was drawn: without comparisons, a question's answers are all that is known of its cells."
     lines.append(describe_end(fitted, step) + clipped if fitted.n_iter_ else nothing)

@@ -34,8 +34,8 @@ from halfseen.fitting import (
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Seen, Status, index_of, products_at
 from halfseen.observed import Observed
-from halfseen.sampling.diagnostics import Mixing, Plan
-from halfseen.sampling.sampled_model import Sampled, SampledModel, implicit_sets, principal_factors, sample_chains
+from halfseen.sampling.markov_chains import Mixing, Plan, Sampled, sample_chains
+from halfseen.sampling.sampled_model import FactorRecorder, SampledModel, implicit_sets, principal_factors
 from halfseen.solvers import BIAS_L2, GD, SGD, Newton, PointFactor, Problem, Ridge, Solver
 
 #: Part of what noise adds to singular values that is the default l2: chosen by cells held out of surveys and ratings.
@@ -602,7 +602,7 @@ class OrdinalMF(ThresholdFactorization):
 
         plan = Plan(self.n_sweeps, self.n_burn, self.n_draws)
         with callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback:
-            sampled = sample_chains(make_chain, self.n_chains, plan, self.n_jobs, callback)
+            sampled = sample_chains(make_chain, FactorRecorder, self.n_chains, plan, self.n_jobs, callback)
             keep(self, attributes(sampled, fingerprint))
 
     def _more_state(self) -> Any:

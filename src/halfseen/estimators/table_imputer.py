@@ -644,10 +644,14 @@ def doubtful_levels(quality: Mapping[str, Array]) -> Iterator[DataWarning]:
     places = np.flatnonzero((quality["kind"] == "levels") & (mode - right > SURE * chance))
     if places.size:
         names = quality["column"][places[:5]].tolist()
-        shown = (f"{right[j]:.0%} against {mode[j]:.0%} of the held-out cells of {quality['column'][j]!r}" for j in places)
+        shown = (
+            f"{right[j]:.0%} against {mode[j]:.0%} of the held-out cells of {quality['column'][j]!r}" for j in places
+        )
         found = ", ".join([*shown][:5]) + (f", and {places.size - 5} more" if places.size > 5 else "")
         must = "The median level should be right as often as the most frequent value."
-        yield DataWarning(must, found=found, remedy=f"If the values are names, not amounts, pass `categories={names!r}`.")
+        yield DataWarning(
+            must, found=found, remedy=f"If the values are names, not amounts, pass `categories={names!r}`."
+        )
 
 
 def ratio_error(ratio: Array, n_cells: Array) -> Array:

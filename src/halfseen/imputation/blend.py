@@ -57,9 +57,9 @@ FAR = 5.0
 #: Squared error, in variances, that boosting or trees must save on the first held-out cells of so many columns at most,
 #: to be tried on others; the weight that they must have in a column to be fitted to all of its cells.
 LEAST_GAIN, MOST_SCREENED, LEAST_WEIGHT = 0.002, 12, 0.03
-#: Candidates that look for neighbours of the Gaussian's residuals, and of the copula's; the share of the blend's squared
-#: error that each kind must save, and on how many held-out cells of the first draw that is asked: in large tables the
-#: search takes most of the time.
+#: Candidates that look for neighbours of the Gaussian's residuals, and of the copula's; the share of the blend's
+#: squared error that each kind must save, and on how many held-out cells of the first draw that is asked: in large
+#: tables the search takes most of the time.
 NEAR, NEAR_SCORES, LEAST_SAVED, SCREENED_CELLS = (1, 2), (4,), 0.002, 20_000
 
 
@@ -208,7 +208,8 @@ class Candidates:
         holes = np.isnan(X) if wanted is None else wanted
         columns, rows = np.nonzero(holes.T)
         Z = self.standard.of_values(X)
-        near, near_scores = np.ones((2, X.shape[1]), dtype=bool)
+        near: Any = True
+        near_scores: Any = True
         if weights is not None:  # trees read residuals of all columns
             near, near_scores = weights[:, NEAR].any(axis=1) | bool(self.forests), weights[:, NEAR_SCORES].any(axis=1)
         filled, _ = self.gaussian.complete(Z)
@@ -462,7 +463,7 @@ def blend_weights(gram: Array, products: Array, counts: Array, common: float = C
 
 
 def squared_error(gram: Array, products: Array, counts: Array, without: Sequence[int] = ()) -> float:
-    """Squared error per held-out cell of the best blend without some candidates, less that of the mean; in variances."""
+    """Squared error per held-out cell, in variances, of the best blend without some candidates, less the mean's."""
     kept = np.delete(np.arange(len(CANDIDATES)), without)
     G, b = gram[:, kept[:, None], kept], products[:, kept]
     w = blend_weights(G, b, counts)
@@ -538,12 +539,12 @@ def fit_table(
         found = candidates.predict(rest, hidden, used)
         truth = standard.of_values(part)[found.rows, found.columns]
         draws.append((found, truth, replace(candidates, boosters={}, forests={})))
-    sums = [held_out_sums(found, truth, p) for found, truth, _ in draws]
-    totals = [sum(one) for one in zip(*sums, strict=True)]
+    of_draws = [held_out_sums(found, truth, p) for found, truth, _ in draws]
+    totals = [sum(one) for one in zip(*of_draws, strict=True)]
     weights = blend_weights(*totals)
     # residuals of each draw by the weights of the others
     scores, hits, parts = np.zeros((p, LEVEL_SCALES.size)), np.zeros((2, p)), []
-    for (found, truth, candidates), own in zip(draws, sums, strict=True):
+    for (found, truth, candidates), own in zip(draws, of_draws, strict=True):
         others = blend_weights(*(total - one for total, one in zip(totals, own, strict=True)))
         means, scale = blended(found, others)
         scores += level_scores(found, means, truth, candidates.marginals)
@@ -577,7 +578,10 @@ def fit_table(
         others = np.setdiff1d(np.arange(p), list(fitted))
         weights[others, 1] += weights[others, c]
         weights[others, c] = 0.0
-    for c, plain in ((1, 0), (4, 3)):  # without neighbours these say what their model does, and neighbours what the mean
+    for c, plain in (
+        (1, 0),
+        (4, 3),
+    ):  # without neighbours these say what their model does, and neighbours what the mean
         weights[:, plain] += np.where(used[:, c] == 0, weights[:, c], 0.0)
     weights *= used
     level_scales = LEVEL_SCALES[np.argmax(scores, axis=1)]

@@ -290,8 +290,8 @@ class Column:
         unknown ones.
         """
         if self.is_numeric:
-            unknown = ~np.isnan(cells) & ~np.isin(cells, self.values) if self.values else np.zeros(cells.shape, bool)
-            return cells[:, None], np.flatnonzero(unknown)
+            is_unknown = ~np.isnan(cells) & ~np.isin(cells, self.values) & bool(self.values)
+            return cells[:, None], np.flatnonzero(is_unknown)
         place_of = {value: place for place, value in enumerate(self.values)}
         holes = missing_cells(cells)
         places = np.array([place_of.get(plain_value(one), -1) for one in cells.tolist()], dtype=float)

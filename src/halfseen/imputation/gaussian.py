@@ -291,7 +291,7 @@ class Structure:
         means = [np.nansum(one, axis=0) / np.maximum((~np.isnan(one)).sum(axis=0), 1) for one in (Z, rows)]
         start = replace(model, mean=model.mean + means[1] - means[0])  # which EM of factors moves slowly
         if self.rank is not None:
-            other = fit_factors(rows, self.rank, max_iter=BOOTSTRAP_STEPS, start=start)
+            other: Conditional = fit_factors(rows, self.rank, max_iter=BOOTSTRAP_STEPS, start=start)
         else:
             other = fit_gaussian(rows, self.earlier_rows * ratio, max_iter=BOOTSTRAP_STEPS, start=start)
         return model.towards(other, np.sqrt(ratio))
@@ -309,9 +309,9 @@ class Structure:
             options += [cls(0.0, rank) for rank in RANKS if rank <= max(min(n, p) // 3, RANKS[0])]
         errors = np.full(len(options), np.inf)
         for place, one in enumerate(options):
-            if one.rank is not None and place > 1 and options[place - 2].rank is not None:
-                if errors[place - 1] > errors[place - 2]:
-                    break
+            have_ranks = place > 1 and options[place - 2].rank is not None
+            if have_ranks and errors[place - 1] > errors[place - 2]:
+                break
             errors[place] = 0.0
             for Z, truth, hidden in draws:
                 filled, _ = one.fit(Z, max_iter=20).complete(Z)

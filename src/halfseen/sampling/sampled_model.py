@@ -1,11 +1,9 @@
-"""Chains run side by side, the draws that are kept of them, and the fitted model that answers from these draws."""
+"""The draws that are kept of factor chains, and the fitted model that answers from them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,12 +11,11 @@ from scipy import sparse
 from scipy.special import gammaincinv, ndtr
 
 from halfseen.arrays import Array, ArraySpec
-from halfseen.engines.threads import Threads, one_blas_thread, thread_count
+from halfseen.engines.threads import Threads, one_blas_thread
 from halfseen.engines.topk import best_columns
-from halfseen.fitting import Callback, iterate
-from halfseen.model import FittedModel, Interval, Recommendations, Status
+from halfseen.model import FittedModel, Interval, Recommendations
 from halfseen.observed import Observed
-from halfseen.sampling.diagnostics import MAX_R_HAT, Mixing, Plan, mixing, worst
+from halfseen.sampling.markov_chains import Mixing, Plan, Recorder
 
 if TYPE_CHECKING:
     from halfseen.sampling.factor_chain import FactorChain
@@ -438,86 +435,20 @@ def project_rows(W: Array, draws: FactorDraws, H: Array) -> Array:
 # running chains
 
 
-class Sampled(NamedTuple):
-    """Draws of all chains, how well they mixed, the trace with an entry per sweep, and the status."""
+class FactorRecorder(Recorder):
+    """Recorder of `FactorChain`: log-likelihood, noise, acceptance, and expected levels of some cells."""
 
-    draws: FactorDraws
-    mixing: dict[str, Mixing]
-    trace: dict[str, Array]
-    status: Status
-
-
-def sample_chains(
-    chains: Callable[[Threads, int], FactorChain],
-    n_chains: int,
-    plan: Plan,
-    n_jobs: int | None,
-    callback: Callback | None,
-) -> Sampled:
-    """Run chains as planned, side by side. A keyboard interrupt keeps the draws so far.
-
-    Parameters
-    ----------
-    chains : callable
-        Makes chain number j for the given threads.
-    n_chains : int
-        Number of chains.
-    plan : Plan
-        Length of each chain; `plan.draws` are kept of all together.
-    n_jobs : int or None
-        Number of threads.
-    callback : callable or None
-        Called after every sweep with its number and the recorder; a true answer stops the run.
-
-    Returns
-    -------
-    Sampled
-    """
-    started = perf_counter()
-    count = thread_count(n_jobs)
-    with Threads(min(n_chains, count)) as over_chains, Threads(max(1, count // n_chains)) as inside:
-        made = over_chains.all(lambda number: chains(inside, number), range(n_chains))
-        recorder = Recorder(made, plan)
-
-        def sweeps() -> Iterator[Recorder]:
-            for number in range(1, plan.sweeps + 1):
-                recorder.record(number, over_chains.all(partial(Recorder.sweep, adapt=number <= plan.burn), made))
-                yield recorder
-
-        outcome = iterate(sweeps(), max_iter=plan.sweeps, started=started, initial=recorder, callback=callback)
-    return recorder.sampled(outcome.status, outcome.trace)
-
-
-class Recorder:
-    """Records every sweep of several chains, and copies the state of some."""
+    quantities = ("objective", "noise", "acceptance")
+    diagnosed: ClassVar[Mapping[str, str]] = {"noise": "noise", "log-likelihood": "objective"}
+    keeps_spares = False
 
     def __init__(self, chains: list[FactorChain], plan: Plan) -> None:
-        self._chains, self._plan = chains, plan
-        per_draw = sum(array.nbytes for array in self._copy(chains[0]).values())
-        most = min(plan.draws, max(1, MAX_BYTES // per_draw))
-        of_each = Plan(plan.sweeps, plan.burn, max(1, most // len(chains)))
-        self._planned = set(of_each.kept().tolist())
-        self._kept: list[list[dict[str, Array]]] = []
-        self._last = [self._copy(chain) for chain in chains]
-        self._sweeps: list[list[tuple[float, ...]]] = []
+        per_draw = sum(array.nbytes for array in self.copy(chains[0]).values())
+        super().__init__(chains, plan._replace(draws=min(plan.draws, max(1, MAX_BYTES // per_draw))))
 
-    @property
-    def objective(self) -> float:
-        """Log-likelihood in the last sweep, the mean of all chains."""
-        return float(np.mean([recorded[0] for recorded in self._sweeps[-1]]))
-
-    def record(self, number: int, recorded: list[tuple[float, ...]]) -> None:
-        """Record a sweep of all chains, and keep it if it is planned to be."""
-        self._sweeps.append(recorded)
-        if number in self._planned:
-            self._kept.append([self._copy(chain) for chain in self._chains])
-        elif not self._kept:
-            self._last = [self._copy(chain) for chain in self._chains]
-
-    @staticmethod
-    def sweep(chain: FactorChain, adapt: bool) -> tuple[float, ...]:
-        """A sweep, and what is recorded of it: log-likelihood, noise, acceptance, expected levels of some cells."""
-        chain.sweep(adapt)
+    def sweep(self, chain: FactorChain, number: int) -> tuple[float, ...]:
+        """A sweep, and what is recorded of it."""
+        chain.sweep(adapt=number <= self._plan.burn)
         seen: Any = chain.observation
         cells = np.unique(np.linspace(0, chain.x.size - 1, MONITORED_CELLS).astype(np.int64))
         rows, columns = (
@@ -530,8 +461,7 @@ class Recorder:
         levels = ndtr((chain.x[cells][:, None] - thresholds) * root[:, None]).sum(axis=1)
         return seen.log_likelihood, float(np.mean(chain.rows.noise) ** -0.5), seen.acceptance, *levels
 
-    @staticmethod
-    def _copy(chain: FactorChain) -> dict[str, Array]:
+    def copy(self, chain: FactorChain) -> dict[str, Array]:
         """The state of a chain, as fields of `FactorDraws` without their axis of draws."""
         rows, columns, observation = chain.rows, chain.columns, chain.observation
         seen: Any = observation
@@ -549,18 +479,9 @@ class Recorder:
             "row_precision": rows.hyper.precision, "row_linear": mean_linear,
         }  # fmt: skip
 
-    def sampled(self, status: Status, trace: Mapping[str, Array]) -> Sampled:
-        """What is left of chains that end here, with this status."""
-        mixed = self.mixing()
-        if status is Status.MAX_ITER:
-            r_hat = mixed["predicted cells"].r_hat
-            status = Status.SAMPLED if r_hat <= MAX_R_HAT else Status.UNMIXED
-            status = Status.TOO_SHORT if np.isnan(r_hat) else status
-        return Sampled(self.draws(), mixed, self.trace(trace), status)
-
     def draws(self) -> FactorDraws:
-        """Draws kept so far, chain by chain; the last state of each chain, if there are none."""
-        of_chains = list(zip(*self._kept, strict=True)) if self._kept else [(last,) for last in self._last]
+        """States kept so far, chain by chain; the last state of each chain, if there are none."""
+        of_chains = self.states()
         draws = [draw for chain in of_chains for draw in chain]
         small = ("thresholds", "row_mean", "row_precision", "row_linear")
         arrays: dict[str, Any] = {
@@ -571,24 +492,14 @@ class Recorder:
         chain = np.repeat(np.arange(len(of_chains)), [len(one) for one in of_chains])
         return FactorDraws(**arrays, owners=observation.owners, chain=chain, biases=self._chains[0].biases)
 
-    def trace(self, trace: Mapping[str, Array]) -> dict[str, Array]:
-        """An entry per sweep: the mean of all chains."""
-        recorded = np.array([[chain[:3] for chain in sweep] for sweep in self._sweeps]).reshape(
-            len(self._sweeps), -1, 3
-        )
-        return {**trace, "noise": recorded[:, :, 1].mean(axis=1)}
-
     def mixing(self) -> dict[str, Mixing]:
-        """Of the sweeps that were not discarded; of all, if the chains were stopped before that."""
-        start = self._plan.burn if len(self._sweeps) > self._plan.burn else 0
-        if not self._sweeps:
-            return {}
-        log_likelihood, noise, acceptance, *cells = np.transpose(self._sweeps[start:], (2, 1, 0))
-        accepted = float(np.mean(acceptance))
-        return {
-            "predicted cells": worst([mixing(cell) for cell in cells]), "noise": mixing(noise),
-            "log-likelihood": mixing(log_likelihood), "acceptance": Mixing(accepted, np.nan, np.nan),
-        }  # fmt: skip
+        """Of the sweeps that were not discarded, and the rate at which steps of thresholds were accepted."""
+        found = super().mixing()
+        if found:
+            start = self._plan.burn if len(self._sweeps) > self._plan.burn else 0
+            accepted = float(np.mean(np.transpose(self._sweeps[start:], (2, 1, 0))[2]))
+            found["acceptance"] = Mixing(accepted, np.nan, np.nan)
+        return found
 
 
 SAMPLED_RECORDS = {kind.__name__: kind for kind in (SampledModel, FactorDraws)}

@@ -98,7 +98,8 @@ def error_table(curves: ErrorCurves) -> Table:
         f"[{dataset.guesses[0]}, {dataset.guesses[1]}], as in the paper, which prints no numbers for this figure.",
         f"All that iterates stops by the library's rule, with tol = {config.tol:g} and max_iter = {config.max_iter}, "
         "the defaults of UncoupledNMF; the paper does not say how it stops. No fit sees test cells. Samplers draw "
-        f"{config.sweeps} sweeps, of which the first {config.burn} are discarded.",
+        f"{config.sweeps} sweeps, of which the first {config.burn} are discarded; gibbs in two chains, and up "
+        "to twice as many where these have not mixed.",
         "λ zero, half or full: that share of w_1 + w_2 in Eq. 4; the paper has the first two, with the squared error. "
         "KL: Eq. 6. "
         f"{unmf.BEST_K!r} has the k, out of {', '.join(map(str, unmf.KS))}, that is best over "

@@ -15,9 +15,9 @@ from halfseen.datasets import draw_active, load_movielens_genres, load_sushi_gro
 from halfseen.engines.threads import Threads, one_blas_thread
 from halfseen.io import k_folds, observe
 from halfseen.observed import Observed
+from halfseen.sampling.coupling import Layout
 from halfseen.studies.framework import Goal, Setting, ignore_fit_warnings
 from halfseen.uncoupled import Uncoupled
-from halfseen.uncoupled.layout import Layout
 from halfseen.uncoupled.pseudo_observations import error_weights, pseudo_observations
 
 FOLDS = 5
@@ -39,7 +39,7 @@ class UncoupledConfig(NamedTuple):
 
 
 #: Iterations end, and sweeps are as many, as `UncoupledNMF` has it by default.
-FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-5, 400, 100, every_draw=True)
+FULL = UncoupledConfig(GRID, FOLDS, 500, 1e-5, 300, 100, every_draw=True)
 QUICK = UncoupledConfig((6, 28), 2, 10, 1e-5, 30, 10, every_draw=False, rows=60)
 
 # Data
@@ -182,10 +182,10 @@ def coupled_bayes(train: Observed, k: int, sweeps: int, burn: int, seed: int) ->
 
 def known_chain(train: Observed, k: int, seed: int, threads: Threads) -> Any:
     """A chain in which every cell has its own value, and keeps it as long as no exchanges are proposed."""
-    from halfseen.uncoupled.chain import Chain
+    from halfseen.sampling.coupling_chain import CouplingChain
 
     layout = Layout.from_collection(Uncoupled.from_coupled(train, 0))
-    chain = Chain(layout, k, TRUST, np.random.default_rng(seed), threads)
+    chain = CouplingChain(layout, k, TRUST, np.random.default_rng(seed), threads)
     by_value = np.lexsort((train.values, train.row_of_cell()))  # tokens rise in each row
     chain.cell_of_token = by_value
     chain.token_of_cell = np.argsort(by_value)

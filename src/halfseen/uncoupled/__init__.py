@@ -7,9 +7,7 @@ which answer is whose. The modules, in the order in which a fit passes them:
     list_checks           puts them in row order and checks them against each other; AskedCells, ListSummary
     collection            Uncoupled: the result of both, or a matrix split apart to simulate a collection
     pseudo_observations   methods "unmf", "bayes", "decode": one value per asked cell, then an ordinary factorization
-    layout                method "gibbs": cells and *tokens* (what a cell may hold: an answer, or a lost one), units
-    chain                 the Markov chain: couplings, factors, noise variances; its loops are in `uncoupled.gibbs`
-    sampler               runs a chain, keeps draws, diagnoses their mixing, makes the fit
+    sampler               method "gibbs": chains (`halfseen.sampling`), and a factorization of the posterior mean
     posterior             what the draws say of cells: means, intervals, most likely answers; to and from model files
     estimator             UncoupledNMF, the scikit-learn class
 

@@ -23,9 +23,9 @@ from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, FittedModel, Interval, Seen
-from halfseen.sampling.diagnostics import Mixing
+from halfseen.sampling.coupling import SCALES
+from halfseen.sampling.markov_chains import Mixing
 from halfseen.uncoupled.collection import Uncoupled
-from halfseen.uncoupled.layout import SCALES
 from halfseen.uncoupled.posterior import (
     AnyCoupling,
     Posterior,
@@ -76,13 +76,16 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     factorizes the answers at each cell's share of won comparisons, (wins + 1) / (comparisons + 2).
 
     Callbacks (`set_callbacks`) are called after every iteration, which for "gibbs" is a sweep. The model that they see
-    then predicts by the draws so far; its `W_` and `H_` are those of the last draw, in k + 1 components of any sign,
-    because the factorization of the posterior mean takes longer than a sweep, and comes at the end.
+    then predicts by the draws so far; its `W_` and `H_` are those of the last draw, in k + 1 components of any sign (in
+    units of each question k + 2), because the factorization of the posterior mean takes longer than a sweep, and comes
+    at the end.
 
     Parameters
     ----------
-    n_components : int, default=5
-        Number of components k.
+    n_components : int or "auto", default=5
+        Number of components k. "auto", for "gibbs", chooses it from 1 to 8: a tenth of the compared pairs are hidden,
+        and of the numbers that predict which of the two is above about as well as the best (within one standard error
+        of the log-score), the smallest is taken.
     method : {"gibbs", "unmf", "bayes", "decode"}, default="gibbs"
         How to fit.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, default="frobenius"
@@ -92,14 +95,20 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         numbers. With "full" a cell that was never compared counts as its question's mean.
     scale : {"auto", "all", "question"}, default="auto"
         Units of the answers, for "gibbs": "all" divides all answers by their common standard deviation; "question" each
-        question's by its own, for questions in different units, such as ages and incomes; "auto" does the latter where
-        deviations of questions are far apart: nine tenths of them span more than sevenfold, beyond chance.
+        question's by its own, for questions in different units, such as ages and incomes, and samples how uncertain
+        that and the question's mean are; "auto" does the latter where deviations of questions are far apart: nine
+        tenths of them span more than sevenfold, beyond chance.
     trust : float, default=12.0
         Trust in a comparison, for "gibbs": a violated one makes a coupling exp(trust) times less likely.
-    n_sweeps, n_burn : int, default=400 and 100
-        Number of sweeps, and of those discarded at the start, for "gibbs".
+    n_sweeps, n_burn : int, default=300 and 100
+        Number of sweeps of each chain, and of those discarded at the start, for "gibbs".
+    max_sweeps : int or None, default=None
+        Chains that have not mixed after n_sweeps go on for as many again, up to max_sweeps; None: twice n_sweeps.
+        The share that is discarded stays.
+    n_chains : int, default=2
+        Number of chains, which run side by side, for "gibbs".
     n_draws : int, default=100
-        Number of the other sweeps that are kept, for means, intervals and risks, for "gibbs".
+        Number of draws kept of all chains together, at least one per chain, for means, intervals and risks.
     prior_shape, prior_rate : float, default=1.0
         Gamma priors, for "bayes"; a rate of None learns one for every row and every column.
     max_iter, tol : int and float, default=500 and 1e-5
@@ -121,16 +130,19 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         Factor of the rows.
     H_ : ndarray of shape (m, k)
         Factor of the columns; components_ is its transpose.
+    n_components_ : int
+        Number of components.
     n_iter_ : int
-        Number of iterations or sweeps.
+        Number of iterations or sweeps (of each chain).
     status_ : Status
         Why the fit ended.
     trace_ : dict of ndarray
         An entry per iteration: "objective" and "seconds"; for "gibbs" also "violated" comparisons, "noise" (a cell's
         typical deviation) and "spread" (that of the means), in units of `scale`.
     diagnostics_ : dict of Mixing
-        For "gibbs", mean, split R-hat and effective number of draws of some quantities; of "predicted cells", up to 20,
-        the values that nine of ten do not exceed, or do not fall below.
+        For "gibbs", mean, split R-hat over all chains and effective number of draws of some quantities; of "predicted
+        cells", up to 20, and of the "noise of cells", their standard deviations, the values that nine of ten do not
+        exceed, or do not fall below. These two decide between the statuses SAMPLED and UNMIXED.
     n_clipped_ : int
         Number of pseudo-observations, or posterior means, that were below 0 and counted as 0.
     w_, balance_ : ndarray of shape (n_questions, 2) and (n_questions,)
@@ -165,12 +177,14 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     """
 
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
-        "n_components": validation.whole(1, validation.MOST_COMPONENTS),
+        "n_components": validation.or_else(validation.whole(1, validation.MOST_COMPONENTS), "auto"),
         "method": validation.one_of("gibbs", "unmf", "bayes", "decode"),
         "scale": validation.one_of(*SCALES),
         "trust": validation.number(0.0, above=True),
         "n_sweeps": validation.whole(1),
         "n_burn": validation.whole(0),
+        "max_sweeps": validation.or_else(validation.whole(1), None),
+        "n_chains": validation.whole(1),
         "n_draws": validation.whole(1),
         "prior_shape": validation.number(0.0, above=True),
         "prior_rate": validation.number(0.0, above=True, or_none=True),
@@ -188,15 +202,17 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 5,
+        n_components: int | str = 5,
         *,
         method: str = "gibbs",
         loss: str | float = "frobenius",
         balance: str | ArrayLike = "full",
         scale: str = "auto",
         trust: float = 12.0,
-        n_sweeps: int = 400,
+        n_sweeps: int = 300,
         n_burn: int = 100,
+        max_sweeps: int | None = None,
+        n_chains: int = 2,
         n_draws: int = 100,
         prior_shape: float = 1.0,
         prior_rate: float | None = 1.0,
@@ -216,6 +232,8 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         self.trust = trust
         self.n_sweeps = n_sweeps
         self.n_burn = n_burn
+        self.max_sweeps = max_sweeps
+        self.n_chains = n_chains
         self.n_draws = n_draws
         self.prior_shape = prior_shape
         self.prior_rate = prior_rate
@@ -232,6 +250,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     components_ = fitted(lambda model: model.H.T, "`H_` transposed, as scikit-learn has it.")
     row_labels_ = fitted(lambda model: model.labels.row_labels, "Labels of rows, None without any.")
     column_labels_ = fitted(lambda model: model.labels.column_labels, "Labels of columns, None without any.")
+    n_components_ = fitted(lambda model: model.H.shape[1], "Number of components.")
     seen_ = fitted(lambda model: model.seen, "Cells that were asked.")
 
     def set_params(self, **params: Any) -> Self:
@@ -264,6 +283,9 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
             must, remedy = "must be below `n_sweeps`, so that some sweeps are kept.", "Discard fewer, or draw more."
             found = f"{self.n_burn} of {self.n_sweeps} sweeps"
             raise ParameterError(must, found=found, remedy=remedy, parameter="n_burn")
+        if self.method != "gibbs" and self.n_components == "auto":
+            must, remedy = 'must be a number unless `method="gibbs"`, which alone predicts comparisons.', "Choose one."
+            raise ParameterError(must, found="'auto'", remedy=remedy, parameter="n_components")
         likelihood_for(self.loss)  # also where the method does not use it: it was meant to be something
         questions, respondents = seen.question_labels, seen.respondent_labels
         index = (

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from halfseen.arrays import Array
+from halfseen.sampling.coupling import CouplingDraws
 from halfseen.uncoupled.list_checks import Answers, AskedCells
 
 #: Entries (cells times draws) that are processed at a time.
@@ -26,29 +27,10 @@ class Likeliest(NamedTuple):
     mean: Array
 
 
-class Draws(NamedTuple):
-    """Draws kept of a chain, d of them, in the units of the answers.
-
-    The mean of cell (i, j) in draw d is centre[i] + scale[i] <A[i, d], B[j, d]>, its standard deviation
-    scale[i] sqrt(row_noise[i, d] * column_noise[j, d]). `coupling[d, c]` is the token of asked cell c, numbered inside
-    its question: an answer, or beyond the answers an unknown one, whose value is unknown[d, unknown_indptr[i] + ...].
-    """
-
-    A: Array
-    B: Array
-    row_noise: Array
-    column_noise: Array
-    coupling: Array
-    unknown: Array
-    unknown_indptr: Array
-    centre: Array
-    scale: Array
-
-
 class SampledCoupling:
     """The posterior, by draws. Questions are rows; asked cells are distinguished from the others."""
 
-    def __init__(self, draws: Draws, asked: AskedCells, answers: Array, answer_indptr: Array) -> None:
+    def __init__(self, draws: CouplingDraws, asked: AskedCells, answers: Array, answer_indptr: Array) -> None:
         self.draws, self.asked, self.answers, self.answer_indptr = draws, asked, answers, answer_indptr
 
     def means_at(self, rows: Array, columns: Array, cells: Array) -> Array:
@@ -58,7 +40,7 @@ class SampledCoupling:
             dots = np.einsum("pdk,pdk->p", draws.A[rows[part]], draws.B[columns[part]], dtype=np.float64)
             out[part] = draws.centre[rows[part]] + draws.scale[rows[part]] * dots / len(draws.coupling)
             asked = np.flatnonzero(cells[part] >= 0)
-            out[part][asked] = self._values(cells[part][asked]).mean(axis=0)
+            out[part][asked] = self.values_at(cells[part][asked]).mean(axis=0)
         return out
 
     def means(self) -> Array:
@@ -75,7 +57,7 @@ class SampledCoupling:
         draws, out = self.draws, [np.empty(rows.size) for _ in shares]
         for part in self._chunks(rows.size):
             asked, others = np.flatnonzero(cells[part] >= 0), np.flatnonzero(cells[part] < 0)
-            values = np.sort(self._values(cells[part][asked]), axis=0)
+            values = np.sort(self.values_at(cells[part][asked]), axis=0)
             i, j = rows[part][others], columns[part][others]
             means = np.einsum("pdk,pdk->pd", draws.A[i], draws.B[j], dtype=np.float64)
             deviations = np.sqrt(draws.row_noise[i].astype(np.float64) * draws.column_noise[j])
@@ -99,7 +81,7 @@ class SampledCoupling:
         answer, probability, mean = (np.empty(n_cells) for _ in range(3))
         for part in self._chunks(n_cells):
             cells = np.arange(part.start, min(part.stop, n_cells))
-            values, n_answers = self._values(cells), self._row_and_answers(cells)[2]
+            values, n_answers = self.values_at(cells), self._row_and_answers(cells)[2]
             answers = np.where(self.draws.coupling[:, cells] < n_answers, values, np.nan)
             half = max(1, len(answers) // 2)
             one, other = answers[:half], answers[half:] if len(answers) > 1 else answers
@@ -125,7 +107,7 @@ class SampledCoupling:
         row = np.searchsorted(self.asked.indptr, cells, side="right") - 1
         return row, self.answer_indptr[row], self.answer_indptr[row + 1] - self.answer_indptr[row]
 
-    def _values(self, cells: Array) -> Array:
+    def values_at(self, cells: Array) -> Array:
         """Values drawn at asked cells, of shape (draws, cells)."""
         draws, (row, first, n_answers) = self.draws, self._row_and_answers(cells)
         tokens = draws.coupling[:, cells].astype(np.int64)
@@ -272,7 +254,7 @@ def from_state(arrays: Mapping[str, Array], n: int, m: int) -> tuple[AskedCells,
     n_tokens = np.diff(answer_indptr) + np.diff(unknown_indptr)
     in_range = coupling < n_tokens[asked.rows()]
     _check(bool(np.all(in_range)), "draws_coupling must number the answers of each question, lost ones included")
-    draws = Draws(**numbers, coupling=coupling, unknown=unknown, unknown_indptr=unknown_indptr)
+    draws = CouplingDraws(**numbers, coupling=coupling, unknown=unknown, unknown_indptr=unknown_indptr)
     return asked, SampledCoupling(draws, asked, answers, answer_indptr)
 
 

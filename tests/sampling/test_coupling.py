@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from halfseen import Uncoupled
-from halfseen.uncoupled.layout import Layout, Units, noise_floor
+from halfseen.sampling.coupling import Layout, Units, noise_floor
 
 
 def survey(answers):

@@ -27,11 +27,17 @@ def log_density(values, answers, mean, precision, trust, comparisons, alone):
     return total
 
 
-def couplings(answers, **how):
-    """The probability of every way to hand the answers to the cells, by the values that the cells get."""
+def couplings(answers, log_density_of=None, **how):
+    """The probability of every way to hand the answers to the cells, by the values that the cells get.
+
+    `log_density_of(values)` replaces that of independent cells.
+    """
+    if log_density_of is not None:
+        how = {**how, "precision": [0.0] * len(answers)}
     weights = Counter()
     for values in permutations(answers):
-        weights[values] += math.exp(log_density(values, answers, **how))
+        of_values = 0.0 if log_density_of is None else log_density_of(values)
+        weights[values] += math.exp(of_values + log_density(values, answers, **how))
     total = sum(weights.values())
     return {values: weight / total for values, weight in weights.items()}
 
@@ -181,15 +187,18 @@ def sweeps_kept_when_stopped(done, sweeps, burn, draws):
 
 
 class Drawn:
-    """Parameters drawn from the sampler's priors: factors of k components, noises, the common one above `least`."""
+    """Parameters drawn from the sampler's priors: factors of k components, noises, the common one above `least`; where
+    rows have `own` units, their offsets and scales."""
 
-    def __init__(self, random, shape, k, least=0.0):
+    def __init__(self, random, shape, k, least=0.0, own=False):
         n, m = shape
         self.A, self.B = (self._factor(random, size, k) for size in shape)
         self.common = least + random.exponential()  # Gamma(1, 1) forgets where it was cut off
         self.row_noise = 2.0 / random.gamma(2.0, 1.0, n)
         self.column_noise = 3.0 * self.common / random.gamma(3.0, 1.0, m)
-        self.mean = self.A @ self.B.T
+        self.offset = random.standard_normal(n) if own else np.zeros(n)
+        self.scale = np.exp(0.5 * random.standard_normal(n)) if own else np.ones(n)
+        self.mean = self.A @ self.B.T + self.offset[:, None]
 
     @staticmethod
     def _factor(random, size, k):
@@ -201,4 +210,4 @@ class Drawn:
     def value(self, random, row, column):
         """A value of this cell."""
         deviation = math.sqrt(self.row_noise[row] * self.column_noise[column])
-        return self.mean[row, column] + deviation * random.standard_normal()
+        return self.scale[row] * (self.mean[row, column] + deviation * random.standard_normal())

@@ -1,15 +1,19 @@
-"""Uncoupled data as the sampler sees them: in every row as many tokens as cells, and the units of the answers."""
+"""Uncoupled answers as they are sampled: in every row as many tokens as cells; their units; the draws that are kept."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.uncoupled.collection import Uncoupled
+from halfseen.sampling.markov_chains import Plan, Recorder
+
+if TYPE_CHECKING:
+    from halfseen.sampling.coupling_chain import CouplingChain
 
 SCALES = ("auto", "all", "question")
 #: Questions with fewer answers tell too little of their own standard deviation.
@@ -21,6 +25,10 @@ _MAX_LOG_SCATTER = 0.6
 _ROUNDING = 1e-12
 #: Least variance of noise in any units.
 MIN_VARIANCE = 1e-4
+#: Exchanges proposed per cell: in the first sweep, and in every other.
+FIRST_PROPOSALS, PROPOSALS = 20, 3
+#: Number of cells whose predictions are monitored.
+MONITORED_CELLS = 20
 
 
 class Units(NamedTuple):
@@ -29,9 +37,14 @@ class Units(NamedTuple):
     centre: Array
     scale: Array
 
+    @property
+    def are_own(self) -> bool:
+        """Whether they differ from question to question."""
+        return bool(np.ptp(self.centre) > 0 or np.ptp(self.scale) > 0)
+
     @classmethod
-    def from_answers(cls, seen: Uncoupled, scale: str) -> Units:
-        """By "all", mean and standard deviation of all answers; by "question", those of each question.
+    def from_answers(cls, seen: Any, scale: str) -> Units:
+        """By "all", mean and standard deviation of all answers of a collection; by "question", those of each question.
 
         Questions on one scale, such as stars, tell more together: which of them is high is a pattern, too. Questions in
         different units, such as ages and incomes, have no common deviation. "auto" finds out which it is.
@@ -57,7 +70,7 @@ class Units(NamedTuple):
         return cls(means, np.where(is_constant, sizes, deviations))
 
 
-def noise_floor(seen: Uncoupled, units: Units) -> float:
+def noise_floor(seen: Any, units: Units) -> float:
     """Lower bound of the columns' common variance, in these units: the variance of rounding, a twelfth of the squared
     step between answers (the median over questions of the smallest step of each), and no less than 1e-4."""
     steps = np.diff(seen.answers)
@@ -116,8 +129,11 @@ class Layout:
     noise_floor: float
 
     @classmethod
-    def from_collection(cls, seen: Uncoupled, scale: str = "all") -> Layout:
-        """Lay out a collection, in units of all answers or of each question's (`Units`)."""
+    def from_collection(cls, seen: Any, scale: str = "all", hidden: Array | None = None) -> Layout:
+        """Lay out an `Uncoupled`, in units of all answers or of each question's (`Units`).
+
+        `hidden` marks comparisons that are left out.
+        """
         # cells: of known respondents, then of unknown ones
         times = np.ones(seen.n_asked, np.int64) if seen.times is None else seen.times.astype(np.int64)
         first_asking = np.append(0, np.cumsum(times))
@@ -143,11 +159,12 @@ class Layout:
         tokens[places] = (seen.answers - units.centre[row]) / units.scale[row]
 
         # comparisons
-        whole = (seen.higher >= 0) & (seen.lower >= 0)
-        higher, lower = asked[seen.higher[whole]], asked[seen.lower[whole]]
+        higher, lower = (seen.higher, seen.lower) if hidden is None else (seen.higher[~hidden], seen.lower[~hidden])
         half_known = np.zeros((n_cells, 2))
-        for column, (one, other) in enumerate(((seen.higher, seen.lower), (seen.lower, seen.higher))):
+        for column, (one, other) in enumerate(((higher, lower), (lower, higher))):
             half_known[:, column] = np.bincount(asked[one[(one >= 0) & (other < 0)]], minlength=n_cells)
+        whole = (higher >= 0) & (lower >= 0)
+        higher, lower = asked[higher[whole]], asked[lower[whole]]
         return cls(
             CellIndex(indptr, columns), by_columns, n_answers, tokens, Neighbours.from_pairs(higher, lower, n_cells),
             Neighbours.from_pairs(lower, higher, n_cells), half_known, asked, seen.n_respondents, units,
@@ -187,3 +204,76 @@ class Layout:
 def _positions_in_longer_rows(indptr: Array, longer: Array) -> Array:
     """Positions of the entries of rows with these pointers in rows that are at least as long."""
     return np.arange(indptr[-1]) + np.repeat(longer[:-1] - indptr[:-1], np.diff(indptr))
+
+
+class CouplingDraws(NamedTuple):
+    """Draws kept of all chains, d of them, in the units of the answers.
+
+    The mean of cell (i, j) in draw d is centre[i] + scale[i] <A[i, d], B[j, d]>, its standard deviation
+    scale[i] sqrt(row_noise[i, d] * column_noise[j, d]). `coupling[d, c]` is the token of asked cell c, numbered inside
+    its question: an answer, or beyond the answers an unknown one, whose value is unknown[d, unknown_indptr[i] + ...].
+    """
+
+    A: Array
+    B: Array
+    row_noise: Array
+    column_noise: Array
+    coupling: Array
+    unknown: Array
+    unknown_indptr: Array
+    centre: Array
+    scale: Array
+
+
+class CouplingRecorder(Recorder):
+    """Recorder of `CouplingChain`: log-likelihood, violated comparisons, a cell's typical deviation, spread of means.
+
+    Means and deviations of some cells decide, of which predictions and intervals are made. The log-likelihood, the
+    spread of the means and the noise of all cells drift for long after these have settled, by next to nothing.
+    """
+
+    quantities = ("objective", "violated", "noise", "spread")
+    diagnosed: ClassVar[Mapping[str, str]] = {
+        "noise": "noise", "violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread",
+    }  # fmt: skip
+    monitored = ("predicted cells", "noise of cells")
+
+    def __init__(self, chains: list[CouplingChain], plan: Plan) -> None:
+        self._layout = chains[0].layout
+        self._monitored = np.unique(np.linspace(0, self._layout.n_cells - 1, MONITORED_CELLS).astype(np.int64))
+        super().__init__(chains, plan)
+
+    def sweep(self, chain: CouplingChain, number: int) -> tuple[float, ...]:
+        """A sweep, and what is recorded of it."""
+        chain.sweep(PROPOSALS if number > 1 else FIRST_PROPOSALS)
+        variance, scale, cells = chain.variance(), chain.scale[self._layout.row_of_cell], self._monitored
+        log_likelihood, means, variance = chain.log_likelihood(variance), scale * chain.mean, scale**2 * variance
+        quantities = (log_likelihood, chain.violations(), np.sqrt(variance.mean()), means.std())
+        predicted, deviations = self._layout.in_answer_units(means[cells], cells), np.sqrt(variance[cells])
+        return (*map(float, quantities), *predicted.tolist(), *deviations.tolist())
+
+    def copy(self, chain: CouplingChain) -> dict[str, Array]:
+        """The state of a chain, as fields of `CouplingDraws` without their axis of draws."""
+        layout, m = self._layout, self._layout.n_respondents
+        first = layout.rows.indptr[layout.row_of_cell[layout.asked]]
+        A, B = chain.factors()
+        copied = {
+            "A": A * chain.scale[:, None], "B": B[:m], "row_noise": chain.noise.rows * chain.scale**2,
+            "column_noise": chain.noise.columns[:m],
+        }  # fmt: skip
+        return {
+            **{name: array.astype(np.float32) for name, array in copied.items()},
+            "coupling": (chain.token_of_cell[layout.asked] - first).astype(layout.token_dtype),
+            "unknown": (chain.tokens * chain.scale[layout.row_of_cell])[~layout.is_answer],
+        }
+
+    def draws(self) -> CouplingDraws:
+        """States kept so far, chain by chain, in the units of the answers."""
+        layout, draws = self._layout, [draw for of_chain in self.states() for draw in of_chain]
+        arrays = {
+            name: np.stack([draw[name] for draw in draws], axis=0 if name in ("coupling", "unknown") else 1)
+            for name in draws[0]
+        }
+        arrays["unknown"] = layout.in_answer_units(arrays["unknown"], np.flatnonzero(~layout.is_answer))
+        n_lost = np.diff(layout.rows.indptr) - layout.n_answers
+        return CouplingDraws(**arrays, unknown_indptr=np.append(0, np.cumsum(n_lost)), **layout.units._asdict())

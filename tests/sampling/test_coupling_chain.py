@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from halfseen import Uncoupled
 from halfseen.engines.threads import Threads
-from halfseen.uncoupled import chain as chain_module
-from halfseen.uncoupled.chain import Chain, Noise, draw_gamma_above, draw_normal_wishart
-from halfseen.uncoupled.layout import Layout
-from tests.uncoupled import sampling_oracle as oracle
+from halfseen.sampling import coupling_chain
+from halfseen.sampling.coupling import Layout, Units
+from halfseen.sampling.coupling_chain import CouplingChain, Noise, Normal, draw_gamma_above, draw_normal_wishart
+from tests.sampling import coupling_oracle as oracle
 
 #: Further from 0 than this, a mean is not 0 by chance: one test in 150,000.
 DEVIATIONS = 4.5
@@ -78,20 +78,24 @@ def collect(drawn, random, compared):
     return seen, np.array(tokens), np.array(unknown), np.concatenate(rows)
 
 
-def started(drawn, random, compared):
+def started(drawn, random, compared, own):
     """A chain that stands at the truth, its values in their own units."""
     seen, tokens, unknown, values = collect(drawn, random, compared)
     layout = replace(Layout.from_collection(seen), noise_floor=LEAST_NOISE)
     layout.tokens[:] = np.where(layout.is_answer, layout.in_answer_units(layout.tokens), 0.0)
-    chain = Chain(layout, drawn.A.shape[1], TRUST, random, Threads(1))
+    if own:
+        layout = replace(layout, units=Units(np.arange(4.0), np.ones(4)))
+    chain = CouplingChain(layout, drawn.A.shape[1], TRUST, random, Threads(1))
     assert layout.rows.indices.tolist() == [j for columns in ANSWERED for j in columns]
     chain.A, chain.B = drawn.A.copy(), drawn.B.copy()
     chain.noise = Noise(drawn.row_noise.copy(), drawn.column_noise.copy(), drawn.common)
+    chain.scale, chain.offset = drawn.scale.copy(), drawn.offset.copy()
     chain.tokens[~layout.is_answer] = unknown
+    chain.tokens /= drawn.scale[layout.row_of_cell]
     chain.token_of_cell = tokens + layout.rows.indptr[layout.row_of_cell]
     chain.cell_of_token = np.argsort(chain.token_of_cell)
     chain.mean = drawn.mean[layout.row_of_cell, layout.rows.indices]
-    assert np.abs(chain.x - values).max() <= 1e-9 * np.abs(values).max()
+    assert np.abs(chain.x * drawn.scale[layout.row_of_cell] - values).max() <= 1e-9 * np.abs(values).max()
     return chain
 
 
@@ -99,7 +103,7 @@ def features(chain):
     """What is compared before and after: bounded, or with thin tails, because the priors have none of thinner ones."""
     layout, (rows, columns, common) = chain.layout, chain.noise
     row, column, x = layout.row_of_cell, layout.rows.indices, chain.x
-    means = np.einsum("ck,ck->c", chain.A[row], chain.B[column])
+    means = np.einsum("ck,ck->c", chain.A[row], chain.B[column]) + chain.offset[row]
     assert np.abs(chain.mean - means).max() <= 1e-9 * np.abs(means).max()
     residual = (x - chain.mean) / np.sqrt(rows[row] * columns[column])
     sizes = [np.log1p((factor**2).sum(axis=1)) for factor in (chain.A, chain.B)]
@@ -127,6 +131,15 @@ def features(chain):
         "size of unknown": np.log1p(chain.tokens[~layout.is_answer] ** 2).mean(),
         "who lost": float(chain.token_of_cell[4] == 6) + 2.0 * (chain.token_of_cell[5] == 6),
     }  # fmt: skip
+    if layout.units.are_own:
+        scales, offset = np.log(chain.scale), np.tanh(chain.offset)
+        told |= {
+            "log scale": scales.mean(), "log scale squared": (scales**2).mean(), "scale of lost": scales[1],
+            "offset": offset.mean(), "size of offset": (offset**2).mean(),
+            "value": np.tanh(x * chain.scale[row]).mean(), "scale with rho": (scales * log_rows).mean(),
+            "size of values": np.log1p((x * chain.scale[row]) ** 2).mean(),
+            "scale with a": (scales * sizes[0]).mean(), "offset with a": (offset * np.tanh(chain.A[:, 0])).mean(),
+        }  # fmt: skip
     if layout.below.cells.size:
         told["violated"] = chain.violations()
         answers = [chain.tokens[(row == i) & layout.is_answer].tolist() for i in range(4)]
@@ -137,13 +150,14 @@ def features(chain):
 
 
 @pytest.mark.parametrize(
-    ("compared", "k", "starts"), [(False, 1, 800), (True, 2, 1500)], ids=["couplings alike", "compared"]
-)
-def test_sweeps_leave_the_joint_distribution_as_it_is(compared, k, starts):
+    ("compared", "k", "own", "starts"), [(False, 1, False, 800), (True, 2, False, 1500), (True, 2, True, 1500)],
+    ids=["couplings alike", "compared", "own units"],
+)  # fmt: skip
+def test_sweeps_leave_the_joint_distribution_as_it_is(compared, k, own, starts):
     random = np.random.default_rng([compared, k])
     differences = []
     for _ in range(starts):
-        chain = started(oracle.Drawn(random, (4, 5), k, LEAST_NOISE), random, compared)
+        chain = started(oracle.Drawn(random, (4, 5), k, LEAST_NOISE, own), random, compared, own)
         before, names = features(chain)
         for _ in range(5):
             chain.sweep(2)
@@ -204,7 +218,7 @@ def test_the_normal_of_a_factor_is_drawn_from_its_normal_wishart(n, k):
 def chain_of(shape, seed=0):
     """A chain over a matrix without holes, without a comparison."""
     seen = Uncoupled.from_coupled(np.random.default_rng(seed).normal(size=shape), 0)
-    return Chain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
+    return CouplingChain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
 
 
 def test_noises_of_rows_and_columns_are_inverse_gamma():
@@ -258,11 +272,11 @@ SHALLOW, DEEP = (1.0, 0.9, 0.5, 1e-2, 1e-6, 2e-8), (5e-9, 1e-12, 1e-40, 1e-280)
 @pytest.mark.parametrize(("shape", "rate"), [(1.0, 1.0), (4.0, 50.0), (25.0, 3.0), (301.0, 30.0)])
 def test_gamma_above_a_bound_is_the_truncated_gamma(shape, rate, share, monkeypatch):
     """Also where both ways to draw it, each forced, must agree, though the tail is not yet all but exponential."""
-    assert min(SHALLOW) > chain_module._MIN_TAIL > max(DEEP)
+    assert min(SHALLOW) > coupling_chain._MIN_TAIL > max(DEEP)
     least = stats.gamma.isf(share, shape, scale=1 / rate)
     assert stats.kstest(above(shape, rate, least), "uniform").pvalue > CHANCE
     for shallow in (0.0, 1.0) if 1e-7 < share < 0.1 else ():
-        monkeypatch.setattr(chain_module, "_MIN_TAIL", shallow)
+        monkeypatch.setattr(coupling_chain, "_MIN_TAIL", shallow)
         assert stats.kstest(above(shape, rate, least), "uniform").pvalue > CHANCE
 
 
@@ -278,14 +292,17 @@ def test_where_there_is_no_noise_the_least_is_drawn_all_but_exactly(m):
 
 
 def test_couplings_are_drawn_under_the_noise_of_both_sides():
-    """Rows of three answers, all alike: every order by its exact probability."""
+    """Rows of three answers, all alike: every order by its exact probability, vectors of rows integrated out."""
     n, answers = 6000, [-1.0, 0.2, 0.9]
     chain = chain_of((n, 3))
-    chain.tokens[:], chain.mean[:] = np.tile(answers, n), np.tile([0.5, 0.0, -0.2], n)
+    chain.tokens[:] = np.tile(answers, n)
     columns, rho = np.array([0.5, 1.0, 2.0]), 0.3
     chain.noise = Noise(np.full(n, rho), columns, 1.0)
-    chain._draw_couplings(30)
-    how = {"mean": [0.5, 0.0, -0.2], "precision": 1 / (rho * columns), "trust": 1.0, "comparisons": []}
+    prior = Normal(np.array([0.5, -0.2]), np.array([[2.0, 0.3], [0.3, 1.5]]))
+    chain._draw_couplings(30, prior, chain.B)
+    covariance = chain.B @ np.linalg.inv(prior.precision) @ chain.B.T + np.diag(rho * columns)
+    law = stats.multivariate_normal(chain.B @ prior.mean, covariance)
+    how = {"mean": [0.0] * 3, "precision": None, "trust": 1.0, "comparisons": [], "log_density_of": law.logpdf}
     expected = oracle.couplings(answers, alone=[(0, 0)] * 3, **how)
     counts = Counter(map(tuple, chain.x.reshape(n, 3).tolist()))
     assert oracle.chance_of_a_fit([counts[o] for o in expected], [n * p for p in expected.values()]) > CHANCE

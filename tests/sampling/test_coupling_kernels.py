@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 
 from halfseen.kernels import random_streams
-from halfseen.uncoupled import gibbs
-from halfseen.uncoupled.gibbs import draw_rows
-from tests.uncoupled import sampling_oracle as oracle
+from halfseen.sampling import coupling_chain
+from halfseen.sampling.coupling_chain import draw_rows
+from tests.sampling import coupling_oracle as oracle
 
 #: Below this, chance does not explain it: one test in a million.
 CHANCE = 1e-6
@@ -49,11 +49,18 @@ def listed(by, others, copies, size):
     return np.append(0, np.cumsum(counts)), shifted
 
 
+#: Where the means of the cells are given, rows have no vectors.
+GIVEN = (np.empty(0, int), np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
+
+
 def run(
     answers, comparisons, alone, *, mean, precision, trust, moves, copies=COPIES, seed=7, rounds=1, start=None,
-    lost=None,
+    lost=None, vectors=GIVEN,
 ):  # fmt: skip
-    """The values of the cells of every copy at the end, and the tokens that each cell holds."""
+    """The values of the cells of every copy at the end, and the tokens that each cell holds.
+
+    `vectors`: columns of the cells, vectors of the columns, precision and pull of the prior of a row's vector.
+    """
     size, known = len(mean), len(answers)
     higher, lower = np.array(comparisons, int).reshape(-1, 2).T
     tokens = np.tile([*answers, *(lost if lost is not None else [float(np.mean(answers))] * (size - known))], copies)
@@ -70,9 +77,10 @@ def run(
     )  # fmt: skip
     indptr, counts = size * np.arange(copies + 1), np.full(copies, known)
     for number in range(rounds):
-        gibbs.draw_couplings(
-            0, copies, indptr, counts, seed + number, moves, trust, *fixed, tokens, token_of_cell, cell_of_token
-        )
+        coupling_chain.draw_couplings(
+            0, copies, indptr, counts, seed + number, moves, trust, *fixed, tokens, token_of_cell, cell_of_token,
+            np.tile(vectors[0], copies), *vectors[1:],
+        )  # fmt: skip
     held = token_of_cell.reshape(copies, size) - first
     assert_array_equal(np.sort(held, axis=1), np.broadcast_to(np.arange(size), held.shape))
     assert_array_equal(cell_of_token[token_of_cell], np.arange(size * copies))
@@ -98,6 +106,25 @@ def test_couplings_come_as_often_as_exhaustive_sums_say(case, trust):
     size = len(answers)
     values, _ = run(answers, comparisons, alone, mean=MEAN[:size], precision=PRECISION[:size], trust=trust, moves=80)
     assert_as_often(map(tuple, values.tolist()), oracle.couplings(answers, **exact(comparisons, alone, trust, size)))
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("case", ["two cells", "compared", "equal answers", "half known", "five cells"])
+def test_the_vector_of_a_row_is_integrated_out(case, k):
+    """Against the normal density with a full covariance. Columns come in any order; one may be asked twice."""
+    answers, comparisons, alone = CASES[case]
+    size, trust, random = len(answers), 1.5, np.random.default_rng(k)
+    B, half, pull = random.normal(size=(7, k)), random.normal(size=(k, k + 1)), random.normal(size=k)
+    columns, prior = np.array([5, 2, 2, 0, 6])[:size], half @ half.T
+    how = {**exact(comparisons, alone, trust, size), "mean": [0.0] * size}
+    values, _ = run(
+        answers, comparisons, alone, mean=how["mean"], precision=how["precision"], trust=trust, moves=40,
+        vectors=(columns, B, prior, pull),
+    )  # fmt: skip
+    spread = np.linalg.inv(prior)
+    covariance = B[columns] @ spread @ B[columns].T + np.diag(1 / np.array(how["precision"]))
+    law = stats.multivariate_normal(B[columns] @ spread @ pull, covariance)
+    assert_as_often(map(tuple, values.tolist()), oracle.couplings(answers, **how, log_density_of=law.logpdf))
 
 
 @pytest.mark.parametrize("case", ["compared", "half known", "five cells"])
@@ -161,10 +188,10 @@ def test_a_row_of_which_no_answer_is_known_has_normal_values():
     unknown = np.full(3 * COPIES, 9.9)
     token = np.arange(3 * COPIES)
     nobody = (np.zeros(3 * COPIES + 1, int), np.empty(0, int))
-    gibbs.draw_couplings(
+    coupling_chain.draw_couplings(
         0, COPIES, 3 * np.arange(COPIES + 1), np.zeros(COPIES, int), 1, 2, 6.0, *nobody, *nobody,
         np.zeros((3 * COPIES, 2)), np.tile(MEAN[:3], COPIES), np.tile(PRECISION[:3], COPIES), unknown, token,
-        token.copy(),
+        token.copy(), *GIVEN,
     )  # fmt: skip
     values = unknown[token].reshape(COPIES, 3)
     for cell in range(3):
@@ -230,8 +257,8 @@ def test_no_moves_single_cells_and_violations():
     size = len(answers)
     higher, lower = np.array(comparisons).T
     links = listed(higher, lower, 1, size)
-    assert gibbs.count_violations(*links, np.array(answers), np.arange(size)) == 3
-    assert gibbs.count_violations(*links, np.array(answers), np.array([3, 2, 1, 0])) == 1
+    assert coupling_chain.count_violations(*links, np.array(answers), np.arange(size)) == 3
+    assert coupling_chain.count_violations(*links, np.array(answers), np.array([3, 2, 1, 0])) == 1
 
 
 #: What SplitMix64 gives from 1234567 (Rosetta Code, "Pseudo-random numbers/Splitmix64").

@@ -9,12 +9,10 @@ from scipy import stats
 
 from halfseen import Status, Uncoupled
 from halfseen.engines.threads import Threads
-from halfseen.uncoupled import chain as chain_module
-from halfseen.uncoupled import sampler
-from halfseen.uncoupled.chain import Chain
-from halfseen.uncoupled.layout import Layout
-from halfseen.uncoupled.sampler import Plan, mixing, sample
-from tests.uncoupled import sampling_oracle as oracle
+from halfseen.sampling.coupling import FIRST_PROPOSALS, PROPOSALS, CouplingRecorder, Layout
+from halfseen.sampling.coupling_chain import WARM_UP, CouplingChain
+from halfseen.sampling.markov_chains import Plan, mixing, sample_chains
+from tests.sampling import coupling_oracle as oracle
 
 
 def collection():
@@ -58,7 +56,7 @@ def test_a_chain_starts_in_the_order_of_win_rates_and_lost_answers_anywhere_at_t
     rates = [1 / 3, 1 / 4, 1 / 3, 5 / 7, 2 / 3, 2 / 3]  # four wins of five say more than one of one
     orders = set()
     for seed in range(40):
-        chain = Chain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
+        chain = CouplingChain(Layout.from_collection(seen), 2, 1.0, np.random.default_rng(seed), Threads(1))
         places = np.argsort(chain.x)  # cells by rising values
         assert (np.diff(np.array(rates)[places]) >= 0).all()
         assert_array_equal(chain.cell_of_token[chain.token_of_cell], np.arange(6))
@@ -67,7 +65,7 @@ def test_a_chain_starts_in_the_order_of_win_rates_and_lost_answers_anywhere_at_t
     seen = Uncoupled([(0, j) for j in range(4)], [(0, 1), (0, 2), (0, 6)], [(0, 1, 0), (0, 3, 2)])
     lost = []
     for seed in range(60):
-        chain = Chain(Layout.from_collection(seen), 1, 1.0, np.random.default_rng(seed), Threads(1))
+        chain = CouplingChain(Layout.from_collection(seen), 1, 1.0, np.random.default_rng(seed), Threads(1))
         lost.append(int(chain.cell_of_token[3]))
         assert_allclose(chain.layout.in_answer_units(chain.tokens)[3], 3.0)
     assert set(lost) == {0, 1, 2, 3}
@@ -82,7 +80,7 @@ def test_kept_sweeps_are_spread_evenly_up_to_the_last(plan, expected):
     assert Plan(*plan).kept().tolist() == expected
 
 
-class Recorded(Chain):
+class Recorded(CouplingChain):
     """A chain that notes what it was asked for, and where it stood after every sweep."""
 
     def sweep(self, moves):
@@ -93,28 +91,34 @@ class Recorded(Chain):
 
 
 @pytest.fixture
-def recorded(monkeypatch):
-    chains = []
-
-    def make(*arguments):
-        chains.append(Recorded(*arguments))
-        return chains[-1]
-
-    monkeypatch.setattr(chain_module, "Chain", make)
-    return chains
+def recorded():
+    """The chains of all runs of a test."""
+    RECORDED.clear()
+    return RECORDED
 
 
-def run(plan, watch=None, seed=0, trust=2.0):
+RECORDED = []
+
+
+def run(plan, watch=None, seed=0, trust=2.0, n_chains=1, n_jobs=1, max_sweeps=None):
     layout = Layout.from_collection(collection())
-    return layout, sample(layout, 2, trust, Plan(*plan), np.random.default_rng(seed), Threads(1), watch)
+    streams = np.random.default_rng(seed).spawn(n_chains)
+
+    def make_chain(threads, number):
+        chain = Recorded(layout, 2, trust, streams[number], threads)
+        RECORDED.append(chain)
+        chain.warm_up()
+        return chain
+
+    return layout, sample_chains(make_chain, CouplingRecorder, n_chains, Plan(*plan), n_jobs, watch, max_sweeps)
 
 
 def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
     layout, sampled = run((9, 3, 3))
     past = recorded[0].past
-    assert [moves for moves, *_ in past] == [0] * sampler.WARM_UP + [sampler.FIRST_PROPOSALS] + [sampler.PROPOSALS] * 8
-    assert sampler.WARM_UP > 0  # else the first coupling would be lost to a random start
-    sweeps, draws = past[sampler.WARM_UP :], sampled.draws
+    assert [moves for moves, *_ in past] == [0] * WARM_UP + [FIRST_PROPOSALS] + [PROPOSALS] * 8
+    assert WARM_UP > 0  # else the first coupling would be lost to a random start
+    sweeps, draws = past[WARM_UP:], sampled.draws
     assert draws.coupling.shape == (3, 10)
     seen = collection()
     for d, number in enumerate((5, 7, 9)):
@@ -133,7 +137,7 @@ def test_what_is_kept_and_the_trace_are_what_the_chain_drew(recorded):
     assert_array_equal(draws.centre, layout.units.centre)
     assert_array_equal(draws.scale, layout.units.scale)
     layout, sampled = run((9, 3, 3))
-    sweeps = recorded[0].past[sampler.WARM_UP :]
+    sweeps = recorded[0].past[WARM_UP:]
     row, column = layout.row_of_cell, layout.rows.indices
     told = sampled.trace
     for number, (_, A, B, noise, x, mean, violated) in enumerate(sweeps):
@@ -151,28 +155,34 @@ def test_mixing_is_of_the_sweeps_that_are_not_discarded(recorded):
     layout, sampled = run((60, 20, 10))
     told, found = sampled.trace, sampled.mixing
     names = {"violated comparisons": "violated", "log-likelihood": "objective", "spread": "spread", "noise": "noise"}
-    assert set(found) == {"predicted cells", *names}
+    assert set(found) == {"predicted cells", "noise of cells", *names}
     for name, key in names.items():
         draws = told[key][20:]
         assert_allclose(found[name].mean, draws.mean(), rtol=1e-12)
         assert_allclose(found[name].r_hat, oracle.split_r_hat(draws) if np.ptp(draws) else 1.0, rtol=1e-10)
-    means = np.array([layout.in_answer_units(past[5]) for past in recorded[0].past[sampler.WARM_UP + 20 :]])
+    means = np.array([layout.in_answer_units(past[5]) for past in recorded[0].past[WARM_UP + 20 :]])
     r_hats = [oracle.split_r_hat(cell) for cell in means.T]
     effective = [oracle.effective_draws(cell) for cell in means.T]
     assert_allclose(found["predicted cells"].mean, means.mean(), rtol=1e-12)
     assert_allclose(found["predicted cells"].r_hat, np.quantile(r_hats, 0.9), rtol=1e-10)
     assert_allclose(found["predicted cells"].effective, np.quantile(effective, 0.1), rtol=1e-8)
+    row, column = layout.row_of_cell, layout.rows.indices
+    noises = [past[3] for past in recorded[0].past[WARM_UP + 20 :]]
+    deviations = np.array([np.sqrt(noise.rows[row] * noise.columns[column]) for noise in noises])
+    assert_allclose(found["noise of cells"].mean, deviations.mean(), rtol=1e-12)
+    assert_allclose(found["noise of cells"].r_hat, np.quantile(list(map(oracle.split_r_hat, deviations.T)), 0.9))
 
 
 def test_only_what_is_predicted_and_the_noise_decide(monkeypatch):
     """Of too few draws nothing is known (NaN): that has a status of its own."""
-    calm = {"predicted cells": 1.0, "noise": 1.0, "violated comparisons": 9.0, "log-likelihood": 9.0, "spread": 9.0}
+    calm = dict.fromkeys(("noise", "violated comparisons", "log-likelihood", "spread"), 9.0)
+    calm |= {"predicted cells": 1.0, "noise of cells": 1.0}
     cases = [("spread", 1.2, Status.SAMPLED), ("spread", np.nan, Status.SAMPLED)]
     bad_ones = [(1.2, Status.UNMIXED), (np.inf, Status.UNMIXED), (np.nan, Status.TOO_SHORT)]
-    cases += [(name, *bad) for name in ("noise", "predicted cells") for bad in bad_ones]
+    cases += [(name, *bad) for name in ("noise of cells", "predicted cells") for bad in bad_ones]
     for name, bad, status in cases:
         told = {one: SimpleNamespace(r_hat=bad if one == name else r_hat) for one, r_hat in calm.items()}
-        monkeypatch.setattr(sampler._Recorder, "mixing", lambda self, told=told: told)
+        monkeypatch.setattr(CouplingRecorder, "mixing", lambda self, told=told: told)
         assert run((4, 1, 2))[1].status is status, (name, bad)
 
 
@@ -180,7 +190,7 @@ def assert_kept(draws, past, numbers):
     """These sweeps, numbered from 1; 0 is where the chain stood before the first."""
     assert draws.coupling.shape[0] == draws.A.shape[1] == draws.unknown.shape[0] == len(numbers)
     for d, number in enumerate(numbers):
-        _, A, B, noise, *_ = past[sampler.WARM_UP + number - 1]
+        _, A, B, noise, *_ = past[WARM_UP + number - 1]
         assert_array_equal(draws.A[:, d], A.astype(np.float32))
         assert_array_equal(draws.B[:, d], B[:3].astype(np.float32))
         assert_array_equal(draws.row_noise[:, d], noise.rows.astype(np.float32))
@@ -192,7 +202,7 @@ def test_a_callback_is_called_after_every_sweep_and_may_stop(recorded):
     calls = []
 
     def watch(number, recorder):
-        calls.append((number, recorder.objective, recorder.trace()))
+        calls.append((number, recorder.objective, recorder.trace({})))
         return number == 6
 
     _, sampled = run((9, 3, 3), watch)
@@ -200,8 +210,8 @@ def test_a_callback_is_called_after_every_sweep_and_may_stop(recorded):
     assert [number for number, *_ in calls] == [1, 2, 3, 4, 5, 6]
     assert_array_equal(sampled.trace["objective"], [objective for _, objective, _ in calls])
     for number, _, trace in calls:
-        for name, values in sampled.trace.items():
-            assert_array_equal(values[:number], trace[name])
+        for name, values in trace.items():
+            assert_array_equal(sampled.trace[name][:number], values)
     assert_kept(sampled.draws, recorded[0].past, [4, 6])  # of those planned only 5 had come; 7 and 9 never did
 
 
@@ -236,6 +246,34 @@ def test_a_chain_interrupted_in_its_first_sweep_keeps_its_start(recorded, monkey
     assert_kept(sampled.draws, recorded[0].past, [0])
     assert sampled.mixing == {}
     assert sampled.trace["objective"].size == 0
+
+
+def test_chains_that_have_not_mixed_go_on(recorded, monkeypatch):
+    """For as many sweeps again, up to the most; the same share is discarded, what is kept is spread over the rest."""
+    statuses = iter([True, True, False])
+    monkeypatch.setattr(CouplingRecorder, "needs_more", property(lambda self: next(statuses)))
+    _, sampled = run((12, 4, 8), max_sweeps=40)
+    assert len(sampled.trace["objective"]) == len(recorded[0].past) - WARM_UP == 40
+    assert next(statuses) is False  # nobody asked again after the most
+    assert_kept(sampled.draws, recorded[0].past, [16, 20, 24, 26, 29, 33, 36, 40])
+
+
+def test_several_chains_are_as_if_run_alone_whatever_the_threads():
+    """Each from its own stream; draws chain by chain; the trace is their mean."""
+    runs = [run((9, 3, 6), n_chains=3, n_jobs=n_jobs)[1] for n_jobs in (1, 2, 5)]
+    for other in runs[1:]:
+        for one, two in zip(runs[0].draws, other.draws, strict=True):
+            assert_array_equal(one, two)
+        assert_array_equal(runs[0].trace["objective"], other.trace["objective"])
+    streams, layout = np.random.default_rng(0).spawn(3), Layout.from_collection(collection())
+    alone = []
+    for stream in streams:
+        chain = CouplingChain(layout, 2, 2.0, stream, Threads(1))
+        chain.warm_up()
+        alone.append(sample_chains(lambda *_, chain=chain: chain, CouplingRecorder, 1, Plan(9, 3, 2), 1, None))
+    assert_array_equal(runs[0].draws.A, np.concatenate([one.draws.A for one in alone], axis=1))
+    assert_array_equal(runs[0].draws.coupling, np.concatenate([one.draws.coupling for one in alone]))
+    assert_allclose(runs[0].trace["noise"], np.mean([one.trace["noise"] for one in alone], axis=0), rtol=1e-12)
 
 
 def autoregressive(phi, size, seed=0):

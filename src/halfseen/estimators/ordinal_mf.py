@@ -216,6 +216,8 @@ def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -
     """
     slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope.astype(np.float64)
     slopes = slopes if observed.weights is None else slopes * observed.weights
+    exponent = int(np.frexp(np.abs(slopes).max(initial=0.0))[1])  # squares of great weights would overflow
+    slopes = np.ldexp(slopes, -exponent)
     matrix = csr_array((slopes, observed.indices, observed.indptr), shape=observed.shape)
     if observed.is_first_at_cell is not None:  # what is observed twice in one place is one cell of the matrix
         matrix = matrix.copy()
@@ -238,7 +240,7 @@ def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -
         y = np.maximum(found, np.sqrt(r) + np.sqrt(c))
         added = y - np.sqrt(np.maximum((y**2 - r - c) ** 2 - 4.0 * r * c, 0.0)) / y
         share = 1.0 - float((np.maximum(found - added, 0.0) ** 2).sum()) / total
-    return NOISE_PART * float(added.mean())
+    return float(np.ldexp(NOISE_PART * added.mean(), exponent))
 
 
 def _final_loss(fit: Fit) -> float:

@@ -9,6 +9,7 @@ from scipy import sparse, stats
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, EngineError, ParameterError
+from halfseen.estimators.inputs import observe_features, standardised
 from halfseen.fitting import ConvergenceWarning
 from halfseen.model import Status
 from halfseen.observed import Observed
@@ -228,6 +229,74 @@ def test_rows_and_columns_that_only_their_features_list_are_predicted(numbered):
     assert_array_equal(every[0], model.predict(long.user[0], model.column_labels_))
 
 
+@pytest.mark.parametrize(
+    ("of_data", "of_features"),
+    [
+        (int, str), (str, int), (float, int), (int, float), (float, float), (np.uint64, int),
+        (int, lambda number: number + 2**63 if number == 19 else number),
+        (lambda number: np.datetime64("2024-01-01") + int(number),) * 2,
+    ],
+)  # fmt: skip
+def test_labels_that_only_features_list_become_labels_like_those_of_the_data(of_data, of_features):
+    cells = np.argwhere(~np.isnan(ratings()))
+    long = pd.DataFrame({"user": cells[:, 0], "item": cells[:, 1], "rating": ratings()[tuple(cells.T)]})
+    long["item"] = np.array([of_data(item) for item in long.item])
+    listed = [of_features(number) for number in range(20)]
+    about = pd.DataFrame({"item": listed, "kind": ["a", "b"] * 10})
+    model = fit(long, column_features=about)
+    assert len(model.H_) == 20
+    kind = "u" if listed[-1] == 2**63 + 19 else hs.observe(long).column_labels.dtype.kind
+    assert model.column_labels_.dtype.kind in (kind, "i")  # small ones of both signs need not stay unsigned
+    assert np.isfinite(model.predict(0, listed)).all()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        np.array(["a", np.nan, None] * 4, object), pd.array(["a", None, pd.NA] * 4, "string"),
+        pd.to_datetime(["2024-01-01", None, pd.NaT] * 4), pd.Categorical(["a", None, None] * 4),
+    ],
+)  # fmt: skip
+def test_missing_words_are_no_feature(words):
+    about = observe_features(pd.DataFrame({"kind": words}), None, 12, "row_features")
+    assert_array_equal(about.toarray(), np.array([[1.0], [0.0], [0.0]] * 4))
+
+
+def test_numbers_of_any_size_are_standardised():
+    for unit in (5e-324, 1e-200, 1.0, 1e200, 5e307):
+        found = standardised(unit * np.array([1.0, 2.0, 3.0, np.nan]))
+        assert_allclose(found, [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0], atol=1e-12)
+    assert_array_equal(standardised(np.full(10, 0.1)), 0.0)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e12, 1e99])
+def test_sparse_features_of_any_size_mix(size):
+    values = np.random.default_rng(0).normal(size=(18, 1))
+    model, moderate = (
+        fit(ratings(), column_features=sparse.csr_array(values * unit), n_sweeps=100, n_burn=40) for unit in (size, 1e2)
+    )
+    there = np.argwhere(~np.isnan(ratings())).T
+    assert_allclose(model.predict(*there), moderate.predict(*there), atol=0.4)
+
+
+def test_names_of_columns_may_be_numbers():
+    frame = pd.DataFrame(np.array([LABELS, ["a", "b"] * 9], object).T)
+    named = frame.rename(columns={0: "c", 1: "kind"})
+    assert_array_equal(fit(NAMED, column_features=frame).W_, fit(NAMED, column_features=named).W_)
+
+
+def test_repeated_cells_stay_as_they_are():
+    """Which columns a row has does not depend on how often; what was passed is not changed."""
+    random = np.random.default_rng(0)
+    rows, columns = random.integers(0, 6, 60), random.integers(0, 5, 60)
+    observed = Observed.from_cells(rows, columns, random.integers(1, 4, 60).astype(float), (6, 5), duplicates="keep")
+    indptr, indices = observed.indptr.copy(), observed.indices.copy()
+    model = fit(observed, implicit=True)
+    assert np.isfinite(model.predict(observed)).all()
+    assert_array_equal(observed.indptr, indptr)
+    assert_array_equal(observed.indices, indices)
+
+
 def test_features_may_be_frames_matrices_or_arrays():
     X, kinds = ratings(), np.arange(25) % 3
     one_hot = (kinds[:, None] == np.arange(3)).astype(float)
@@ -269,6 +338,7 @@ LABELS = list(NAMED.columns)
         (pd.DataFrame({"c": LABELS, "age": [np.nan] * 18}), "a feature", "missing values"),
         (pl.DataFrame({"c": [*LABELS, "c3"], "age": range(19)}), "at most once", "19 of them with known labels, 18"),
         (pd.DataFrame({"age": range(18)}, index=LABELS), "first column", "0 of them with known labels"),
+        (sparse.csr_array(np.full((18, 1), -1e200)), "beyond", "1e+200"),
     ],
 )
 def test_frames_of_features_that_are_refused(features, must, found):
@@ -329,6 +399,18 @@ def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):
     assert model.status_ is Status.INTERRUPTED
     assert model.n_iter_ == 15
     assert model.model_.kept.chain.size == 5  # one per sweep after the ten discarded ones
+    assert np.isfinite(model.predict(0, 0))
+
+
+def test_an_interrupt_in_the_first_sweep_keeps_the_start(monkeypatch):
+    def interrupted(self, adapt=False):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(factor_chain.FactorChain, "sweep", interrupted)
+    model = hs.OrdinalMF(2, **SHORT)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(ratings())
+    assert (model.status_, model.n_iter_, model.diagnostics_) == (Status.INTERRUPTED, 0, {})
     assert np.isfinite(model.predict(0, 0))
 
 

@@ -214,7 +214,8 @@ class FactorDraws:
 
 def implicit_sets(cells: Observed) -> sparse.csr_array:
     """1 / sqrt(number of cells of the row) at every cell: which columns a row has, as features of it."""
-    sets = sparse.csr_array((np.ones(cells.nnz), cells.indices, cells.indptr), shape=cells.shape)
+    arrays = (np.ones(cells.nnz), cells.indices, cells.indptr)
+    sets = sparse.csr_array(arrays, shape=cells.shape, copy=True)  # merging repeated cells writes to its arrays
     sets.sum_duplicates()
     sets.data[:] = 1.0
     counts = np.diff(sets.indptr)
@@ -574,7 +575,7 @@ class Recorder:
     def trace(self, trace: Mapping[str, Array]) -> dict[str, Array]:
         """An entry per sweep: the mean of all chains."""
         recorded = np.array([[chain[:3] for chain in sweep] for sweep in self._sweeps]).reshape(
-            len(self._sweeps), -1, 3
+            len(self._sweeps), len(self._chains), 3
         )
         return {**trace, "noise": recorded[:, :, 1].mean(axis=1)}
 

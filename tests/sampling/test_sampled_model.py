@@ -451,6 +451,12 @@ def test_those_without_a_cell_are_reported_unless_they_have_features():
     fit(X, column_features=np.arange(18)[:, None])
 
 
+def test_draws_have_no_ridge():
+    for name in ("ridge_", "l2_"):
+        with pytest.raises(AttributeError, match="precisions are drawn"):
+            getattr(fit(), name)
+
+
 def test_text_levels_and_given_thresholds():
     words = np.array(["bad", "fair", "good", "best"], object)
     X = ratings()

@@ -83,8 +83,8 @@ class ThresholdFactorization(Factorization):
     offers = frozenset({"levels"})
 
     thresholds_ = fitted(lambda model: model.likelihood.cuts, "tau_1 < ... < tau_N between the levels, in units of x.")
-    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")
-    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")
+    ridge_ = fitted(lambda model: _ridge_of(model), "Prior of the factors.")
+    l2_ = fitted(lambda model: _ridge_of(model).l2, "l2 of the fit.")
 
     @property
     def row_biases_(self) -> Array | None:
@@ -198,6 +198,13 @@ class ThresholdFactorization(Factorization):
             fixed = ridge.penalty(given.shape[1], side).fixed
             factors.append(np.where(fixed == 1, 1.0, given).astype(given.dtype))
         return factors[0], factors[1]
+
+
+def _ridge_of(model: Any) -> Ridge:
+    if model.folding is None:
+        raise AttributeError('A fit with inference="gibbs" has no ridge and no l2: precisions are drawn.')
+    ridge: Ridge = model.folding.solver.ridge
+    return ridge
 
 
 def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -> float:

@@ -14,7 +14,7 @@ from halfseen.fitting import ConvergenceWarning
 from halfseen.model import Status
 from halfseen.observed import Observed
 from halfseen.sampling import factor_chain
-from halfseen.sampling.diagnostics import mixing
+from halfseen.sampling.diagnostics import mixing, worst
 from halfseen.sampling.sampled_model import FactorDraws, principal_factors
 
 #: So short a chain need not mix.
@@ -381,6 +381,15 @@ def test_mixing_of_several_chains_is_that_of_their_halves():
     assert independent.r_hat < 1.02
     assert 1500 < independent.effective < 2500
     assert mixing(np.stack([np.zeros(50), np.ones(50)]) + 0.01 * random.normal(size=(2, 50))).r_hat > 10
+
+
+def test_chains_that_stand_still_in_different_places_have_not_mixed():
+    still, moving = mixing(np.stack([np.zeros(20), np.ones(20)])), mixing(np.random.default_rng(0).normal(size=(2, 20)))
+    assert still.r_hat == np.inf
+    for count in (3, 20):
+        assert worst([still] * count + [moving] * (20 - count)).r_hat == np.inf
+    assert worst([still] + [moving] * 19).r_hat == moving.r_hat
+    assert np.isnan(worst([mixing(np.zeros(3)[None])] * 2).r_hat)
 
 
 def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):

@@ -539,10 +539,13 @@ class OrdinalMF(ThresholdFactorization):
         if self.link not in ("logit", "probit"):
             must, remedy = 'must be "probit" for `inference="gibbs"`.', 'Leave it out, or use `inference="map"`.'
             raise ParameterError(must, found=repr(self.link), remedy=remedy, parameter="link")
-        for name, is_given in (("l2", self.l2 is not None), ("init", not isinstance(self.init, str))):
+        for name, value, is_given in (
+            ("l2", repr(self.l2), self.l2 is not None),
+            ("init", "arrays", not isinstance(self.init, str)),
+        ):
             if is_given:
                 must = 'must be left out for `inference="gibbs"`, which draws precisions and starts at random.'
-                raise ParameterError(must, found="another value", remedy='Or use `inference="map"`.', parameter=name)
+                raise ParameterError(must, found=value, remedy='Or use `inference="map"`.', parameter=name)
         if self.early_stopping:
             must, remedy = 'must be False for `inference="gibbs"`, which does not overfit by going on.', "Leave it out."
             raise ParameterError(must, found="True", remedy=remedy, parameter="early_stopping")

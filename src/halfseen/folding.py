@@ -49,7 +49,8 @@ def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, 
         if settled.all():
             break
         new = where(settled, near, solver.half_step(problem, near, far, Side.ROWS))
-        settled |= _largest_change(problem, near.mean, new.mean) <= tol
+        (changes,), *_ = problem.engine.map(relative_changes, None, near.mean, new.mean)
+        settled |= problem.engine.to_numpy(changes) <= tol
         near = new
         if settled.size / 2 < settled.sum() < settled.size:  # most are done: go on with the others alone
             _put(problem, near, folded, moving)
@@ -72,11 +73,6 @@ def _of_rows(problem: Problem, rows: Array) -> Problem:
 def _put(problem: Problem, near: Any, folded: Any, rows: Array) -> None:
     for target, array in zip(folded, near, strict=True):
         target[rows] = problem.engine.to_numpy(array)
-
-
-def _largest_change(problem: Problem, old: Any, new: Any) -> Array:
-    """Largest change of each row's entries, relative to its largest entry."""
-    return problem.engine.to_numpy(problem.engine.map(relative_changes, None, old, new)[0][0])
 
 
 def relative_changes(_: None, old: Any, new: Any) -> Terms:

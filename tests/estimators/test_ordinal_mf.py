@@ -820,3 +820,12 @@ def test_a_fit_goes_on_from_where_another_ended(kind):
     first = short(kind, max_iter=200, l2=2.0)
     again = short(kind, init=(first.W_, first.H_), thresholds=first.likelihood_.thresholds, l2=2.0, max_iter=1)
     assert_allclose(again.trace_["objective"][0], first.trace_["objective"][-1], rtol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_default_l2_follows_weights_of_any_size():
+    X = np.random.default_rng(0).integers(0, 4, (20, 15)).astype(float)
+    l2 = OrdinalMF(2, max_iter=1).fit(X).l2_
+    for weight in (1e-200, 0.7, 1e200):
+        weighted = OrdinalMF(2, max_iter=1).fit(X, cell_weight=np.full(X.shape, weight))
+        assert_allclose(weighted.l2_, weight * l2, rtol=1e-6)

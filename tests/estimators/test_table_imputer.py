@@ -515,8 +515,8 @@ def test_draws_vary_between_tables_by_the_uncertainty_of_the_regression():
 
         Var mean = s^2 (m / n^2 + (m / n)^2 (1 / (n - m) + (difference of means of x)^2 / S_xx)),    m holes of n rows
 
-    and s^2 (sum of (x - mean)^2 over the holes / S^2 + (the same, as a share of S)^2 S / S_xx) for the slope, S over all
-    rows, S_xx over the seen ones. Without the second terms, which are the uncertainty of the parameters, they are
+    and s^2 (sum of (x - mean)^2 over the holes / S^2 + (the same, as a share of S)^2 S / S_xx) for the slope, S over
+    all rows, S_xx over the seen ones. Without the second terms, which are the uncertainty of the parameters, they are
     about half as large. 400 draws give variances within 4 sqrt(2 / 400) = 28 %; the rest is for the estimate of s.
     """
     random, n, m = np.random.default_rng(200), 400, 200

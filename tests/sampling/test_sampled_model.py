@@ -9,11 +9,12 @@ from scipy import sparse, stats
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, EngineError, ParameterError
+from halfseen.estimators.inputs import observe_features, standardised
 from halfseen.fitting import ConvergenceWarning
 from halfseen.model import Status
 from halfseen.observed import Observed
 from halfseen.sampling import factor_chain
-from halfseen.sampling.markov_chains import mixing
+from halfseen.sampling.markov_chains import mixing, worst
 from halfseen.sampling.sampled_model import FactorDraws, principal_factors
 
 #: So short a chain need not mix.
@@ -228,6 +229,74 @@ def test_rows_and_columns_that_only_their_features_list_are_predicted(numbered):
     assert_array_equal(every[0], model.predict(long.user[0], model.column_labels_))
 
 
+@pytest.mark.parametrize(
+    ("of_data", "of_features"),
+    [
+        (int, str), (str, int), (float, int), (int, float), (float, float), (np.uint64, int),
+        (int, lambda number: number + 2**63 if number == 19 else number),
+        (lambda number: np.datetime64("2024-01-01") + int(number),) * 2,
+    ],
+)  # fmt: skip
+def test_labels_that_only_features_list_become_labels_like_those_of_the_data(of_data, of_features):
+    cells = np.argwhere(~np.isnan(ratings()))
+    long = pd.DataFrame({"user": cells[:, 0], "item": cells[:, 1], "rating": ratings()[tuple(cells.T)]})
+    long["item"] = np.array([of_data(item) for item in long.item])
+    listed = [of_features(number) for number in range(20)]
+    about = pd.DataFrame({"item": listed, "kind": ["a", "b"] * 10})
+    model = fit(long, column_features=about)
+    assert len(model.H_) == 20
+    kind = "u" if listed[-1] == 2**63 + 19 else hs.observe(long).column_labels.dtype.kind
+    assert model.column_labels_.dtype.kind in (kind, "i")  # small ones of both signs need not stay unsigned
+    assert np.isfinite(model.predict(0, listed)).all()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        np.array(["a", np.nan, None] * 4, object), pd.array(["a", None, pd.NA] * 4, "string"),
+        pd.to_datetime(["2024-01-01", None, pd.NaT] * 4), pd.Categorical(["a", None, None] * 4),
+    ],
+)  # fmt: skip
+def test_missing_words_are_no_feature(words):
+    about = observe_features(pd.DataFrame({"kind": words}), None, 12, "row_features")
+    assert_array_equal(about.toarray(), np.array([[1.0], [0.0], [0.0]] * 4))
+
+
+def test_numbers_of_any_size_are_standardised():
+    for unit in (5e-324, 1e-200, 1.0, 1e200, 5e307):
+        found = standardised(unit * np.array([1.0, 2.0, 3.0, np.nan]))
+        assert_allclose(found, [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0], atol=1e-12)
+    assert_array_equal(standardised(np.full(10, 0.1)), 0.0)
+
+
+@pytest.mark.parametrize("size", [1e4, 1e12, 1e99])
+def test_sparse_features_of_any_size_mix(size):
+    values = np.random.default_rng(0).normal(size=(18, 1))
+    model, moderate = (
+        fit(ratings(), column_features=sparse.csr_array(values * unit), n_sweeps=100, n_burn=40) for unit in (size, 1e2)
+    )
+    there = np.argwhere(~np.isnan(ratings())).T
+    assert_allclose(model.predict(*there), moderate.predict(*there), atol=0.4)
+
+
+def test_names_of_columns_may_be_numbers():
+    frame = pd.DataFrame(np.array([LABELS, ["a", "b"] * 9], object).T)
+    named = frame.rename(columns={0: "c", 1: "kind"})
+    assert_array_equal(fit(NAMED, column_features=frame).W_, fit(NAMED, column_features=named).W_)
+
+
+def test_repeated_cells_stay_as_they_are():
+    """Which columns a row has does not depend on how often; what was passed is not changed."""
+    random = np.random.default_rng(0)
+    rows, columns = random.integers(0, 6, 60), random.integers(0, 5, 60)
+    observed = Observed.from_cells(rows, columns, random.integers(1, 4, 60).astype(float), (6, 5), duplicates="keep")
+    indptr, indices = observed.indptr.copy(), observed.indices.copy()
+    model = fit(observed, implicit=True)
+    assert np.isfinite(model.predict(observed)).all()
+    assert_array_equal(observed.indptr, indptr)
+    assert_array_equal(observed.indices, indices)
+
+
 def test_features_may_be_frames_matrices_or_arrays():
     X, kinds = ratings(), np.arange(25) % 3
     one_hot = (kinds[:, None] == np.arange(3)).astype(float)
@@ -255,6 +324,15 @@ def test_features_may_be_frames_matrices_or_arrays():
     assert repeated.nnz == 2 * twice.nnz  # what was passed is as it was
 
 
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_lists_of_words_are_a_feature_per_word(kind):
+    genres = [["drama"], ["war", "drama"], None, ["war", "war"], []] + [["drama"]] * 13
+    indicators = np.array([[("drama" in (one or [])), ("war" in (one or []))] for one in genres], float)
+    frame = kind({"c": LABELS, "genres": genres})
+    expected = fit(NAMED, column_features=indicators).model_.kept.H
+    assert_array_equal(fit(NAMED, column_features=frame).model_.kept.H, expected)
+
+
 NAMED = pd.DataFrame(ratings(), columns=[f"c{j}" for j in range(18)])
 LABELS = list(NAMED.columns)
 
@@ -269,6 +347,7 @@ LABELS = list(NAMED.columns)
         (pd.DataFrame({"c": LABELS, "age": [np.nan] * 18}), "a feature", "missing values"),
         (pl.DataFrame({"c": [*LABELS, "c3"], "age": range(19)}), "at most once", "19 of them with known labels, 18"),
         (pd.DataFrame({"age": range(18)}, index=LABELS), "first column", "0 of them with known labels"),
+        (sparse.csr_array(np.full((18, 1), -1e200)), "beyond", "1e+200"),
     ],
 )
 def test_frames_of_features_that_are_refused(features, must, found):
@@ -313,6 +392,15 @@ def test_mixing_of_several_chains_is_that_of_their_halves():
     assert mixing(np.stack([np.zeros(50), np.ones(50)]) + 0.01 * random.normal(size=(2, 50))).r_hat > 10
 
 
+def test_chains_that_stand_still_in_different_places_have_not_mixed():
+    still, moving = mixing(np.stack([np.zeros(20), np.ones(20)])), mixing(np.random.default_rng(0).normal(size=(2, 20)))
+    assert still.r_hat == np.inf
+    for count in (3, 20):
+        assert worst([still] * count + [moving] * (20 - count)).r_hat == np.inf
+    assert worst([still] + [moving] * 19).r_hat == moving.r_hat
+    assert np.isnan(worst([mixing(np.zeros(3)[None])] * 2).r_hat)
+
+
 def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):
     sweep, done = factor_chain.FactorChain.sweep, []
 
@@ -329,6 +417,18 @@ def test_an_interrupt_keeps_the_draws_so_far(monkeypatch):
     assert model.status_ is Status.INTERRUPTED
     assert model.n_iter_ == 15
     assert model.model_.kept.chain.size == 5  # one per sweep after the ten discarded ones
+    assert np.isfinite(model.predict(0, 0))
+
+
+def test_an_interrupt_in_the_first_sweep_keeps_the_start(monkeypatch):
+    def interrupted(self, adapt=False):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(factor_chain.FactorChain, "sweep", interrupted)
+    model = hs.OrdinalMF(2, **SHORT)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(ratings())
+    assert (model.status_, model.n_iter_, model.diagnostics_) == (Status.INTERRUPTED, 0, {})
     assert np.isfinite(model.predict(0, 0))
 
 
@@ -367,6 +467,12 @@ def test_those_without_a_cell_are_reported_unless_they_have_features():
     with pytest.warns(DataWarning, match="column 5.*drawn from the distribution of the others"):
         hs.OrdinalMF(2, **SHORT).fit(X)
     fit(X, column_features=np.arange(18)[:, None])
+
+
+def test_draws_have_no_ridge():
+    for name in ("ridge_", "l2_"):
+        with pytest.raises(AttributeError, match="precisions are drawn"):
+            getattr(fit(), name)
 
 
 def test_text_levels_and_given_thresholds():

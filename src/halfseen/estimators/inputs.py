@@ -23,7 +23,7 @@ from halfseen.io.schema import ReadOptions, spelled_long
 from halfseen.io.sources import as_frame, frame_table
 from halfseen.io.tables import MatrixSource
 from halfseen.io.wide import find_row_names
-from halfseen.labels import Index, uniform
+from halfseen.labels import WHOLE_FLOAT, Index, exact_integers, is_plain_integer, text_array, uniform
 from halfseen.observed import Observed
 
 Shape = tuple[int, ...]
@@ -32,6 +32,9 @@ Data: TypeAlias = MatrixSource | Observed
 #: Labels of rows or columns, or their positions; one or many.
 Labels: TypeAlias = Hashable | ArrayLike
 Seed: TypeAlias = int | np.random.RandomState | None
+
+#: Largest number in a sparse matrix of features.
+LARGEST_FEATURE = 1e100
 
 
 def observe_for_fit(X: Any, unseen: str, cell_weight: Any, levels: Any) -> Observed:
@@ -203,10 +206,10 @@ def _is_table(X: Any) -> bool:
 def observe_features(features: Any, labels: Array | None, count: int, parameter: str) -> sparse.csr_array:
     """Features of rows or columns as a sparse array, a row for each of the `count` rows or columns.
 
-    Numbers other than 0 and 1 are standardised, but for those of a sparse matrix; each word of a column of words is a
-    feature of its own. Where rows (or columns) have labels, a frame is matched by its first column, or by its index if
-    that has a name and at least as many known labels; those that it does not list have no features. All else is
-    matched by position.
+    Numbers other than 0 and 1 are standardised, but for those of a sparse matrix; each word of a column of words, or of
+    lists of words, is a feature of its own. Where rows (or columns) have labels, a frame is matched by its first
+    column, or by its index if that has a name and at least as many known labels; those that it does not list have no
+    features. All else is matched by position.
     """
     frame, side = as_frame(features), parameter.removesuffix("_features")
     if frame is None:
@@ -232,6 +235,13 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
         if not np.isfinite(numbers).all():
             found = f"{numbers[~np.isfinite(numbers)][0]}"
             raise DataError("must be finite.", parameter=parameter, found=found, remedy="Fill the holes.")
+        if is_sparse and np.abs(numbers).max(initial=0.0) > LARGEST_FEATURE:  # whose squares would overflow
+            raise DataError(
+                f"must hold no number beyond {LARGEST_FEATURE:g}.",
+                parameter=parameter,
+                found=f"{np.abs(numbers).max():g}",
+                remedy="Scale the features.",
+            )
         return matrix if is_sparse else sparse.csr_array(np.column_stack([standardised(one) for one in matrix.T]))
 
     if labels is None and len(frame) != count:
@@ -257,7 +267,7 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
     # a block of features for each column of the frame
     blocks: list[Any] = []
     for name in names:
-        column = frame[name]
+        column = frame.get_column(name)
         if column.dtype.is_numeric() or column.dtype == nw.Boolean:
             values = column.cast(nw.Float64).to_numpy().astype(np.float64)[places >= 0]
             if np.isinf(values).any():
@@ -272,11 +282,18 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
                 cells = (standardised(values), (listed, np.zeros(listed.size, int)))
                 blocks.append(sparse.csr_array(cells, (count, 1)))
         else:
-            words = np.array([None if word is None else str(word) for word in column.to_list()], object)[places >= 0]
-            is_known = np.array([word is not None for word in words])
-            distinct, which = np.unique(words[is_known].astype(str), return_inverse=True)
-            if distinct.size:
-                cells = (np.ones(which.size), (listed[is_known], which))
+            cells_of_lines = zip(places.tolist(), column.is_null().to_list(), column.to_list(), strict=True)
+            found = [
+                (place, word)
+                for place, is_missing, cell in cells_of_lines
+                if place >= 0 and not is_missing
+                for word in {
+                    str(one) for one in (cell if isinstance(cell, list | tuple | set | np.ndarray) else [cell])
+                }
+            ]
+            if found:
+                distinct, which = np.unique([word for _, word in found], return_inverse=True)
+                cells = (np.ones(which.size), (np.array([place for place, _ in found]), which))
                 blocks.append(sparse.csr_array(cells, (count, distinct.size)))
     if not blocks:
         raise DataError(
@@ -287,7 +304,8 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
         )
     if listed.size < count:
         unknown = len(frame) - listed.size
-        more = f", and {unknown} lines with unknown labels" if unknown else ""
+        lines = "line with an unknown label" if unknown == 1 else "lines with unknown labels"
+        more = f", and {unknown} {lines}" if unknown else ""
         warning = DataWarning(
             f"Every {side} should have features.",
             found=f"features for {listed.size} of {count} {side}s{more}",
@@ -304,7 +322,7 @@ def match_lines(frame: Any, labels: Array, side: str) -> tuple[Array, list[str],
     Labels are in its first column, or in an index that has a name and at least as many of them.
     """
     known, index, names = Index(labels), nw.maybe_get_index(frame), frame.columns
-    candidates = [(frame[names[0]].to_list(), names[1:])] if names else []
+    candidates = [(frame.get_column(names[0]).to_list(), names[1:])] if names else []
     if index is not None and index.name is not None:
         candidates.append((index.tolist(), names))
     best, most = (np.full(len(frame), -1), names, labels[:0]), 0
@@ -329,9 +347,22 @@ def add_listed(observed: Observed, features: Any, side: str) -> Observed:
         return observed
     places, _, listed = match_lines(frame, labels, side)
     new = np.unique(listed[places < 0]) if (places >= 0).any() else labels[:0]
-    if not new.size or {new.dtype.kind, labels.dtype.kind} not in ({"i"}, {"u"}, {"i", "u"}, {"O"}):
+    kinds = labels.dtype.kind, new.dtype.kind
+    if kinds[0] == "O" and kinds[1] in "iu":
+        new = text_array(new)
+    elif kinds[0] in "iu" and kinds[1] in "Of":  # what is no whole number is no label of these data
+        texts = [WHOLE_FLOAT.sub(r"\1", str(label)) for label in new]
+        new = exact_integers([int(text) for text in texts if is_plain_integer(text)], side)
+    elif kinds[0] == "f" and kinds[1] in "iu":
+        new = new.astype(np.float64)
+    elif set(kinds) not in ({"i"}, {"u"}, {"i", "u"}, {"f"}, {"M"}, {"O"}):
         return observed
-    labels, (n, m) = np.concatenate([labels, new]), observed.shape
+    if not new.size:
+        return observed
+    both = np.concatenate([labels, new])
+    if both.dtype.kind == "f" != labels.dtype.kind:  # NumPy would round
+        both = exact_integers([*labels.tolist(), *new.tolist()], side)
+    labels, (n, m) = both, observed.shape
     if side == "column":
         return replace(observed, shape=(n, m + new.size), column_labels=labels)
     indptr = np.append(observed.indptr, np.full(new.size, observed.indptr[-1]))
@@ -339,10 +370,14 @@ def add_listed(observed: Observed, features: Any, side: str) -> Observed:
 
 
 def standardised(values: Array) -> Array:
-    """Numbers with mean 0 and deviation 1, unless they are 0 and 1; holes are at the mean."""
+    """Numbers with mean 0 and deviation 1, unless they are 0 and 1; holes are at the mean. All 0 if all are equal."""
     known = values[np.isfinite(values)]
     if np.isin(known, (0.0, 1.0)).all():
         return np.nan_to_num(values, nan=0.0)
+    if known.min() == known.max():  # their mean need not be the same to the last digit
+        return np.zeros_like(values)
+    exponent = np.frexp(np.abs(known).max())[1]  # squares neither overflow nor vanish
+    values, known = np.ldexp(values, -exponent), np.ldexp(known, -exponent)
     deviation = known.std()
     return np.nan_to_num((values - known.mean()) / (deviation if deviation > 0 else 1.0), nan=0.0)
 

@@ -83,8 +83,8 @@ class ThresholdFactorization(Factorization):
     offers = frozenset({"levels"})
 
     thresholds_ = fitted(lambda model: model.likelihood.cuts, "tau_1 < ... < tau_N between the levels, in units of x.")
-    ridge_ = fitted(lambda model: model.folding.solver.ridge, "Prior of the factors.")
-    l2_ = fitted(lambda model: model.folding.solver.ridge.l2, "l2 of the fit.")
+    ridge_ = fitted(lambda model: _ridge_of(model), "Prior of the factors.")
+    l2_ = fitted(lambda model: _ridge_of(model).l2, "l2 of the fit.")
 
     @property
     def row_biases_(self) -> Array | None:
@@ -200,6 +200,13 @@ class ThresholdFactorization(Factorization):
         return factors[0], factors[1]
 
 
+def _ridge_of(model: Any) -> Ridge:
+    if model.folding is None:
+        raise AttributeError('A fit with inference="gibbs" has no ridge and no l2: precisions are drawn.')
+    ridge: Ridge = model.folding.solver.ridge
+    return ridge
+
+
 def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -> float:
     """NOISE_PART of what noise adds to the leading singular values of the matrix of slopes at x = 0, on average.
 
@@ -216,6 +223,8 @@ def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -
     """
     slopes = likelihood.quadratic(observed.values, np.zeros_like(observed.values)).slope.astype(np.float64)
     slopes = slopes if observed.weights is None else slopes * observed.weights
+    exponent = int(np.frexp(np.abs(slopes).max(initial=0.0))[1])  # squares of great weights would overflow
+    slopes = np.ldexp(slopes, -exponent)
     matrix = csr_array((slopes, observed.indices, observed.indptr), shape=observed.shape)
     if observed.is_first_at_cell is not None:  # what is observed twice in one place is one cell of the matrix
         matrix = matrix.copy()
@@ -238,7 +247,7 @@ def noise_l2(observed: Observed, likelihood: SmoothOrdinal, n_components: int) -
         y = np.maximum(found, np.sqrt(r) + np.sqrt(c))
         added = y - np.sqrt(np.maximum((y**2 - r - c) ** 2 - 4.0 * r * c, 0.0)) / y
         share = 1.0 - float((np.maximum(found - added, 0.0) ** 2).sum()) / total
-    return NOISE_PART * float(added.mean())
+    return float(np.ldexp(NOISE_PART * added.mean(), exponent))
 
 
 def _final_loss(fit: Fit) -> float:
@@ -284,11 +293,11 @@ class OrdinalMF(ThresholdFactorization):
         each adds a vector of its own to the factor, divided by the square root of their number, as in SVD++.
     row_features, column_features : sparse matrix, array-like or frame, default=None
         Features of rows and of columns, which add to factors and biases by linear maps. A frame has the labels in its
-        first column, or in a pandas index with a name, where rows (or columns) have labels; a column of words counts as
-        one feature per word, and numbers other than 0 and 1 are standardised. Numbers must be finite; in a frame they
-        may be missing. A row or column without a cell is predicted from its features: of a long table or an
-        `Observed` with labels, all that such a frame lists; else those that are in the data. New rows, of which no
-        features are known, are taken for average ones.
+        first column, or in a pandas index with a name, where rows (or columns) have labels; a column of words, or of
+        lists of words, counts as one feature per word, and numbers other than 0 and 1 are standardised. Numbers must be
+        finite; in a frame they may be missing. A row or column without a cell is predicted from its features: all that
+        such a frame lists, but for columns beyond those of a wide table of numbers. New rows, of which no features are
+        known, are taken for average ones.
     n_sweeps, n_burn : int, default=200 and 40
         Number of sweeps of each chain, and of those discarded at the start.
     n_chains : int, default=2
@@ -530,10 +539,13 @@ class OrdinalMF(ThresholdFactorization):
         if self.link not in ("logit", "probit"):
             must, remedy = 'must be "probit" for `inference="gibbs"`.', 'Leave it out, or use `inference="map"`.'
             raise ParameterError(must, found=repr(self.link), remedy=remedy, parameter="link")
-        for name, is_given in (("l2", self.l2 is not None), ("init", not isinstance(self.init, str))):
+        for name, value, is_given in (
+            ("l2", repr(self.l2), self.l2 is not None),
+            ("init", "arrays", not isinstance(self.init, str)),
+        ):
             if is_given:
                 must = 'must be left out for `inference="gibbs"`, which draws precisions and starts at random.'
-                raise ParameterError(must, found="another value", remedy='Or use `inference="map"`.', parameter=name)
+                raise ParameterError(must, found=value, remedy='Or use `inference="map"`.', parameter=name)
         if self.early_stopping:
             must, remedy = 'must be False for `inference="gibbs"`, which does not overfit by going on.', "Leave it out."
             raise ParameterError(must, found="True", remedy=remedy, parameter="early_stopping")
@@ -544,13 +556,11 @@ class OrdinalMF(ThresholdFactorization):
                 remedy='Leave `cell_weight` out, repeat cells (`duplicates="keep"`), or use `inference="map"`.',
                 parameter="cell_weight",
             )
-        has_own_columns = "feature_names_in_" in columns  # of a wide table
-        if not has_own_columns:
+        if "feature_names_in_" not in columns:  # else columns are those of a wide table
             observed = add_listed(observed, self.column_features, "column")
             columns = columns | {"n_features_in_": observed.shape[1]}
         fingerprint = observed.fingerprint()
-        if not has_own_columns:
-            observed = add_listed(observed, self.row_features, "row")
+        observed = add_listed(observed, self.row_features, "row")
         encoder, cells = OrdinalEncoder(self.levels, self.unseen).fit(observed, type(self).__name__)
         likelihood: Any = super()._initial_likelihood(cells, encoder)
         likelihood.check_unseen(self.unseen, type(self).__name__)

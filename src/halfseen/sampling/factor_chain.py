@@ -73,8 +73,9 @@ class FeatureGroup:
     def __init__(self, matrix: FeatureMatrix, size: int, random: np.random.Generator) -> None:
         self.values, self.adds_to_bias = sparse.csc_array(matrix.values, dtype=np.float64), matrix.adds_to_bias
         #: Rows as unsigned numbers, which compiled loops need not check for a count from the end.
-        self.rows = self.values.indices.astype(np.uint32)
-        self.weights = random.normal(0.0, _START, (self.values.shape[1], size))
+        self.indptr, self.rows = self.values.indptr.astype(np.int64), self.values.indices.astype(np.uint32)
+        largest = np.maximum(np.abs(self.values).max(axis=0).toarray().ravel(), 1.0)  # adds no more at the start
+        self.weights = random.normal(0.0, _START, (self.values.shape[1], size)) / largest[:, None]
         self.hyper = Hyper(np.zeros(size), np.ones(size))
 
 
@@ -240,9 +241,8 @@ class FactorChain:
 
         self.threads.all(draw, blocks)
         for group in near.features:
-            values = group.values
             normal_draws.draw_weights(
-                values.indptr, group.rows, values.data, near.grams, near.pulls, *group.hyper, self.next_seed(),
+                group.indptr, group.rows, group.values.data, near.grams, near.pulls, *group.hyper, self.next_seed(),
                 group.weights, near.linear, near.factor,
             )  # fmt: skip
             if group.adds_to_bias:  # sets of cells are many: a second pass would not pay
@@ -250,7 +250,7 @@ class FactorChain:
 
                 def move(a: int, group: FeatureGroup = group, seed: int = seed) -> None:
                     normal_draws.move_weights(
-                        group.values.indptr, group.rows, group.values.data, *near.hyper, *group.hyper, seed, a,
+                        group.indptr, group.rows, group.values.data, *near.hyper, *group.hyper, seed, a,
                         group.weights, near.own, near.linear,
                     )  # fmt: skip
 

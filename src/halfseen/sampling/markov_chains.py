@@ -84,7 +84,9 @@ def mixing(draws: Array) -> Mixing:
 def worst(several: list[Mixing]) -> Mixing:
     """Of several quantities: the mean of the means, and the R-hat and number that nine of ten are not worse than."""
     means, r_hats, effective = np.transpose(several)
-    return Mixing(float(means.mean()), float(np.quantile(r_hats, 0.9)), float(np.quantile(effective, 0.1)))
+    between: Any = "linear" if np.isfinite(r_hats).all() else "higher"  # two infinite ones have nothing between them
+    r_hat = float(np.quantile(r_hats, 0.9, method=between))
+    return Mixing(float(means.mean()), r_hat, float(np.quantile(effective, 0.1)))
 
 
 class Sampled(NamedTuple):

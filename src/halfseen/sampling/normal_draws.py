@@ -21,6 +21,8 @@ Array = npt.NDArray[Any]
 _CELLS_AT_A_TIME = 120
 #: Standard normal numbers beyond this, and probabilities below these, are left to slower formulas.
 _FAR, _LEAST_SHARE, _LEAST_PROBABILITY = 37.0, 1e-11, 1e-280
+#: The standard normal number beyond which there is the least share.
+_LEAST_END = 6.706023155495137
 _LOG_2_PI = np.log(2 * np.pi)
 
 
@@ -122,7 +124,8 @@ def draw_latent(
 ) -> None:  # fmt: skip
     """Latent value of every cell, N(x, 1 / (row_root * column_root)^2) between the two bounds of its level.
 
-    By the inverse of the distribution function or, deep in a tail, where that has few digits, by rejection. `bounds`
+    By the inverse of the distribution function or, if that falls deep into a tail, where it has few digits, by
+    rejection within the tail. `bounds`
     has a row for all cells or, if `owners` is 1 or 2, for each row or each column. `logs` gets the log-likelihood of
     the levels of each row.
     """
@@ -155,8 +158,11 @@ def draw_latent(
                 draw[c] = min(max(-z if low[c] > 0.0 else z, low[c]), high[c])
                 log_inside[c] = log(max(inside[c], _LEAST_PROBABILITY))
             for c in range(size):
-                if not _LEAST_SHARE < below[c] < 1.0 - _LEAST_SHARE:
-                    draw[c] = truncated_normal(low[c], high[c], stream)
+                if not _LEAST_SHARE < below[c] < 1.0 - _LEAST_SHARE:  # what is left to draw is where in that tail
+                    if low[c] > 0.0 or not below[c] < 0.5:
+                        draw[c] = truncated_normal(max(low[c], min(_LEAST_END, high[c])), high[c], stream)
+                    else:
+                        draw[c] = truncated_normal(low[c], min(high[c], max(-_LEAST_END, low[c])), stream)
                 if not inside[c] > _LEAST_PROBABILITY:
                     log_inside[c] = log_interval(low[c], high[c])
                 latent[first + c] = x[first + c] + draw[c] / root[c]

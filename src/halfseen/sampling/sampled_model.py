@@ -211,7 +211,8 @@ class FactorDraws:
 
 def implicit_sets(cells: Observed) -> sparse.csr_array:
     """1 / sqrt(number of cells of the row) at every cell: which columns a row has, as features of it."""
-    sets = sparse.csr_array((np.ones(cells.nnz), cells.indices, cells.indptr), shape=cells.shape)
+    arrays = (np.ones(cells.nnz), cells.indices, cells.indptr)
+    sets = sparse.csr_array(arrays, shape=cells.shape, copy=True)  # merging repeated cells writes to its arrays
     sets.sum_duplicates()
     sets.data[:] = 1.0
     counts = np.diff(sets.indptr)

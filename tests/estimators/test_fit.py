@@ -374,7 +374,7 @@ WATCHED = [
     (RankOneNMF(), X, "max_iter"),
     (RankOneNMF("em"), X, "max_iter"),
     (RankOneNMF(), np.stack([X, X[::-1]], axis=2), "max_iter"),
-    (UncoupledNMF(2, n_burn=0), COLLECTED, "n_sweeps"),
+    (UncoupledNMF(2, n_burn=0, max_sweeps=1), COLLECTED, "n_sweeps"),
     *((UncoupledNMF(2, method=method), COLLECTED, "max_iter") for method in ("unmf", "bayes", "decode")),
 ]
 

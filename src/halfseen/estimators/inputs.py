@@ -283,7 +283,7 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
                 blocks.append(sparse.csr_array(cells, (count, 1)))
         else:
             cells_of_lines = zip(places.tolist(), column.is_null().to_list(), column.to_list(), strict=True)
-            found = [
+            words = [
                 (place, word)
                 for place, is_missing, cell in cells_of_lines
                 if place >= 0 and not is_missing
@@ -291,9 +291,9 @@ def observe_features(features: Any, labels: Array | None, count: int, parameter:
                     str(one) for one in (cell if isinstance(cell, list | tuple | set | np.ndarray) else [cell])
                 }
             ]
-            if found:
-                distinct, which = np.unique([word for _, word in found], return_inverse=True)
-                cells = (np.ones(which.size), (np.array([place for place, _ in found]), which))
+            if words:
+                distinct, which = np.unique([word for _, word in words], return_inverse=True)
+                cells = (np.ones(which.size), (np.array([place for place, _ in words]), which))
                 blocks.append(sparse.csr_array(cells, (count, distinct.size)))
     if not blocks:
         raise DataError(

@@ -274,11 +274,15 @@ def callbacks(
     cell_weight: Any,
     fitted_attributes: Callable[[Outcome], dict[str, Any]],
     max_iter: int,
+    planned: int | None = None,
 ) -> Iterator[Callback | None]:
-    """One function to be called after every iteration, for scikit-learn's callbacks and the bar; None without any."""
+    """One function to be called after every iteration, for scikit-learn's callbacks and the bar; None without any.
+
+    The bar goes to `planned`, if that is given, and is extended should there be more.
+    """
     with (
         sklearn_callbacks(estimator, X, y, cell_weight, fitted_attributes, max_iter) as watching,
-        progress_bar(estimator, max_iter, number_of=lambda state: float(state.objective)) as bar,
+        progress_bar(estimator, planned or max_iter, number_of=lambda state: float(state.objective)) as bar,
     ):
         called = [callback for callback in (watching, bar) if callback is not None]
 
@@ -335,7 +339,7 @@ def progress_bar(
 ) -> Iterator[Callback | None]:
     """A bar with a number and the time left, as a function of the steps done and of what has the number.
 
-    None if not `verbose`, or without a terminal.
+    Twice as many steps are shown when there are more. None if not `verbose`, or without a terminal.
     """
     if not (estimator.verbose and sys.stderr.isatty()):
         yield None
@@ -354,7 +358,9 @@ def progress_bar(
         line = progress.add_task(type(estimator).__name__, total=steps, number="-")
 
         def callback(done: int, state: Any) -> bool:
-            progress.update(line, completed=done, number=f"{number_of(state):.6g}")
+            total = progress.tasks[0].total or steps
+            total = total if done <= total else 2 * total
+            progress.update(line, completed=done, total=total, number=f"{number_of(state):.6g}")
             return False
 
         yield callback

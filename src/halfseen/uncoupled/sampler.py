@@ -71,7 +71,7 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
     most = max(plan.sweeps, 2 * plan.sweeps if model.max_sweeps is None else model.max_sweeps)
     with (
         open_engine(model.engine, model.n_jobs) as engine,
-        callbacks(model, seen, None, None, at_sweep, most) as callback,
+        callbacks(model, seen, None, None, at_sweep, most, plan.sweeps) as callback,
     ):
         k = model.n_components
         if k == "auto":

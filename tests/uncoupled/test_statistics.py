@@ -147,6 +147,26 @@ def test_what_is_said_stays_within_reason(case, scale):
     assert errors.mean() < most * by_row.mean()
 
 
+def test_questions_that_all_answered_alike_make_others_no_surer():
+    """Ten of sixty, in units of their own: intervals of the others hold what they should, and so does their noise."""
+    covered = []
+    for seed in SEEDS:
+        X, cells = planted(seed, HARD_SHAPE, noise=0.7)
+        constant = np.arange(len(X)) % 6 == 0
+        cells[constant] = np.where(np.isnan(cells[constant]), np.nan, np.round(X[constant, :1], 1))
+        model = fitted(
+            Uncoupled.from_coupled(cells, 8, random_state=seed), n_components=3, scale="question", random_state=seed
+        )
+        hidden = np.nonzero(np.isnan(cells) & ~constant[:, None])
+        low, high = model.predict_interval(*hidden)
+        covered.append((X[hidden] >= low) & (X[hidden] <= high))
+        draws = model.posterior_.draws
+        variances = np.einsum("id,jd->ijd", draws.scale[:, None] ** 2 * draws.row_noise, draws.column_noise)[~constant]
+        assert abs(np.exp(np.log(variances).mean() / 2) / 0.7 - 1) < 0.25
+    covered = np.concatenate(covered)
+    assert covered.mean() > 0.87 - 4 * np.sqrt(0.87 * 0.13 / covered.size)
+
+
 def test_where_nothing_varies_all_is_known():
     """One answer a question, given by all: every interval is about it, and every guess is right."""
     rows = np.array([10 / 3, 1.0, 5.0, 0.1])

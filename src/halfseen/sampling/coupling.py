@@ -114,6 +114,9 @@ class Layout:
 
     `below` and `above` have the cells that each cell was said to be no smaller, or no larger, than; `half_known` its
     comparisons won and lost against others that were not named.
+
+    A row whose answers are all equal has no deviation, and in units of its own only zeros: it is not `is_informative`,
+    and missing in `columns`. The others would learn from it that there is hardly any noise.
     """
 
     rows: CellIndex
@@ -127,6 +130,7 @@ class Layout:
     n_respondents: int
     units: Units
     noise_floor: float
+    is_informative: Array
 
     @classmethod
     def from_collection(cls, seen: Any, scale: str = "all", hidden: Array | None = None) -> Layout:
@@ -146,10 +150,6 @@ class Layout:
         columns[place_of_asking] = np.repeat(seen.respondents, times)
         unknown = np.flatnonzero(columns < 0)
         columns[unknown] = seen.n_respondents + np.arange(unknown.size)
-        order = np.argsort(columns, kind="stable")
-        row_of_cell = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
-        column_counts = np.bincount(columns, minlength=seen.n_respondents + unknown.size)
-        by_columns = CellIndex(np.append(0, np.cumsum(column_counts)), row_of_cell[order], order)
 
         # tokens, in units
         units = Units.from_answers(seen, scale)
@@ -157,6 +157,18 @@ class Layout:
         tokens = np.zeros(n_cells)
         places = _positions_in_longer_rows(seen.answer_indptr, indptr)
         tokens[places] = (seen.answers - units.centre[row]) / units.scale[row]
+
+        # cells by columns, of informative rows
+        is_informative = np.ones(n_answers.size, bool)
+        if units.are_own:
+            rises = row[1:][(row[1:] == row[:-1]) & (np.diff(seen.answers) > 0)]
+            is_informative = (np.bincount(rises, minlength=n_answers.size) > 0) | (n_answers == 0)
+            is_informative |= not is_informative.any()
+        row_of_cell = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+        order = np.argsort(columns, kind="stable")
+        order = order[is_informative[row_of_cell[order]]]
+        column_counts = np.bincount(columns[order], minlength=seen.n_respondents + unknown.size)
+        by_columns = CellIndex(np.append(0, np.cumsum(column_counts)), row_of_cell[order], order)
 
         # comparisons
         higher, lower = (seen.higher, seen.lower) if hidden is None else (seen.higher[~hidden], seen.lower[~hidden])
@@ -168,7 +180,7 @@ class Layout:
         return cls(
             CellIndex(indptr, columns), by_columns, n_answers, tokens, Neighbours.from_pairs(higher, lower, n_cells),
             Neighbours.from_pairs(lower, higher, n_cells), half_known, asked, seen.n_respondents, units,
-            noise_floor(seen, units),
+            noise_floor(seen, units), is_informative,
         )  # fmt: skip
 
     @property

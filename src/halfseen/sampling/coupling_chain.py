@@ -66,6 +66,7 @@ class CouplingChain:
 
     Where rows are in units of their own, which come from a few answers and are uncertain, x_ij is a token divided by
     the row's `scale`, and its mean is a_i . b_j + c_i; log scale ~ N(0, 0.5^2) and c_i ~ N(0, 1).
+    Rows that are not informative (`Layout`) are drawn given the others, which are drawn without them.
 
     The prior probability of a coupling falls by exp(-trust) with every comparison it violates. One sweep draws in turn
     the couplings (by Metropolis' algorithm), the distributions of the a_i and of the b_j, all a_i, all b_j, and the
@@ -116,7 +117,7 @@ class CouplingChain:
     def sweep(self, proposals: int) -> None:
         """Draw everything once; `proposals` per cell to exchange two tokens."""
         layout, noise = self.layout, self.noise
-        prior, (A, B) = draw_normal_wishart(self.A, self.random), self.factors()
+        prior, (A, B) = draw_normal_wishart(self.A[layout.is_informative], self.random), self.factors()
         if layout.units.are_own:
             k = len(prior.mean)
             precision = np.diag(np.append(np.zeros(k), OFFSET_DEVIATION**-2))
@@ -210,6 +211,7 @@ class CouplingChain:
         row, column = layout.row_of_cell, layout.rows.indices
         scale = ROW_SCALE + np.bincount(row, squares / self.noise.columns[column], minlength=n) / 2
         rows = scale / random.standard_gamma(ROW_SHAPE + np.diff(layout.rows.indptr) / 2)
+        squares = squares * layout.is_informative[row]
         scale = COLUMN_SHAPE * self.noise.common + np.bincount(column, squares / rows[row], minlength=m) / 2
         columns = scale / random.standard_gamma(COLUMN_SHAPE + np.diff(layout.columns.indptr) / 2)
         rate = COMMON_RATE + COLUMN_SHAPE * float(np.sum(1 / columns))

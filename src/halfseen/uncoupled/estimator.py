@@ -104,7 +104,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         Number of sweeps of each chain, and of those discarded at the start, for "gibbs".
     max_sweeps : int or None, default=None
         Chains that have not mixed after n_sweeps go on for as many again, up to max_sweeps; None: twice n_sweeps.
-        The share that is discarded stays.
+        The share that is discarded stays. Not above n_sweeps, chains end after n_sweeps.
     n_chains : int, default=2
         Number of chains, which run side by side, for "gibbs".
     n_draws : int, default=100

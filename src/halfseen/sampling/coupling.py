@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from halfseen.sampling.coupling_chain import CouplingChain
 
 SCALES = ("auto", "all", "question")
-#: Questions with fewer answers tell too little of their own standard deviation.
+#: Questions with fewer answers tell too little of their own standard deviation, or of whether answers are all equal.
 _MIN_ANSWERS = 5
 #: Where the logarithms of the questions' standard deviations scatter by more than this, beyond chance, questions are in
 #: different units: nine tenths of the deviations then span more than sevenfold.
@@ -115,8 +115,8 @@ class Layout:
     `below` and `above` have the cells that each cell was said to be no smaller, or no larger, than; `half_known` its
     comparisons won and lost against others that were not named.
 
-    A row whose answers are all equal has no deviation, and in units of its own only zeros: it is not `is_informative`,
-    and missing in `columns`. The others would learn from it that there is hardly any noise.
+    A row whose answers are all equal, in common units at least `_MIN_ANSWERS` of them, is not `is_informative`, and
+    missing in `columns`. The others would learn from it that there is hardly any noise.
     """
 
     rows: CellIndex
@@ -159,11 +159,10 @@ class Layout:
         tokens[places] = (seen.answers - units.centre[row]) / units.scale[row]
 
         # cells by columns, of informative rows
-        is_informative = np.ones(n_answers.size, bool)
-        if units.are_own:
-            rises = row[1:][(row[1:] == row[:-1]) & (np.diff(seen.answers) > 0)]
-            is_informative = (np.bincount(rises, minlength=n_answers.size) > 0) | (n_answers == 0)
-            is_informative |= not is_informative.any()
+        rises = row[1:][(row[1:] == row[:-1]) & (np.diff(seen.answers) > 0)]
+        is_informative = (np.bincount(rises, minlength=n_answers.size) > 0) | (n_answers == 0)
+        is_informative |= (n_answers < _MIN_ANSWERS) & (not units.are_own)
+        is_informative |= not is_informative.any()
         row_of_cell = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
         order = np.argsort(columns, kind="stable")
         order = order[is_informative[row_of_cell[order]]]

@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -198,6 +199,7 @@ def column(values, dtype=None):
 LOW_HIGH = ["low"] * 20 + ["high"] * 20
 HALVES = ["u"] * 20 + ["v"] * 20
 DAYS = [datetime.date(2024, 1, 1 + place % 28) for place in range(40)]
+ARROW_WORDS = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
 #: Tables that are as they may be, and the kind of the last column.
 TABLES = {
     "constant": (column([7.0] * 40), "constant"),
@@ -211,6 +213,10 @@ TABLES = {
     "Int64": (column([3] * 20 + [8] * 20, "Int64"), "levels"),
     "UInt8": (column(range(40), "UInt8"), "count"),
     "Float32": (column(np.linspace(0, 1, 40), "Float32"), "continuous"),
+    "float32": (column(np.linspace(0, 1, 40), "float32"), "continuous"),
+    "float16": (column(np.linspace(0, 1, 40), "float16"), "continuous"),
+    "Decimal of Arrow": (pa.table({"c": pa.array([*map(Decimal, range(20)), None], pa.decimal128(9, 2))}), "count"),
+    "dictionary of Arrow in pandas": (column(HALVES, ARROW_WORDS), "category"),
     "boolean": (column([False] * 20 + [True] * 20, "boolean"), "boolean"),
     "booleans as objects": (column([False] * 20 + [True] * 20, object), "boolean"),
     "0 and 1": (column([0.0] * 20 + [1.0] * 20), "boolean"),
@@ -268,6 +274,13 @@ def test_tables_of_all_kinds_keep_their_types_and_what_was_seen_and_lose_the_hol
     for shares in probabilities.values():
         assert_allclose(shares.sum(axis=1), 1)
         assert (shares >= 0).all()
+
+
+def test_sparse_columns_of_pandas_come_back_dense_where_they_had_holes():
+    sparse = pd.DataFrame({"z": np.arange(8.0), "c": pd.arrays.SparseArray([1.5, 2.5, 4.5, np.nan] * 2)})
+    filled = fitted(sparse).transform(sparse)
+    assert filled["c"].dtype == float
+    assert filled["c"].between(1.5, 4.5).all()
 
 
 @pytest.mark.parametrize(

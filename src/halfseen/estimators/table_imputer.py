@@ -571,6 +571,8 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
 
     A type that can't hold them, as that of new rows in which nothing of the column is seen, becomes one that can.
     """
+    if series.implementation.is_pandas_like() and hasattr(series.to_native(), "sparse"):  # nothing can be written into
+        series = nw.from_native(series.to_native().sparse.to_dense(), series_only=True)
     dtype = series.dtype
     if isinstance(values[0], str | bool) and (dtype.is_numeric() or isinstance(dtype, nw.Unknown)):
         if series.implementation.is_pandas_like():
@@ -583,6 +585,8 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
         dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum) and series.implementation.is_pandas_like():
         native = series.to_native()
+        if not hasattr(native, "cat"):  # a dictionary of Arrow
+            return replaced(series, rows, values)
         lacking = [one for one in dict.fromkeys(values.tolist()) if one not in native.cat.categories]
         series = nw.from_native(native.cat.add_categories(lacking), series_only=True)
     elif isinstance(dtype, nw.Enum) and not set(values.tolist()) <= set(dtype.categories):
@@ -592,16 +596,33 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
         if dtype.is_integer() and not interval:
             return series.scatter(rows.tolist(), np.round(values.astype(float)).astype(np.int64).tolist())
         series = series.cast(nw.Float64) if dtype.is_integer() else series
-        return series.scatter(rows.tolist(), values.astype(float).tolist())
+        values = values.astype(float)
+        if isinstance(dtype, nw.Decimal) and series.implementation.is_pyarrow():
+            values = np.array(pa.array(values).cast(series.to_native().type, safe=False).to_pylist(), dtype=object)
+            return replaced(series, rows, values)
+        if series.implementation.is_pandas_like():
+            native = series.to_native()
+            if isinstance(native.dtype, np.dtype):  # which takes no number that it would have to round
+                values = values.astype(native.dtype).astype(float)
+        return series.scatter(rows.tolist(), values.tolist())
     if series.implementation.is_pyarrow():  # which replaces no large strings and no dictionaries
-        cells, native = series.to_list(), series.to_native()
-        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
-            cells[row] = value
-        return nw.from_native(pa.chunked_array([pa.array(cells, native.type)]), series_only=True).alias(series.name)
+        return replaced(series, rows, values)
     if isinstance(dtype, nw.Categorical | nw.Enum) and not series.implementation.is_pandas_like():
         texts = series.cast(nw.String).scatter(rows.tolist(), values.tolist())
         return texts.cast(dtype)
     return series.scatter(rows.tolist(), values.tolist())
+
+
+def replaced(series: Any, rows: Array, values: Array) -> Any:
+    """The same for types of Arrow that nothing can be written into: a new series of the same type."""
+    cells, native = series.to_list(), series.to_native()
+    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+        cells[row] = value
+    if series.implementation.is_pandas_like():
+        native = type(native)(cells, index=native.index, dtype=native.dtype)
+    else:
+        native = pa.chunked_array([pa.array(cells, native.type)])
+    return nw.from_native(native, series_only=True).alias(series.name)
 
 
 def unused_scales(scales: Sequence[Sequence[Any]], columns: Sequence[Column]) -> Iterator[DataWarning]:

@@ -371,6 +371,29 @@ def test_numbers_of_any_size_and_precision(dtype, size):
     assert_allclose(found[holes] / (size / 10), plain[holes], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("n_rows", [1, 9])
+@pytest.mark.parametrize("value", [1e30, 1e100, -1e300, 1.7e308])
+def test_new_rows_may_show_numbers_of_any_size(value, n_rows, trees):
+    X = np.random.default_rng(0).normal(size=(80, 1)) * [1, 2, 3] + np.random.default_rng(1).normal(size=(80, 3)) / 5
+    model = fitted(X, trees=trees)
+    new = X[:n_rows].copy()
+    new[0, :2] = value, np.nan
+    with warnings.catch_warnings(action="error"):
+        low, high = model.predict_interval(new)
+        for found in (model.transform(new), low, high, *model.sample(new, 2, random_state=0)):
+            assert found[0, 0] == value
+            assert X[:, 1].min() - 1e-9 <= found[0, 1] <= X[:, 1].max() + 1e-9
+
+
+def test_constant_columns_alone_are_filled_without_a_warning():
+    X = np.where(np.random.default_rng(0).random((30, 3)) < 0.1, np.nan, 1.0)
+    with warnings.catch_warnings(action="error"):
+        model = imputer().fit(X)
+        assert_array_equal(model.transform(X), np.ones((30, 3)))
+        assert_array_equal(model.predict_interval(X)[0], np.ones((30, 3)))
+
+
 def test_arrays_of_objects_are_filled_column_by_column():
     rows = [["a", 1.0], ["b", 2.0], ["a", None], ["b", 2.0], [None, 1.0]] * 6
     found = imputer().fit_transform(np.array(rows, dtype=object))

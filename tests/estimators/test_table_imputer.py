@@ -276,6 +276,36 @@ def test_tables_of_all_kinds_keep_their_types_and_what_was_seen_and_lose_the_hol
         assert (shares >= 0).all()
 
 
+def test_decimals_of_python_are_numbers_and_filled_with_such():
+    prices = pd.DataFrame({"a": range(20), "c": [Decimal(i) / 4 if i % 5 else None for i in range(20)]})
+    filled = fitted(prices, decimals="auto").transform(prices)["c"]
+    assert all(isinstance(one, Decimal) and one == round(one, 2) for one in filled)
+    assert fitted(prices.to_numpy()).columns_[1].kind == "continuous"
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        np.array([["2024-01-31"], ["2024-02-01"], ["NaT"]] * 9, dtype="datetime64[D]"),
+        np.array([[20240131], [20240201], [np.nan]] * 9),
+        pd.DataFrame({"day": [20240131, 20240201, None] * 9}),
+    ],
+    ids=["datetime64", "whole numbers", "frame"],
+)
+def test_dates_are_not_invented_however_they_are_written(dates):
+    with pytest.warns(DataWarning, match="dates are not filled"):
+        model = imputer().fit(dates)
+    assert pd.isna(pd.DataFrame(model.transform(dates)).iloc[2, 0])
+    numbers = pd.DataFrame({"day": [20240131, 20240201, 20241301, None] * 9})
+    assert imputer().fit(numbers).columns_[0].kind == "levels"
+    assert imputer(numbers=["day"]).fit(numbers[:2]).columns_[0].kind == "count"
+
+
+def test_the_cell_that_is_no_number_is_named():
+    with pytest.raises(DataError, match=r"must hold numbers\. Found True in column 'member'"):
+        imputer(numbers=["member"]).fit(with_holes(people()))
+
+
 def test_sparse_columns_of_pandas_come_back_dense_where_they_had_holes():
     sparse = pd.DataFrame({"z": np.arange(8.0), "c": pd.arrays.SparseArray([1.5, 2.5, 4.5, np.nan] * 2)})
     filled = fitted(sparse).transform(sparse)

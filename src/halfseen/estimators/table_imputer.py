@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -422,7 +423,9 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         if frame is None:
             array = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
-            if array.dtype.kind not in "OUS":
+            if array.dtype.kind in "mM":  # dates are not numbers
+                array = np.where(np.isnat(array), None, array.astype(object))
+            elif array.dtype.kind not in "OUS":
                 array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
             else:
                 try:
@@ -465,7 +468,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 columns.append(Column(name, "skipped"))
             elif levels is not None or is_category or is_text:
                 if is_text and name in self.numbers:
-                    odd = next((value for value in one.tolist() if isinstance(value, str)), None)
+                    odd = next((value for value in one[~missing_cells(one)].tolist() if not is_amount(value)), None)
                     must, remedy = "Columns in `numbers` must hold numbers.", "Convert the column first."
                     where = f"in column {name!r}"
                     raise DataError(must, found=repr(odd), where=where, remedy=remedy, parameter="numbers")
@@ -512,14 +515,17 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return frame.to_native()
 
 
+def is_amount(value: Any) -> bool:
+    """Whether a cell is a number, and no boolean."""
+    return isinstance(value, int | float | np.number | Decimal) and not isinstance(value, bool)
+
+
 def as_floats(cells: Array) -> Array:
     """A column as floats if all that it shows are numbers, else as it is."""
     if cells.dtype.kind == "f":
         return cells.astype(np.float64, copy=False)
     holes = missing_cells(cells)
-    if not all(
-        isinstance(one, int | float | np.number) and not isinstance(one, bool) for one in cells[~holes].tolist()
-    ):
+    if not all(map(is_amount, cells[~holes].tolist())):
         return cells
     numbers = np.full(cells.size, np.nan)
     numbers[~holes] = cells[~holes]
@@ -592,6 +598,8 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
     elif isinstance(dtype, nw.Enum) and not set(values.tolist()) <= set(dtype.categories):
         series = series.cast(nw.String)
         dtype = series.dtype
+    if values.dtype.kind == "f" and dtype == nw.Object and any(isinstance(one, Decimal) for one in series.to_list()):
+        return series.scatter(rows.tolist(), [Decimal(repr(one)) for one in values.tolist()])  # which adds to no floats
     if dtype.is_numeric():
         if dtype.is_integer() and not interval:
             return series.scatter(rows.tolist(), np.round(values.astype(float)).astype(np.int64).tolist())

@@ -63,7 +63,7 @@ LEAST_GAIN, MOST_SCREENED, LEAST_WEIGHT = 0.002, 12, 0.03
 NEAR, NEAR_SCORES, LEAST_SAVED, SCREENED_CELLS = (1, 2), (4,), 0.002, 20_000
 
 
-#: Standard deviations from the centre beyond which all values are the same to the candidates, which count in 32 bits in part.
+#: Standard deviations from the mean beyond which all values count the same, as some candidates use 32 bits.
 FAR = 1e12
 
 

@@ -355,8 +355,8 @@ def plain_value(value: Any) -> Any:
 def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = False) -> Column:
     """The kind of a column of floats.
 
-    Whole numbers are ids or codes if the name says so, levels if few are different, booleans if they are 0 and 1,
-    unless the column is an `amount`.
+    Whole numbers are ids or codes if the name says so, dates if all are such as 20240131, levels if few are different,
+    booleans if they are 0 and 1, unless the column is an `amount`.
     """
     seen = cells[~np.isnan(cells)]
     if seen.size == 0:
@@ -376,6 +376,8 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
             return Column(name, ID_WORDS[words[-1]])
         if words[0] in FIRST_ID_WORDS and np.unique(seen).size == seen.size:
             return Column(name, "id")
+    if decimals == 0 and not amount and are_dates(seen):
+        return Column(name, "date")
     if decimals == 0 and not amount:
         distinct = np.unique(seen)
         if distinct.tolist() == [0, 1]:
@@ -383,6 +385,12 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
         if distinct.size <= min(MOST_LEVELS, seen.size / LEAST_REPEATS):
             return Column(name, "levels", tuple(map(int, distinct)), 0)
     return Column(name, "count" if decimals == 0 and seen.min() >= 0 else "continuous", decimals=decimals)
+
+
+def are_dates(numbers: Array) -> bool:
+    """Whether whole numbers are all days of 1800 to 2199 without separators, as 20240131."""
+    year, month, day = numbers // 10_000, numbers // 100 % 100, numbers % 100
+    return bool(np.all((year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)))
 
 
 def choose_scale(cells: Array, scales: Sequence[Sequence[Any]]) -> Sequence[Any] | None:

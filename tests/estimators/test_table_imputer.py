@@ -321,11 +321,11 @@ def test_sparse_columns_of_pandas_come_back_dense_where_they_had_holes():
         (pd.DataFrame({"a": [1, "x", None]}), "Found 1 and 'x' in column 'a'"),
         (pd.DataFrame({"a": [True, "x", None]}), "Found True and 'x' in column 'a'"),
         (pd.DataFrame({"a": [True, 2, None]}), "Found True and 2 in column 'a'"),
-        (pd.DataFrame({"a": [[1], [2]]}), r"Found \[1\], of type list in column 'a'"),
-        (pd.DataFrame({"a": [1j, 2]}), "of type complex in column 'a'"),
+        (pd.DataFrame({"a": [[1], [2]]}), r"Found \[1\], of type list, in column 'a'"),
+        (pd.DataFrame({"a": [1j, 2]}), "of type complex, in column 'a'"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "must have its own name. Found 'a' 2 times"),
         (pd.DataFrame({"a": []}), "must have a row"),
-        (pd.DataFrame(index=range(3)), "must have a row and a column"),
+        (pd.DataFrame(index=range(3)), "must have a row and a column. Found 3 rows and 0 columns"),
         (np.empty((0, 3)), "0 sample"),
         (np.arange(3.0), "2D array"),
         (csr_array(np.eye(3)), "Sparse data"),
@@ -741,6 +741,21 @@ def test_lists_of_levels_find_their_columns_and_name_the_word_that_they_lack():
     with pytest.warns(DataWarning, match="Found no column of: up, down"):
         model = imputer(levels=["up", "down"]).fit(frame)
     assert model.columns_[1].order == "found"
+
+
+@pytest.mark.parametrize(
+    ("scale", "categories", "found"),
+    [
+        (["never", "rarely", "often"], ["answer"], "holds categories already"),
+        (["no", "low", "mid", "high"], [], "holds levels already in the order low < mid < high"),
+        ([0, 1], [], "no column of: 0, 1. Check"),
+    ],
+)
+def test_a_list_of_levels_that_is_not_used_says_why(scale, categories, found):
+    order = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    words = pd.DataFrame({"answer": ANSWERS * 9, "grade": pd.Series(["low", "mid", "high"] * 9, dtype=order)})
+    with pytest.warns(DataWarning, match=found):
+        imputer(levels=scale, categories=categories).fit(words.assign(member=[True, False, True] * 9))
 
 
 @pytest.mark.parametrize("first", ["a", "z"])

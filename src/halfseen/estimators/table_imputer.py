@@ -444,7 +444,10 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True, reset=reset)
             if len(frame) == 0 or not frame.columns:
                 must = "A table must have a row and a column."
-                raise DataError(must, found=f"shape {frame.shape}", remedy="Check what was passed.", parameter="X")
+                found = " and ".join(
+                    f"{n} {one}{'' if n == 1 else 's'}" for n, one in zip(frame.shape, ("row", "column"), strict=True)
+                )
+                raise DataError(must, found=found, remedy="Check what was passed.", parameter="X")
             dtypes = list(frame.schema.values())
             orders = {place: list(one.categories) for place, one in enumerate(dtypes) if isinstance(one, nw.Enum)}
             columns = [series_cells(frame.get_column(name)) for name in frame.columns]
@@ -640,9 +643,14 @@ def unused_scales(scales: Sequence[Sequence[Any]], columns: Sequence[Column]) ->
             continue
         must, remedy = "Each list of `levels` should hold the words of a column.", "Check their spelling."
         found = f"no column of: {', '.join(map(str, scale))}"
-        near = max(columns, key=lambda column: len(set(column.values) & set(scale)))
-        if set(near.values) & set(scale):
-            lacking = [repr(one) for one in near.values if one not in scale]
+        words = [[one for one in column.values if isinstance(one, str)] for column in columns]
+        at = max(range(len(columns)), key=lambda place: len(set(words[place]) & set(scale)))
+        near, lacking = columns[at], [repr(one) for one in words[at] if one not in scale]
+        if words[at] and not lacking:
+            order = f" in the order {' < '.join(words[at])}" if near.order else ""
+            found += f"; column {near.name!r} holds {'levels' if near.order else 'categories'} already{order}"
+            remedy = f"Pass a dict to say otherwise: `levels={{{near.name!r}: {list(scale)!r}}}`."
+        elif lacking and len(lacking) < len(words[at]):
             others = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             found += f"; column {near.name!r} also holds {', '.join(lacking[:5])}{others}"
             remedy = "Add what is missing, or check the spelling."

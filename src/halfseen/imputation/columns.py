@@ -352,6 +352,11 @@ def plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def shown(value: Any) -> str:
+    """A value as messages show it: whole numbers without a point."""
+    return repr(int(value)) if isinstance(value, float) and value.is_integer() else repr(value)
+
+
 def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = False) -> Column:
     """The kind of a column of floats.
 
@@ -410,8 +415,8 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         order = tuple(map(plain_value, levels))
         odd = [one for one in present if one not in order]
         if odd:
-            must = f"The levels of column {name!r} must be all of its values: {', '.join(map(repr, order))}."
-            different = list(dict.fromkeys(map(repr, odd)))
+            must = f"The levels of column {name!r} must be all of its values: {', '.join(map(shown, order))}."
+            different = list(dict.fromkeys(map(shown, odd)))
             others = f" and {len(different) - 5} more" if len(different) > 5 else ""
             found = f"{', '.join(different[:5])}{others} in {len(odd):,} of {len(present):,} cells"
             near = next(iter(get_close_matches(str(odd[0]), [one for one in order if isinstance(one, str)], 1)), None)
@@ -428,8 +433,8 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         return Column(name, "date")
     if kinds != {str}:
         first, other = present[0], next((one for one in present if type(one) is not type(present[0])), present[0])
-        must = "A column must hold values of one type."
-        found = f"{first!r} and {other!r}" if other is not first else f"{first!r}, of type {type(first).__name__}"
+        must = "A column must hold values of one type: numbers, texts, booleans or dates."
+        found = f"{first!r} and {other!r}" if other is not first else f"{first!r}, of type {type(first).__name__},"
         remedy = "Convert them, or name the column in `skip`."
         raise DataError(must, found=found, where=f"in column {name!r}", remedy=remedy, parameter="X")
     different = sorted(set(present))

@@ -416,6 +416,15 @@ def test_new_rows_may_show_numbers_of_any_size(value, n_rows, trees):
             assert X[:, 1].min() - 1e-9 <= found[0, 1] <= X[:, 1].max() + 1e-9
 
 
+def test_columns_that_are_never_seen_together_are_filled():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 1)) + random.normal(size=(200, 4)) / 5
+    X[:100, 1] = X[100:, 2] = np.nan  # two questionnaires
+    filled = fitted(X, trees=True).transform(X)
+    assert np.isfinite(filled).all()
+    assert np.corrcoef(filled[:, 1], filled[:, 2])[0, 1] > 0.8
+
+
 def test_constant_columns_alone_are_filled_without_a_warning():
     X = np.where(np.random.default_rng(0).random((30, 3)) < 0.1, np.nan, 1.0)
     with warnings.catch_warnings(action="error"):

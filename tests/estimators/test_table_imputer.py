@@ -443,6 +443,16 @@ def test_arrays_of_objects_are_filled_column_by_column():
         imputer().fit(np.array(rows, dtype=object)).transform(np.array([["a", "x"]], dtype=object))
 
 
+def test_nan_that_numpy_turned_into_text_is_a_hole():
+    cells = np.array([["red", "u"], [np.nan, "u"], ["blue", "v"], ["blue", np.nan]] * 9)
+    assert cells.dtype.kind == "U"
+    model = fitted(cells)
+    assert [one.values for one in model.columns_] == [("blue", "red"), ("u", "v")]
+    filled = model.transform(cells)
+    assert not pd.isna(filled).any()
+    assert "nan" not in filled
+
+
 def test_an_unknown_category_stays_and_says_nothing():
     frame = with_holes(people())[["age", "pay", "colour"]]
     model = fitted(frame)

@@ -431,7 +431,9 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 try:
                     array = array.astype(np.float64)
                 except ValueError:  # text; a TypeError of what is no cell at all passes
+                    is_nan = array == "nan" if array.dtype.kind == "U" else np.zeros(array.shape, dtype=bool)
                     array = array.astype(object)
+                    array[is_nan] = None  # as NumPy writes NaN beside texts
             cells = Cells(
                 None,
                 array,

@@ -301,6 +301,24 @@ def test_dates_are_not_invented_however_they_are_written(dates):
     assert imputer(numbers=["day"]).fit(numbers[:2]).columns_[0].kind == "count"
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("phone_number", "code"),
+        ("barcode", "code"),
+        ("ISBN", "code"),
+        ("orderNo", "id"),
+        ("customer number", "id"),
+        ("number of rooms", "count"),
+        ("number", "count"),
+        ("no", "count"),
+    ],
+)
+def test_numbers_of_orders_and_phones_are_no_amounts(name, kind):
+    numbers = pd.DataFrame({name: [1007 + 37 * place if place % 6 else None for place in range(40)]})
+    assert fitted(numbers).columns_[0].kind == kind
+
+
 def test_the_cell_that_is_no_number_is_named():
     with pytest.raises(DataError, match=r"must hold numbers\. Found True in column 'member'"):
         imputer(numbers=["member"]).fit(with_holes(people()))

@@ -125,7 +125,10 @@ LEFT_OUT = {
     "skipped": "`skip` names it",
 }
 #: Last words of the names of columns whose whole numbers are ids or codes.
-ID_WORDS = {"id": "id", **dict.fromkeys(("zip", "zipcode", "postcode", "postalcode", "code", "phone"), "code")}
+CODE_WORDS = ("zip", "zipcode", "postcode", "postalcode", "code", "barcode", "isbn", "phone", "telephone")
+ID_WORDS = {"id": "id", **dict.fromkeys(CODE_WORDS, "code")}
+#: And the words before "number" or "no" of such names.
+NUMBERED = {"phone": "code", "telephone": "code", **dict.fromkeys(("account", "customer", "invoice", "order"), "id")}
 #: First words of the names of columns whose whole numbers are ids if all are different.
 FIRST_ID_WORDS = ("id", "uuid", "ssn", "unnamed")
 #: Categories of a column of text at most, and the share of its cells that may differ.
@@ -379,6 +382,8 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
         words = re.findall("[a-z]+", re.sub("([a-z0-9])([A-Z])", r"\1 \2", str(name)).lower()) or [""]
         if words[-1] in ID_WORDS:
             return Column(name, ID_WORDS[words[-1]])
+        if words[-1] in ("number", "no") and words[-2:-1] and words[-2] in NUMBERED:
+            return Column(name, NUMBERED[words[-2]])
         if words[0] in FIRST_ID_WORDS and np.unique(seen).size == seen.size:
             return Column(name, "id")
     if decimals == 0 and not amount and are_dates(seen):

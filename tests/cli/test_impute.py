@@ -5,6 +5,8 @@ import io
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from halfseen import OrdinalMF, RankSearch, RoundMF, WeightedNMF
@@ -361,6 +363,22 @@ def test_markers_that_may_be_words_and_columns_of_one_text_are_noted(tmp_path):
     assert "Column 'pain' holds 'None' 20 times" in result.stderr
     assert "Column 'sign' is left as it is" in result.stderr
     assert [row[1] for row in records(tmp_path / "out.csv")[1:]] == [*(["+", "-"] * 15), "+"]
+
+
+def test_booleans_of_parquet_stay_booleans(tmp_path):
+    values = [True, None, False, True, False, True, True, False] * 3
+    pq.write_table(pa.table({"a": list(range(24)), "t": values}), tmp_path / "in.parquet")
+    done("impute", tmp_path / "in.parquet", "-o", tmp_path / "out.parquet", "-q")
+    filled = pq.read_table(tmp_path / "out.parquet")["t"]
+    assert filled.type == pa.bool_()
+    assert filled.null_count == 0
+
+
+def test_a_note_says_that_holes_of_a_first_column_of_ids_stay(tmp_path):
+    (tmp_path / "t.csv").write_text("customer_id,spend\n5,20\n,22\n12,\n13,26\n")
+    note = remarked("impute", tmp_path / "t.csv", "-o", tmp_path / "out.csv")
+    assert note.startswith("note: Column 'customer_id' is kept as it is")
+    assert records(tmp_path / "out.csv")[2][0] == ""
 
 
 @pytest.mark.parametrize("ending", ["csv.gz", "parquet"])

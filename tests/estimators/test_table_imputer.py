@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -198,6 +199,7 @@ def column(values, dtype=None):
 LOW_HIGH = ["low"] * 20 + ["high"] * 20
 HALVES = ["u"] * 20 + ["v"] * 20
 DAYS = [datetime.date(2024, 1, 1 + place % 28) for place in range(40)]
+ARROW_WORDS = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
 #: Tables that are as they may be, and the kind of the last column.
 TABLES = {
     "constant": (column([7.0] * 40), "constant"),
@@ -211,6 +213,10 @@ TABLES = {
     "Int64": (column([3] * 20 + [8] * 20, "Int64"), "levels"),
     "UInt8": (column(range(40), "UInt8"), "count"),
     "Float32": (column(np.linspace(0, 1, 40), "Float32"), "continuous"),
+    "float32": (column(np.linspace(0, 1, 40), "float32"), "continuous"),
+    "float16": (column(np.linspace(0, 1, 40), "float16"), "continuous"),
+    "Decimal of Arrow": (pa.table({"c": pa.array([*map(Decimal, range(20)), None], pa.decimal128(9, 2))}), "count"),
+    "dictionary of Arrow in pandas": (column(HALVES, ARROW_WORDS), "category"),
     "boolean": (column([False] * 20 + [True] * 20, "boolean"), "boolean"),
     "booleans as objects": (column([False] * 20 + [True] * 20, object), "boolean"),
     "0 and 1": (column([0.0] * 20 + [1.0] * 20), "boolean"),
@@ -270,6 +276,61 @@ def test_tables_of_all_kinds_keep_their_types_and_what_was_seen_and_lose_the_hol
         assert (shares >= 0).all()
 
 
+def test_decimals_of_python_are_numbers_and_filled_with_such():
+    prices = pd.DataFrame({"a": range(20), "c": [Decimal(i) / 4 if i % 5 else None for i in range(20)]})
+    filled = fitted(prices, decimals="auto").transform(prices)["c"]
+    assert all(isinstance(one, Decimal) and one == round(one, 2) for one in filled)
+    assert fitted(prices.to_numpy()).columns_[1].kind == "continuous"
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        np.array([["2024-01-31"], ["2024-02-01"], ["NaT"]] * 9, dtype="datetime64[D]"),
+        np.array([[20240131], [20240201], [np.nan]] * 9),
+        pd.DataFrame({"day": [20240131, 20240201, None] * 9}),
+    ],
+    ids=["datetime64", "whole numbers", "frame"],
+)
+def test_dates_are_not_invented_however_they_are_written(dates):
+    with pytest.warns(DataWarning, match="dates are not filled"):
+        model = imputer().fit(dates)
+    assert pd.isna(pd.DataFrame(model.transform(dates)).iloc[2, 0])
+    numbers = pd.DataFrame({"day": [20240131, 20240201, 20241301, None] * 9})
+    assert imputer().fit(numbers).columns_[0].kind == "levels"
+    assert imputer(numbers=["day"]).fit(numbers[:2]).columns_[0].kind == "count"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("phone_number", "code"),
+        ("barcode", "code"),
+        ("ISBN", "code"),
+        ("orderNo", "id"),
+        ("customer number", "id"),
+        ("number of rooms", "count"),
+        ("number", "count"),
+        ("no", "count"),
+    ],
+)
+def test_numbers_of_orders_and_phones_are_no_amounts(name, kind):
+    numbers = pd.DataFrame({name: [1007 + 37 * place if place % 6 else None for place in range(40)]})
+    assert fitted(numbers).columns_[0].kind == kind
+
+
+def test_the_cell_that_is_no_number_is_named():
+    with pytest.raises(DataError, match=r"must hold numbers\. Found True in column 'member'"):
+        imputer(numbers=["member"]).fit(with_holes(people()))
+
+
+def test_sparse_columns_of_pandas_come_back_dense_where_they_had_holes():
+    sparse = pd.DataFrame({"z": np.arange(8.0), "c": pd.arrays.SparseArray([1.5, 2.5, 4.5, np.nan] * 2)})
+    filled = fitted(sparse).transform(sparse)
+    assert filled["c"].dtype == float
+    assert filled["c"].between(1.5, 4.5).all()
+
+
 @pytest.mark.parametrize(
     ("X", "match"),
     [
@@ -278,11 +339,11 @@ def test_tables_of_all_kinds_keep_their_types_and_what_was_seen_and_lose_the_hol
         (pd.DataFrame({"a": [1, "x", None]}), "Found 1 and 'x' in column 'a'"),
         (pd.DataFrame({"a": [True, "x", None]}), "Found True and 'x' in column 'a'"),
         (pd.DataFrame({"a": [True, 2, None]}), "Found True and 2 in column 'a'"),
-        (pd.DataFrame({"a": [[1], [2]]}), r"Found \[1\], of type list in column 'a'"),
-        (pd.DataFrame({"a": [1j, 2]}), "of type complex in column 'a'"),
+        (pd.DataFrame({"a": [[1], [2]]}), r"Found \[1\], of type list, in column 'a'"),
+        (pd.DataFrame({"a": [1j, 2]}), "of type complex, in column 'a'"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "must have its own name. Found 'a' 2 times"),
         (pd.DataFrame({"a": []}), "must have a row"),
-        (pd.DataFrame(index=range(3)), "must have a row and a column"),
+        (pd.DataFrame(index=range(3)), "must have a row and a column. Found 3 rows and 0 columns"),
         (np.empty((0, 3)), "0 sample"),
         (np.arange(3.0), "2D array"),
         (csr_array(np.eye(3)), "Sparse data"),
@@ -358,6 +419,38 @@ def test_numbers_of_any_size_and_precision(dtype, size):
     assert_allclose(found[holes] / (size / 10), plain[holes], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("n_rows", [1, 9])
+@pytest.mark.parametrize("value", [1e30, 1e100, -1e300, 1.7e308])
+def test_new_rows_may_show_numbers_of_any_size(value, n_rows, trees):
+    X = np.random.default_rng(0).normal(size=(80, 1)) * [1, 2, 3] + np.random.default_rng(1).normal(size=(80, 3)) / 5
+    model = fitted(X, trees=trees)
+    new = X[:n_rows].copy()
+    new[0, :2] = value, np.nan
+    with warnings.catch_warnings(action="error"):
+        low, high = model.predict_interval(new)
+        for found in (model.transform(new), low, high, *model.sample(new, 2, random_state=0)):
+            assert found[0, 0] == value
+            assert X[:, 1].min() - 1e-9 <= found[0, 1] <= X[:, 1].max() + 1e-9
+
+
+def test_columns_that_are_never_seen_together_are_filled():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 1)) + random.normal(size=(200, 4)) / 5
+    X[:100, 1] = X[100:, 2] = np.nan  # two questionnaires
+    filled = fitted(X, trees=True).transform(X)
+    assert np.isfinite(filled).all()
+    assert np.corrcoef(filled[:, 1], filled[:, 2])[0, 1] > 0.8
+
+
+def test_constant_columns_alone_are_filled_without_a_warning():
+    X = np.where(np.random.default_rng(0).random((30, 3)) < 0.1, np.nan, 1.0)
+    with warnings.catch_warnings(action="error"):
+        model = imputer().fit(X)
+        assert_array_equal(model.transform(X), np.ones((30, 3)))
+        assert_array_equal(model.predict_interval(X)[0], np.ones((30, 3)))
+
+
 def test_arrays_of_objects_are_filled_column_by_column():
     rows = [["a", 1.0], ["b", 2.0], ["a", None], ["b", 2.0], [None, 1.0]] * 6
     found = imputer().fit_transform(np.array(rows, dtype=object))
@@ -366,6 +459,16 @@ def test_arrays_of_objects_are_filled_column_by_column():
     assert found[2, 1] < 1.5
     with pytest.raises(DataError, match=r"of numbers must hold numbers. Found 'x' in column 1"):
         imputer().fit(np.array(rows, dtype=object)).transform(np.array([["a", "x"]], dtype=object))
+
+
+def test_nan_that_numpy_turned_into_text_is_a_hole():
+    cells = np.array([["red", "u"], [np.nan, "u"], ["blue", "v"], ["blue", np.nan]] * 9)
+    assert cells.dtype.kind == "U"
+    model = fitted(cells)
+    assert [one.values for one in model.columns_] == [("blue", "red"), ("u", "v")]
+    filled = model.transform(cells)
+    assert not pd.isna(filled).any()
+    assert "nan" not in filled
 
 
 def test_an_unknown_category_stays_and_says_nothing():
@@ -675,6 +778,21 @@ def test_lists_of_levels_find_their_columns_and_name_the_word_that_they_lack():
     with pytest.warns(DataWarning, match="Found no column of: up, down"):
         model = imputer(levels=["up", "down"]).fit(frame)
     assert model.columns_[1].order == "found"
+
+
+@pytest.mark.parametrize(
+    ("scale", "categories", "found"),
+    [
+        (["never", "rarely", "often"], ["answer"], "holds categories already"),
+        (["no", "low", "mid", "high"], [], "holds levels already in the order low < mid < high"),
+        ([0, 1], [], "no column of: 0, 1. Check"),
+    ],
+)
+def test_a_list_of_levels_that_is_not_used_says_why(scale, categories, found):
+    order = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    words = pd.DataFrame({"answer": ANSWERS * 9, "grade": pd.Series(["low", "mid", "high"] * 9, dtype=order)})
+    with pytest.warns(DataWarning, match=found):
+        imputer(levels=scale, categories=categories).fit(words.assign(member=[True, False, True] * 9))
 
 
 @pytest.mark.parametrize("first", ["a", "z"])

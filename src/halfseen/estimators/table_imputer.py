@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -422,13 +423,17 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         if frame is None:
             array = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
-            if array.dtype.kind not in "OUS":
+            if array.dtype.kind in "mM":  # dates are not numbers
+                array = np.where(np.isnat(array), None, array.astype(object))
+            elif array.dtype.kind not in "OUS":
                 array = array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
             else:
                 try:
                     array = array.astype(np.float64)
                 except ValueError:  # text; a TypeError of what is no cell at all passes
+                    is_nan = array == "nan" if array.dtype.kind == "U" else np.zeros(array.shape, dtype=bool)
                     array = array.astype(object)
+                    array[is_nan] = None  # as NumPy writes NaN beside texts
             cells = Cells(
                 None,
                 array,
@@ -441,7 +446,10 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True, reset=reset)
             if len(frame) == 0 or not frame.columns:
                 must = "A table must have a row and a column."
-                raise DataError(must, found=f"shape {frame.shape}", remedy="Check what was passed.", parameter="X")
+                found = " and ".join(
+                    f"{n} {one}{'' if n == 1 else 's'}" for n, one in zip(frame.shape, ("row", "column"), strict=True)
+                )
+                raise DataError(must, found=found, remedy="Check what was passed.", parameter="X")
             dtypes = list(frame.schema.values())
             orders = {place: list(one.categories) for place, one in enumerate(dtypes) if isinstance(one, nw.Enum)}
             columns = [series_cells(frame.get_column(name)) for name in frame.columns]
@@ -465,7 +473,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 columns.append(Column(name, "skipped"))
             elif levels is not None or is_category or is_text:
                 if is_text and name in self.numbers:
-                    odd = next((value for value in one.tolist() if isinstance(value, str)), None)
+                    odd = next((value for value in one[~missing_cells(one)].tolist() if not is_amount(value)), None)
                     must, remedy = "Columns in `numbers` must hold numbers.", "Convert the column first."
                     where = f"in column {name!r}"
                     raise DataError(must, found=repr(odd), where=where, remedy=remedy, parameter="numbers")
@@ -512,14 +520,17 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return frame.to_native()
 
 
+def is_amount(value: Any) -> bool:
+    """Whether a cell is a number, and no boolean."""
+    return isinstance(value, int | float | np.number | Decimal) and not isinstance(value, bool)
+
+
 def as_floats(cells: Array) -> Array:
     """A column as floats if all that it shows are numbers, else as it is."""
     if cells.dtype.kind == "f":
         return cells.astype(np.float64, copy=False)
     holes = missing_cells(cells)
-    if not all(
-        isinstance(one, int | float | np.number) and not isinstance(one, bool) for one in cells[~holes].tolist()
-    ):
+    if not all(map(is_amount, cells[~holes].tolist())):
         return cells
     numbers = np.full(cells.size, np.nan)
     numbers[~holes] = cells[~holes]
@@ -571,6 +582,8 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
 
     A type that can't hold them, as that of new rows in which nothing of the column is seen, becomes one that can.
     """
+    if series.implementation.is_pandas_like() and hasattr(series.to_native(), "sparse"):  # nothing can be written into
+        series = nw.from_native(series.to_native().sparse.to_dense(), series_only=True)
     dtype = series.dtype
     if isinstance(values[0], str | bool) and (dtype.is_numeric() or isinstance(dtype, nw.Unknown)):
         if series.implementation.is_pandas_like():
@@ -583,25 +596,46 @@ def scattered(series: Any, rows: Array, values: Array, interval: bool) -> Any:
         dtype = series.dtype
     if isinstance(dtype, nw.Categorical | nw.Enum) and series.implementation.is_pandas_like():
         native = series.to_native()
+        if not hasattr(native, "cat"):  # a dictionary of Arrow
+            return replaced(series, rows, values)
         lacking = [one for one in dict.fromkeys(values.tolist()) if one not in native.cat.categories]
         series = nw.from_native(native.cat.add_categories(lacking), series_only=True)
     elif isinstance(dtype, nw.Enum) and not set(values.tolist()) <= set(dtype.categories):
         series = series.cast(nw.String)
         dtype = series.dtype
+    if values.dtype.kind == "f" and dtype == nw.Object and any(isinstance(one, Decimal) for one in series.to_list()):
+        return series.scatter(rows.tolist(), [Decimal(repr(one)) for one in values.tolist()])  # which adds to no floats
     if dtype.is_numeric():
         if dtype.is_integer() and not interval:
             return series.scatter(rows.tolist(), np.round(values.astype(float)).astype(np.int64).tolist())
         series = series.cast(nw.Float64) if dtype.is_integer() else series
-        return series.scatter(rows.tolist(), values.astype(float).tolist())
+        values = values.astype(float)
+        if isinstance(dtype, nw.Decimal) and series.implementation.is_pyarrow():
+            values = np.array(pa.array(values).cast(series.to_native().type, safe=False).to_pylist(), dtype=object)
+            return replaced(series, rows, values)
+        if series.implementation.is_pandas_like():
+            native = series.to_native()
+            if isinstance(native.dtype, np.dtype):  # which takes no number that it would have to round
+                values = values.astype(native.dtype).astype(float)
+        return series.scatter(rows.tolist(), values.tolist())
     if series.implementation.is_pyarrow():  # which replaces no large strings and no dictionaries
-        cells, native = series.to_list(), series.to_native()
-        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
-            cells[row] = value
-        return nw.from_native(pa.chunked_array([pa.array(cells, native.type)]), series_only=True).alias(series.name)
+        return replaced(series, rows, values)
     if isinstance(dtype, nw.Categorical | nw.Enum) and not series.implementation.is_pandas_like():
         texts = series.cast(nw.String).scatter(rows.tolist(), values.tolist())
         return texts.cast(dtype)
     return series.scatter(rows.tolist(), values.tolist())
+
+
+def replaced(series: Any, rows: Array, values: Array) -> Any:
+    """The same for types of Arrow that nothing can be written into: a new series of the same type."""
+    cells, native = series.to_list(), series.to_native()
+    for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+        cells[row] = value
+    if series.implementation.is_pandas_like():
+        native = type(native)(cells, index=native.index, dtype=native.dtype)
+    else:
+        native = pa.chunked_array([pa.array(cells, native.type)])
+    return nw.from_native(native, series_only=True).alias(series.name)
 
 
 def unused_scales(scales: Sequence[Sequence[Any]], columns: Sequence[Column]) -> Iterator[DataWarning]:
@@ -611,9 +645,14 @@ def unused_scales(scales: Sequence[Sequence[Any]], columns: Sequence[Column]) ->
             continue
         must, remedy = "Each list of `levels` should hold the words of a column.", "Check their spelling."
         found = f"no column of: {', '.join(map(str, scale))}"
-        near = max(columns, key=lambda column: len(set(column.values) & set(scale)))
-        if set(near.values) & set(scale):
-            lacking = [repr(one) for one in near.values if one not in scale]
+        words = [[one for one in column.values if isinstance(one, str)] for column in columns]
+        at = max(range(len(columns)), key=lambda place: len(set(words[place]) & set(scale)))
+        near, lacking = columns[at], [repr(one) for one in words[at] if one not in scale]
+        if words[at] and not lacking:
+            order = f" in the order {' < '.join(words[at])}" if near.order else ""
+            found += f"; column {near.name!r} holds {'levels' if near.order else 'categories'} already{order}"
+            remedy = f"Pass a dict to say otherwise: `levels={{{near.name!r}: {list(scale)!r}}}`."
+        elif lacking and len(lacking) < len(words[at]):
             others = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
             found += f"; column {near.name!r} also holds {', '.join(lacking[:5])}{others}"
             remedy = "Add what is missing, or check the spelling."

@@ -63,6 +63,10 @@ LEAST_GAIN, MOST_SCREENED, LEAST_WEIGHT = 0.002, 12, 0.03
 NEAR, NEAR_SCORES, LEAST_SAVED, SCREENED_CELLS = (1, 2), (4,), 0.002, 20_000
 
 
+#: Standard deviations from the mean beyond which all values count the same, as some candidates use 32 bits.
+FAR = 1e12
+
+
 @dataclass(frozen=True)
 class Standard:
     """The standard scale of each column, and the range of what was seen, on that scale.
@@ -97,8 +101,10 @@ class Standard:
         return cls(centre * size, spread * size, np.where(empty, 0.0, low), np.where(empty, 0.0, high))
 
     def of_values(self, X: Array) -> Array:
-        """Values on the standard scale."""
-        return X / self.spread - self.centre / self.spread
+        """Values on the standard scale, within `FAR`: new rows may show any number, and squares must stay finite."""
+        with np.errstate(over="ignore"):
+            Z = X / self.spread - self.centre / self.spread
+        return np.clip(Z, -FAR, FAR)
 
     def to_values(self, Z: Array, columns: Array) -> Array:
         """Numbers of these columns on the scale of the data."""
@@ -694,7 +700,7 @@ def residual_quantiles(residuals: Array, columns: Array, p: int, common: float =
     if residuals.size == 0:
         return np.tile(ndtri(PROBABILITIES), (p, 1))
     counts = np.bincount(columns, minlength=p)
-    overall = np.mean(residuals**2)
+    overall = max(np.mean(residuals**2), 1e-300)  # of constants, 0
     sizes = np.sqrt((np.bincount(columns, residuals**2, minlength=p) + common * overall) / (counts + common))
     alike = np.sort(residuals / sizes[columns])
     if alike.size > 1000:

@@ -125,7 +125,10 @@ LEFT_OUT = {
     "skipped": "`skip` names it",
 }
 #: Last words of the names of columns whose whole numbers are ids or codes.
-ID_WORDS = {"id": "id", **dict.fromkeys(("zip", "zipcode", "postcode", "postalcode", "code", "phone"), "code")}
+CODE_WORDS = ("zip", "zipcode", "postcode", "postalcode", "code", "barcode", "isbn", "phone", "telephone")
+ID_WORDS = {"id": "id", **dict.fromkeys(CODE_WORDS, "code")}
+#: And the words before "number" or "no" of such names.
+NUMBERED = {"phone": "code", "telephone": "code", **dict.fromkeys(("account", "customer", "invoice", "order"), "id")}
 #: First words of the names of columns whose whole numbers are ids if all are different.
 FIRST_ID_WORDS = ("id", "uuid", "ssn", "unnamed")
 #: Categories of a column of text at most, and the share of its cells that may differ.
@@ -352,11 +355,16 @@ def plain_value(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def shown(value: Any) -> str:
+    """A value as messages show it: whole numbers without a point."""
+    return repr(int(value)) if isinstance(value, float) and value.is_integer() else repr(value)
+
+
 def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = False) -> Column:
     """The kind of a column of floats.
 
-    Whole numbers are ids or codes if the name says so, levels if few are different, booleans if they are 0 and 1,
-    unless the column is an `amount`.
+    Whole numbers are ids or codes if the name says so, dates if all are such as 20240131, levels if few are different,
+    booleans if they are 0 and 1, unless the column is an `amount`.
     """
     seen = cells[~np.isnan(cells)]
     if seen.size == 0:
@@ -374,8 +382,12 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
         words = re.findall("[a-z]+", re.sub("([a-z0-9])([A-Z])", r"\1 \2", str(name)).lower()) or [""]
         if words[-1] in ID_WORDS:
             return Column(name, ID_WORDS[words[-1]])
+        if words[-1] in ("number", "no") and words[-2:-1] and words[-2] in NUMBERED:
+            return Column(name, NUMBERED[words[-2]])
         if words[0] in FIRST_ID_WORDS and np.unique(seen).size == seen.size:
             return Column(name, "id")
+    if decimals == 0 and not amount and are_dates(seen):
+        return Column(name, "date")
     if decimals == 0 and not amount:
         distinct = np.unique(seen)
         if distinct.tolist() == [0, 1]:
@@ -383,6 +395,12 @@ def recognise_numbers(name: Any, cells: Array, *, named: bool, amount: bool = Fa
         if distinct.size <= min(MOST_LEVELS, seen.size / LEAST_REPEATS):
             return Column(name, "levels", tuple(map(int, distinct)), 0)
     return Column(name, "count" if decimals == 0 and seen.min() >= 0 else "continuous", decimals=decimals)
+
+
+def are_dates(numbers: Array) -> bool:
+    """Whether whole numbers are all days of 1800 to 2199 without separators, as 20240131."""
+    year, month, day = numbers // 10_000, numbers // 100 % 100, numbers % 100
+    return bool(np.all((year >= 1800) & (year < 2200) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)))
 
 
 def choose_scale(cells: Array, scales: Sequence[Sequence[Any]]) -> Sequence[Any] | None:
@@ -402,8 +420,8 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         order = tuple(map(plain_value, levels))
         odd = [one for one in present if one not in order]
         if odd:
-            must = f"The levels of column {name!r} must be all of its values: {', '.join(map(repr, order))}."
-            different = list(dict.fromkeys(map(repr, odd)))
+            must = f"The levels of column {name!r} must be all of its values: {', '.join(map(shown, order))}."
+            different = list(dict.fromkeys(map(shown, odd)))
             others = f" and {len(different) - 5} more" if len(different) > 5 else ""
             found = f"{', '.join(different[:5])}{others} in {len(odd):,} of {len(present):,} cells"
             near = next(iter(get_close_matches(str(odd[0]), [one for one in order if isinstance(one, str)], 1)), None)
@@ -420,8 +438,8 @@ def recognise_choices(name: Any, cells: Array, levels: Sequence[Any] | None = No
         return Column(name, "date")
     if kinds != {str}:
         first, other = present[0], next((one for one in present if type(one) is not type(present[0])), present[0])
-        must = "A column must hold values of one type."
-        found = f"{first!r} and {other!r}" if other is not first else f"{first!r}, of type {type(first).__name__}"
+        must = "A column must hold values of one type: numbers, texts, booleans or dates."
+        found = f"{first!r} and {other!r}" if other is not first else f"{first!r}, of type {type(first).__name__},"
         remedy = "Convert them, or name the column in `skip`."
         raise DataError(must, found=found, where=f"in column {name!r}", remedy=remedy, parameter="X")
     different = sorted(set(present))

@@ -134,7 +134,9 @@ def fit_boosters(Z: Array, expected: Array, columns: Array, groups: Array, seed:
             max_iter=40, max_leaf_nodes=16, min_samples_leaf=leaf, l2_regularization=1.0, early_stopping=False,
             random_state=seed,
         )  # fmt: skip
-        return booster.fit(boosting_features(Z[shown], expected[shown], j, groups), Z[shown, j])
+        features = boosting_features(Z[shown], expected[shown], j, groups)
+        features[:, np.isnan(features).all(axis=0)] = 0.0  # never seen beside j: scikit-learn fails
+        return booster.fit(features, Z[shown, j])
 
     return fit_columns(fit, columns, Z.size)
 

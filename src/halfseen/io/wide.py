@@ -289,6 +289,8 @@ class WideTable:
         for name, fillers in fills.items():
             place = self.names.index(name)
             column, is_percent = columns[place], name in self.percent
+            if any(isinstance(one, bool) for one in column):  # True and False of Parquet stay such
+                fillers = [bool(one) if one in (0, 1) else one for one in fillers]
             for row, filler in enumerate(fillers):
                 if is_missing(column[row], self.table.markers) and not (filler is None or filler != filler):
                     column[row] = f"{filler}%".replace(POINT, self.decimal) if is_percent else filler
@@ -342,6 +344,11 @@ def read_wide_table(
     rows = find_row_names(table, read_options)
     columns: dict[ColumnName, np.ndarray] = {}
     percent, notes, n_texts, texts = set(), [], 0, []
+    first = table.names[0]
+    kept = rows.in_first_column and str(first) not in skip
+    if kept and any(is_missing(one, table.markers) for one in table.texts(first)):
+        must = f"Column {first!r} is kept as it is: it has the names of the rows, which are not invented."
+        notes.append(DataWarning(must))
     for name in table.names[rows.in_first_column :]:
         if str(name) in skip:
             continue

@@ -118,6 +118,26 @@ def test_notes_of_an_empty_row_and_of_a_long_table(tmp_path):
     assert (tmp_path / "long-out.csv").read_text() == text
 
 
+@pytest.mark.parametrize("method", ["nmf", "ordinal"])
+def test_factorizations_are_judged_beside_the_mean(tmp_path, method):
+    """One column is the same multiple of two others in every row, another one is noise."""
+    random = np.random.default_rng(0)
+    size, noise = random.integers(1, 6, 400), random.integers(1, 6, 400)
+    columns = [size, size, np.minimum(size + 1, 5), noise, size]
+    lines = [
+        ",".join("" if random.random() < 0.2 else str(one) for one in row) for row in zip(*columns[:4], strict=True)
+    ]
+    text = "\n".join(["a,b,c,noise,whole", *(f"{line},{one}" for line, one in zip(lines, size, strict=True))])
+    (tmp_path / "t.csv").write_text(text + "\n")
+    words = ("impute", tmp_path / "t.csv", "--method", method, "-k", 1, "-o", tmp_path / "out.csv", "--force")
+    found = {one["column"]: one for one in json.loads("\n".join(done(*words, "--json")))["columns"]}
+    assert list(found) == ["a", "b", "c", "noise"]
+    assert max(found[name]["ratio"] for name in "abc") < 0.85 < 0.95 < found["noise"]["ratio"]
+    assert 0.8 < found["noise"]["mean_error"] < 1.2
+    assert sum(one["held_out"] for one in found.values()) > 80
+    assert "Not predicted better than by the mean: noise." in " ".join(done(*words))
+
+
 def test_filled_values_stay_within_the_observed_range_unless_asked_otherwise(tmp_path):
     """Years: far from 0 and close to each other, a product of factors overshoots them."""
     random = np.random.default_rng(0)

@@ -115,7 +115,11 @@ def test_uncouple(tmp_path):
     assert found["data"]["asked"] == len(asked)
     assert found["data"]["questions"] == len({question for question, _ in asked})
     model = halfseen.load(tmp_path / "m.hs")
-    assert (found["method"], found["status"], found["iterations"]) == ("gibbs", model.status_.name, len(model.trace_["objective"]))
+    assert (found["method"], found["status"], found["iterations"]) == (
+        "gibbs",
+        model.status_.name,
+        len(model.trace_["objective"]),
+    )
     r_hats = {name: one.r_hat for name, one in model.diagnostics_.items()}
     assert {name: one["r_hat"] for name, one in found["diagnostics"].items()} == r_hats
     risk = model.disclosure_risk()

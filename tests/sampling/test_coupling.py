@@ -38,16 +38,20 @@ def test_units_are_means_and_deviations_of_all_answers_or_of_each_question():
     assert_allclose(layout.in_answer_units(layout.tokens[6:8], np.arange(6, 8)), seen.answers[6:8], rtol=1e-14)
 
 
-def test_rows_of_equal_answers_are_left_out_of_the_columns_in_units_of_their_own():
+@pytest.mark.parametrize("scale", ["question", "all"])
+def test_rows_of_equal_answers_are_left_out_of_the_columns(scale):
     thirds = [10 / 3] * 5
     seen = survey([EVEN, AGES, thirds, INCOMES, []])  # without answers, the values are unknown, and differ
-    layout = Layout.from_collection(seen, "question")
+    layout = Layout.from_collection(seen, scale)
     assert_array_equal(layout.is_informative, [False, True, False, True, True])
     assert_array_equal(layout.columns.indices, [1, 3, 4] * 5)
     assert_array_equal(layout.columns.indptr, 3 * np.arange(6))
     assert_array_equal(layout.rows.indices[layout.columns.order], np.repeat(np.arange(5), 3))
     assert layout.rows.indices.size == 25
-    for whole in (Layout.from_collection(seen, "all"), Layout.from_collection(survey([EVEN, thirds]), "question")):
+    few = survey([EVEN, thirds[:4], AGES])  # equal by chance, where units are common
+    assert_array_equal(Layout.from_collection(few, scale).is_informative, [False, scale == "all", True])
+    for answers in ([EVEN, thirds], [AGES, INCOMES]):
+        whole = Layout.from_collection(survey(answers), scale)
         assert whole.is_informative.all()
         assert whole.columns.indices.size == whole.n_cells
 

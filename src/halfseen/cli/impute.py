@@ -266,6 +266,7 @@ def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: 
             means = sums / np.maximum(observed.seen_per_column(), 1)
             units = np.where(means > 0, means, 1.0)
     scaled = replace(observed, values=observed.values / units[observed.indices])
+    predict = "predict_level" if method in ("ordinal", "round") else "predict"
     scores: list[str] = []
     chosen: dict[str, Any] = {}
     if method != "rank-one":
@@ -276,15 +277,16 @@ def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: 
         scores, chosen = choose(model, scaled, n_components, given.get("n_jobs"), quiet)
         if method == "nmf" and model.n_components == 1 and loss in (None, "kullback-leibler", 1.0):
             model = halfseen.RankOneNMF().set_params(**params)
+    columns, lines = _held_out_errors(model, predict, scaled, seed)
     model.fit(scaled)
-    if method in ("ordinal", "round"):  # the predicted level in every hole, 0 elsewhere; integers if all levels are
+    if predict == "predict_level":  # the predicted level in every hole, 0 elsewhere; integers if all levels are
         are_whole = np.all(model.levels_ == np.floor(model.levels_))
         values = np.zeros(observed.shape, np.int64 if are_whole else np.float64)
         rows, places = np.nonzero(np.isnan(observed.to_dense()))
         values[rows, places] = model.predict_level(rows, observed.column_labels[places])
     else:
         values = model.inverse_transform(model.W_) * units
-    lines = [*scores, summaries.describe_model(model), summaries.describe_end(model)]
+    lines = [*scores, summaries.describe_model(model), summaries.describe_end(model), *lines]
     if given.get("clip", True):  # to the range of each column; without limits where there are no values
         low, high = np.full(observed.shape[1], np.inf), np.full(observed.shape[1], -np.inf)
         np.minimum.at(low, observed.indices, observed.values)
@@ -299,4 +301,48 @@ def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: 
                 f"{summaries.count(n_clipped, 'fill')} {was} cut to the range of the column; --no-clip keeps it."
             )
     tables: list[dict[str, Sequence[Any]]] = [dict(zip(wide.numeric, values.T, strict=True))]
-    return tables, {**summaries.fit_facts(model), **chosen}, lines, ()
+    return tables, {**summaries.fit_facts(model), **chosen, "columns": columns}, lines, ()
+
+
+def _held_out_errors(model: Any, predict: str, observed: Any, seed: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """Errors of a tenth of the cells of each column with holes, which the model did not see, beside the mean's."""
+    from sklearn.base import clone
+
+    from halfseen.io import split_cells
+
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            train, test = split_cells(observed, 0.1, seed)
+            fitted = clone(model).set_params(verbose=0).fit(train)
+            found = getattr(fitted, predict)(test.row_of_cell(), observed.column_labels[test.indices])
+        except DataError:  # too few cells are left
+            return [], []
+    columns, rows, behind, size = [], [], [], observed.shape[1]
+    sums, counts = (np.bincount(train.indices, of, size) for of in (train.values, np.ones(train.nnz)))
+    means = sums / np.maximum(counts, 1)
+    holes = observed.shape[0] - observed.seen_per_column()
+    for j in np.flatnonzero(holes):
+        here, own = test.indices == j, observed.values[observed.indices == j]
+        name, spread = str(observed.column_labels[j]), own.std() if own.size else 0.0
+        facts: dict[str, Any] = {"column": name, "holes": int(holes[j]), "held_out": int(here.sum())}
+        facts |= dict.fromkeys(("error", "mean_error", "ratio"))
+        if spread > 0 and here.any():
+            error, by_mean = (
+                float(np.sqrt(np.mean((of - test.values[here]) ** 2))) / spread for of in (found[here], means[j])
+            )
+            facts |= {"error": error, "mean_error": by_mean, "ratio": error / by_mean if by_mean > 0 else None}
+        columns.append(facts)
+        ratio, better = facts["ratio"], "-"
+        if ratio is not None:
+            better = f"{100 * (1 - ratio):.0f} %" if ratio < 0.995 else "no"
+            behind += [name] if ratio >= 1 else []
+        shown = ("-", "-") if facts["error"] is None else (f"{facts['error']:.2f}", f"{facts['mean_error']:.2f}")
+        rows.append((name, f"{holes[j]:,}", *shown, better))
+    if not rows:
+        return columns, []
+    lines = streams.table_lines(rows, ("column", "holes", "error", "of the mean", "better by"), left=1)
+    lines.append("Errors are of a tenth of the cells, hidden for a test, in standard deviations of the column.")
+    if behind:
+        lines.append(f"Not predicted better than by the mean: {', '.join(behind)}. The mean, or --method blend, fills "
+                     "them better.")  # fmt: skip
+    return columns, lines

@@ -155,7 +155,7 @@ class Observed:
         del infinite, keep
 
         # sort by row, then column
-        if _is_sorted(i, j):
+        if bool(((i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] >= j[:-1]))).all()):
             indptr = np.searchsorted(i, np.arange(n + 1, dtype=i.dtype))  # bincount would take 8 bytes per cell
             del i
         else:
@@ -390,11 +390,6 @@ def _check_positions(positions: np.ndarray, size: int, side: str) -> np.ndarray:
         must, remedy = f"Positions of {side}s must lie in 0..{size - 1}.", "Correct it, or pass a larger shape."
         raise DataError(must, found=str(positions[first]), where=f"at position {first}", remedy=remedy)
     return positions
-
-
-def _is_sorted(rows: np.ndarray, columns: np.ndarray) -> bool:
-    later_row = rows[1:] > rows[:-1]
-    return bool((later_row | ((rows[1:] == rows[:-1]) & (columns[1:] >= columns[:-1]))).all())
 
 
 def stable_order(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -308,6 +308,7 @@ def _held_out_errors(model: Any, predict: str, observed: Any, seed: int) -> tupl
     """Errors of a tenth of the cells of each column with holes, which the model did not see, beside the mean's."""
     from sklearn.base import clone
 
+    from halfseen.estimators.table_imputer import ratio_error
     from halfseen.io import split_cells
 
     with warnings.catch_warnings(action="ignore"):
@@ -334,8 +335,9 @@ def _held_out_errors(model: Any, predict: str, observed: Any, seed: int) -> tupl
         columns.append(facts)
         ratio, better = facts["ratio"], "-"
         if ratio is not None:
-            better = f"{100 * (1 - ratio):.0f} %" if ratio < 0.995 else "no"
-            behind += [name] if ratio >= 1 else []
+            sure = float(ratio_error(ratio, facts["held_out"]))
+            better = f"{100 * (1 - ratio):.0f} % ± {100 * sure:.0f}" if ratio < 0.995 else "no"
+            behind += [name] if ratio + 2 * sure >= 1 else []
         shown = ("-", "-") if facts["error"] is None else (f"{facts['error']:.2f}", f"{facts['mean_error']:.2f}")
         rows.append((name, f"{holes[j]:,}", *shown, better))
     if not rows:
@@ -343,6 +345,5 @@ def _held_out_errors(model: Any, predict: str, observed: Any, seed: int) -> tupl
     lines = streams.table_lines(rows, ("column", "holes", "error", "of the mean", "better by"), left=1)
     lines.append("Errors are of a tenth of the cells, hidden for a test, in standard deviations of the column.")
     if behind:
-        lines.append(f"Not predicted better than by the mean: {', '.join(behind)}. The mean, or --method blend, fills "
-                     "them better.")  # fmt: skip
+        lines.append(f"Not clearly predicted better than by the mean: {', '.join(behind)}.")
     return columns, lines

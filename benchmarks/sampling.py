@@ -179,7 +179,8 @@ def _large() -> Iterator[str]:
         def work(k: int = k) -> list[Any]:
             small, _ = load_split("u1")
             OrdinalMF(k, inference="gibbs", implicit=True, n_sweeps=3, n_burn=1).fit(small)  # compiled
-            make = OrdinalMF(k, inference="gibbs", implicit=True, n_sweeps=100, n_burn=30, random_state=0)
+            length = {"n_sweeps": 100, "n_burn": 30} if k <= 20 else {"n_sweeps": 120, "n_burn": 40}
+            make = OrdinalMF(k, inference="gibbs", implicit=True, **length, random_state=0)
             model, usage = usage_of(lambda: make.fit(train))
             status = f"{model.status_.name}, R-hat {model.diagnostics_['predicted cells'].r_hat:.3f}"
             return [*_scores(model, test)[:2], usage.clock, usage.cpu, (usage.peak - usage.held) / 1e6, status]

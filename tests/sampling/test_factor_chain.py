@@ -17,6 +17,7 @@ from halfseen.sampling.factor_chain import (
     NOISE_SHAPE,
     OWN_SHAPE,
     FactorChain,
+    FeatureGroup,
     FeatureMatrix,
     Gaussian,
     OrderedProbit,
@@ -141,7 +142,7 @@ def test_rows_are_drawn_from_their_normal_distribution():
     mean, precision, noise = random.normal(size=k), random.gamma(3, 10.0, k), 0.3
     indptr, indices = np.arange(copies + 1) * n_cells, np.tile(np.arange(n_cells), copies)
     own, factor = np.empty((copies, k)), np.empty((copies, k))
-    grams, pulls = np.empty((copies, k, k)), np.empty((copies, k))
+    grams, pulls = np.empty((k, copies, k)), np.empty((copies, k))
     normal_draws.draw_rows(
         0, copies, indptr, indices, indices, latent, far * roots[:, None], offset, np.full(copies, noise), roots,
         np.tile(linear, (copies, 1)), mean, precision, 3, 1, own, factor, grams, pulls,
@@ -155,15 +156,22 @@ def test_rows_are_drawn_from_their_normal_distribution():
         assert stats.kstest(coordinate, "norm").pvalue > CHANCE
     assert_allclose(np.corrcoef(whitened) - np.eye(k), 0.0, atol=5 / np.sqrt(copies))
     assert_allclose(factor, own + linear)
-    assert_allclose(grams[0], gram)
+    assert_allclose(grams[:, 0], gram)
     assert_allclose(pulls, asked - factor @ gram, atol=1e-8)
 
 
-def test_weights_of_features_settle_at_their_posterior():
-    """With cells, own vectors and noise fixed, draws of weights have the moments of a linear regression."""
+@pytest.mark.parametrize("are_sets", [False, True])
+def test_weights_of_features_settle_at_their_posterior(are_sets):
+    """With cells, own vectors and noise fixed, draws of weights have the moments of a linear regression.
+
+    Values of sets are the same in every row.
+    """
     random = np.random.default_rng(2)
     n, d, k = 6, 3, 2
-    values = sparse.csc_array(random.normal(size=(n, d)) * (random.random((n, d)) < 0.7))
+    has = random.random((n, d)) < 0.7
+    values = sparse.csc_array(random.normal(size=(n, 1 if are_sets else d)) * has)
+    group = FeatureGroup(FeatureMatrix(values), k, random)
+    assert group.multiples.size == (0 if are_sets else values.nnz)
     roots = random.normal(size=(n, 4, k))
     grams = np.einsum("nak,nal->nkl", roots, roots)
     asked, own = random.normal(size=(n, k)), random.normal(size=(n, k))
@@ -174,8 +182,9 @@ def test_weights_of_features_settle_at_their_posterior():
     draws = np.empty((20_000, d, k))
     for place in range(len(draws)):
         normal_draws.draw_weights(
-            values.indptr, values.indices, values.data, grams, pulls, mean, precision, place, weights, linear, factor
-        )
+            group.indptr, group.rows, group.multiples, group.scales, grams.transpose(1, 0, 2).copy(), pulls, mean,
+            precision, place, weights, linear, factor,
+        )  # fmt: skip
         draws[place] = weights
     assert_allclose(linear, values @ weights, atol=1e-8)
     assert_allclose(factor, own + linear, atol=1e-8)

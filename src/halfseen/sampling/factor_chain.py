@@ -74,6 +74,12 @@ class FeatureGroup:
         self.values, self.adds_to_bias = sparse.csc_array(matrix.values, dtype=np.float64), matrix.adds_to_bias
         #: Rows as unsigned numbers, which compiled loops need not check for a count from the end.
         self.indptr, self.rows = self.values.indptr.astype(np.int64), self.values.indices.astype(np.uint32)
+        #: Values as multiples of a scale of each row; none where all are 1, as in sets.
+        self.scales, self.multiples = np.ones(self.values.shape[0]), self.values.data
+        scales = self.scales.copy()
+        scales[self.rows] = self.values.data
+        if np.array_equal(scales[self.rows], self.values.data):
+            self.scales, self.multiples = scales, np.empty(0)
         largest = np.maximum(np.abs(self.values).max(axis=0).toarray().ravel(), 1.0)  # adds no more at the start
         self.weights = random.normal(0.0, _START, (self.values.shape[1], size)) / largest[:, None]
         self.hyper = Hyper(np.zeros(size), np.ones(size))
@@ -118,7 +124,7 @@ class FactorSide:
             self.linear[:, : group.weights.shape[1]] += group.values @ group.weights
         self.factor = self.own + self.linear
         n_kept = n if self.features else 0
-        self.grams, self.pulls = np.empty((n_kept, size, size)), np.empty((n_kept, size))
+        self.grams, self.pulls = np.empty((size, n_kept, size)), np.empty((n_kept, size))
 
     @property
     def roots(self) -> Array:
@@ -242,8 +248,8 @@ class FactorChain:
         self.threads.all(draw, blocks)
         for group in near.features:
             normal_draws.draw_weights(
-                group.indptr, group.rows, group.values.data, near.grams, near.pulls, *group.hyper, self.next_seed(),
-                group.weights, near.linear, near.factor,
+                group.indptr, group.rows, group.multiples, group.scales, near.grams, near.pulls, *group.hyper,
+                self.next_seed(), group.weights, near.linear, near.factor,
             )  # fmt: skip
             if group.adds_to_bias:  # sets of cells are many: a second pass would not pay
                 seed = self.next_seed()

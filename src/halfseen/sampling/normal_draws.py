@@ -234,12 +234,12 @@ def draw_rows(
         draw_normal(A, r, u, own)
         for a in range(k):
             factor[u, a] = own[u, a] + linear[u, a]
-        if grams.shape[0]:
+        if grams.shape[1]:
             for a in range(k):
                 dot = q[a]
                 for b in range(k):
                     dot -= G[a, b] * factor[u, b]
-                    grams[u, a, b] = G[a, b]
+                    grams[a, u, b] = G[a, b]
                 pulls[u, a] = dot
 
 
@@ -334,42 +334,44 @@ def level_probabilities(
 
 @kernel
 def draw_weights(
-    indptr: Array, rows: Array, values: Array, grams: Array, pulls: Array, mean: Array, precision: Array, seed: int,
-    weights: Array, linear: Array, factor: Array,
+    indptr: Array, rows: Array, values: Array, scales: Array, grams: Array, pulls: Array, mean: Array, precision: Array,
+    seed: int, weights: Array, linear: Array, factor: Array,
 ) -> None:  # fmt: skip
     """Weights of features, coordinate by coordinate: for each coordinate k and each feature j in turn
 
         weights_jk ~ N(r / a, 1 / a),   a = precision_k + sum of v^2 G_u,kk,
         r = precision_k mean_k + sum of v (pulls_uk + v G_u,kk weights_jk)
 
-    over the rows u that have the feature, with value v. G_u and pulls_u (what row u's cells ask of its factor, as
-    `draw_rows` leaves them) are all that the cells say: there is no pass over them. Features are in column order.
+    over the rows u that have the feature, with value v: the scale of the row times one of `values`, which are all 1 if
+    there are none. G_u and pulls_u (what row u's cells ask of its factor, as `draw_rows` leaves them) are all that the
+    cells say: there is no pass over them. Features are in column order.
     """
     n, k = pulls.shape
-    row = np.empty((n, 3))  # G_u,kk, pulls_uk, and the change of factor_uk
+    row = np.empty((n, 3))  # G_u,kk, pulls_uk, and the change of factor_uk, for rows of scale 1
     stream = np.empty(1, np.uint64)
     for a in range(weights.shape[1]):
         for u in range(n):
-            row[u, 0], row[u, 1], row[u, 2] = grams[u, a, a], pulls[u, a], 0.0
+            row[u, 0], row[u, 1], row[u, 2] = scales[u] * scales[u] * grams[a, u, a], scales[u] * pulls[u, a], 0.0
         start_stream(seed, a, stream)
         for j in range(indptr.size - 1):
             total, pull = 0.0, 0.0
             for p in range(indptr[j], indptr[j + 1]):
-                u, v = rows[p], values[p]
+                u = rows[p]
+                v = values[p] if values.size else 1.0
                 total += v * v * row[u, 0]
                 pull += v * (row[u, 1] - row[u, 0] * row[u, 2])
             old, total_precision = weights[j, a], precision[a] + total
             new = (precision[a] * mean[a] + pull + total * old) / total_precision
-            new += normal(stream) / math.sqrt(total_precision)
+            new += normal_quantile(uniform(stream)) / math.sqrt(total_precision)
             weights[j, a] = new
             for p in range(indptr[j], indptr[j + 1]):
-                row[rows[p], 2] += values[p] * (new - old)
+                row[rows[p], 2] += (values[p] if values.size else 1.0) * (new - old)
         for u in range(n):
-            change = row[u, 2]
+            change = scales[u] * row[u, 2]
             linear[u, a] += change
             factor[u, a] += change
             for b in range(k):
-                pulls[u, b] -= grams[u, a, b] * change
+                pulls[u, b] -= grams[a, u, b] * change
 
 
 @kernel

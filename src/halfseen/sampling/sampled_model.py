@@ -158,7 +158,7 @@ class FactorDraws:
         sets = None if self.implicit is None else implicit_sets(cells)
         own, factor, noise, near_roots = np.empty((n, size)), np.empty((n, size)), np.ones(n), np.ones(n)
         x, latent, squares, logs = np.empty(cells.nnz), np.empty(cells.nnz), np.empty(n), np.empty(n)
-        shape, no_grams, no_pulls = NOISE_SHAPE + 0.5 * np.diff(indptr), np.empty((0, size, size)), np.empty((0, size))
+        shape, no_grams, no_pulls = NOISE_SHAPE + 0.5 * np.diff(indptr), np.empty((size, 0, size)), np.empty((0, size))
         W, noises = np.empty((n, n_draws, size), self.W.dtype), np.empty((n, n_draws), self.W.dtype)
         owners = OWNERS[self.owners] if self.owners == "columns" else 0
 

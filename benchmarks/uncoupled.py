@@ -1,4 +1,4 @@
-"""Uncoupled data: 400 sweeps on SUSHI, cost by size, w of a million rows, "unmf" at ten million cells
+"""Uncoupled data: two chains of 300 sweeps on SUSHI, cost by size, w of a million rows, "unmf" at ten million cells
 
 SUSHI's 5,000 users by 12 groups where the data folder has them; else as many random cells. CPU seconds add up the
 threads, and hardly depend on what else a machine is doing. Memory is the peak over the input, counted by tracemalloc;

@@ -50,6 +50,8 @@ def test_rows_of_equal_answers_are_left_out_of_the_columns(scale):
     assert layout.rows.indices.size == 25
     few = survey([EVEN, thirds[:4], AGES])  # equal by chance, where units are common
     assert_array_equal(Layout.from_collection(few, scale).is_informative, [False, scale == "all", True])
+    one_of_ten = Layout.from_collection(survey([EVEN, *[AGES] * 9]), scale)
+    assert one_of_ten.is_informative.all() == (scale == "all")
     for answers in ([EVEN, thirds], [AGES, INCOMES]):
         whole = Layout.from_collection(survey(answers), scale)
         assert whole.is_informative.all()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 SCALES = ("auto", "all", "question")
 #: Questions with fewer answers tell too little of their own standard deviation, or of whether answers are all equal.
 _MIN_ANSWERS = 5
+#: Up to this share of questions that all answered alike, those in common units count as any other.
+_FEW_EQUAL = 0.1
 #: Where the logarithms of the questions' standard deviations scatter by more than this, beyond chance, questions are in
 #: different units: nine tenths of the deviations then span more than sevenfold.
 _MAX_LOG_SCATTER = 0.6
@@ -115,8 +117,8 @@ class Layout:
     `below` and `above` have the cells that each cell was said to be no smaller, or no larger, than; `half_known` its
     comparisons won and lost against others that were not named.
 
-    A row whose answers are all equal, in common units at least `_MIN_ANSWERS` of them, is not `is_informative`, and
-    missing in `columns`. The others would learn from it that there is hardly any noise.
+    A row whose answers are all equal, in common units at least `_MIN_ANSWERS` of them and if such rows are many, is not
+    `is_informative`, and missing in `columns`. The others would learn from it that there is hardly any noise.
     """
 
     rows: CellIndex
@@ -161,7 +163,9 @@ class Layout:
         # cells by columns, of informative rows
         rises = row[1:][(row[1:] == row[:-1]) & (np.diff(seen.answers) > 0)]
         is_informative = (np.bincount(rises, minlength=n_answers.size) > 0) | (n_answers == 0)
-        is_informative |= (n_answers < _MIN_ANSWERS) & (not units.are_own)
+        if not units.are_own:
+            is_informative |= n_answers < _MIN_ANSWERS
+            is_informative |= np.mean(~is_informative[n_answers > 0]) <= _FEW_EQUAL
         is_informative |= not is_informative.any()
         row_of_cell = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
         order = np.argsort(columns, kind="stable")

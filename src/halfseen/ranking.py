@@ -48,23 +48,33 @@ class Recommendations(tuple[Array, Array]):
         numbers of their training cells.
     notes : sequence of DataWarning, default=()
         What was left out, and how much.
+    positions : ndarray of int of shape (n_rows, n), default=None
+        Positions of the columns in the model, -1 where there is none.
     """
 
     rows: Array
     is_known: Array
     notes: tuple[DataWarning, ...]
+    positions: Any
 
     def __new__(
-        cls, ids: Array, scores: Array, rows: Any = None, is_known: Any = None, notes: Sequence[DataWarning] = ()
+        cls,
+        ids: Array,
+        scores: Array,
+        rows: Any = None,
+        is_known: Any = None,
+        notes: Sequence[DataWarning] = (),
+        positions: Any = None,
     ) -> "Recommendations":
         self = super().__new__(cls, (ids, scores))
         self.rows = np.arange(len(ids)) if rows is None else rows
         self.is_known = np.ones(len(ids), bool) if is_known is None else is_known
         self.notes = tuple(notes)
+        self.positions = positions
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return *self, self.rows, self.is_known, self.notes
+        return *self, self.rows, self.is_known, self.notes, self.positions
 
     def __repr__(self) -> str:
         return f"Recommendations(ids={self.ids!r}, scores={self.scores!r})"
@@ -453,15 +463,15 @@ class Ranker(ABC):
         notes: list[DataWarning] = []
         is_candidate = np.full(self.shape[1], filter_items is None)
         if filter_items is not None:
-            is_candidate[self.known_columns(filter_items, "filter_items", strict, notes)] = True
+            is_candidate[self.known_columns(filter_items, "`filter_items`", strict, notes)] = True
         if exclude is not None:
-            is_candidate[self.known_columns(exclude, "exclude", strict, notes)] = False
+            is_candidate[self.known_columns(exclude, "`exclude`", strict, notes)] = False
         candidates = np.flatnonzero(is_candidate)
         if isinstance(rows, Observed):
             observed = rows if strict else self.at_nearest_levels(rows, notes)
             served, seen = self.served_rows(observed, engine, n_jobs, name), (observed.indptr, observed.indices)
             found = self.recommend_rows(served, seen if exclude_seen else None, n, candidates, engine, n_jobs)
-            return Recommendations(*found, observed.row_labels, notes=notes)
+            return Recommendations(*found, observed.row_labels, notes=notes, positions=found.positions)
         positions = self.positions(rows, "row", strict)
         is_known = positions >= 0
         known = positions if is_known.all() else positions[is_known]
@@ -472,14 +482,7 @@ class Ranker(ABC):
 
         # the most popular columns for unknown rows
         wanted = [rows] if is_single(rows) else list(rows)
-        found = f"{len(wanted) - known.size} of {len(wanted)} that are not"
-        notes.append(
-            DataWarning(
-                f"Rows should be among the {self.shape[0]} that were fitted.",
-                found=f"{found}, the first {quoted(wanted[int(np.argmin(is_known))])}",
-                remedy="They get the most popular columns. `strict=True` refuses them.",
-            )
-        )
+        notes.append(unknown_rows(wanted, positions, self.shape[0]))
         counts = self.seen.per_column()[None].astype(best.scores.dtype)
         popular = best_columns(DenseScores(counts), n, None, candidates, n_jobs)
         columns, scores = (np.repeat(of_all, len(wanted), axis=0) for of_all in popular)
@@ -563,7 +566,17 @@ class Ranker(ABC):
         if not is_filled.all():
             nothing: Any = -1 if self.index[0 if side == "row" else 1] is None else None
             ids = np.where(is_filled, ids, nothing)
-        return Recommendations(ids, scores, rows, **further)
+        return Recommendations(ids, scores, rows, positions=positions, **further)
+
+
+def unknown_rows(labels: Sequence[Any], positions: Array, n_rows: int) -> DataWarning:
+    """The note that rows at position -1 get popular columns."""
+    unknown = np.flatnonzero(positions < 0)
+    return DataWarning(
+        f"Rows should be among the {n_rows} that were fitted.",
+        found=f"{unknown.size} of {len(labels)} that are not, the first {quoted(labels[unknown[0]])}",
+        remedy="They get the most popular columns. `strict=True` refuses them.",
+    )
 
 
 def unknown_columns(name: str, labels: Sequence[Any], positions: Array, n_columns: int) -> DataWarning:

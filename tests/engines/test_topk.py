@@ -1,5 +1,6 @@
 """The best columns of rows against scores made whole and sorted."""
 
+import sys
 import tracemalloc
 
 import numpy as np
@@ -135,3 +136,27 @@ def test_no_more_room_than_for_the_lists_and_a_few_tiles():
         assert tracemalloc.get_traced_memory()[1] < sum(array.nbytes for array in found) + 2.5 * 8 * (1 << 17)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_small_requests_have_the_same_lists_without_compiled_code(seed, monkeypatch):
+    """Ties, hidden columns, candidates, NaN and -inf included."""
+    random = np.random.default_rng(seed)
+    n, m = int(random.integers(1, 9)), int(random.integers(1, 60))
+    x = random.integers(0, 4, (n, m)).astype([np.float32, np.float64][seed % 2])
+    x[random.random((n, m)) < 0.1] = np.nan
+    x[random.random((n, m)) < 0.1] = -np.inf
+    is_hidden = random.random((n, m)) < 0.3
+    hidden = np.append(0, np.cumsum(is_hidden.sum(axis=1))), np.nonzero(is_hidden)[1]
+    candidates = None if seed % 3 else np.flatnonzero(random.random(m) < 0.7)
+    monkeypatch.setattr(topk, "COLUMNS_PER_TILE", 7)
+    factors = Products(np.nan_to_num(x, neginf=0), random.random((m, m)).astype(x.dtype))
+    for scores in (DenseScores(x), factors):
+        for k in (1, 3, m):
+            compiled = best_columns(scores, k, hidden, candidates)
+            with monkeypatch.context() as patched:
+                patched.delitem(sys.modules, "numba")
+                small = best_columns(scores, k, hidden, candidates)
+            for mine, theirs in zip(small, compiled, strict=True):
+                assert_array_equal(mine, theirs)
+                assert mine.dtype == theirs.dtype

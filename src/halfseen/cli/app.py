@@ -20,6 +20,7 @@ SUMMARIES = {
     "fit": "Fit a model to ratings, counts, levels or a table with holes.",
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
+    "similar": "Show which items, or users, are alike.",
     "evaluate": "Score how well a model ranks and predicts held-out cells.",
     "impute": "Fill the holes of a table.",
     "uncouple": "Find out who answered what, from lists without names.",
@@ -33,7 +34,7 @@ SUMMARIES = {
 }
 COMMANDS = tuple(SUMMARIES)
 #: Commands in the module of another one.
-_MODULES = {"recommend": "predict", "report": "evaluate", "doctor": "installation", "completion": "installation"}
+_MODULES = {"similar": "recommend", "report": "evaluate", "doctor": "installation", "completion": "installation"}
 
 
 class Command(click.Command):

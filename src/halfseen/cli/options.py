@@ -72,6 +72,8 @@ OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file fo
 LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "
                     "multi-sigmoid (default), round, linear.")  # fmt: skip
+NAMES = click.option("--names", type=In(), metavar="FILE",
+                     help="Shows titles: a file with an id and a title in each line, such as movies.csv.")  # fmt: skip
 COLUMNS = click.option("--columns", callback=_columns, metavar="ROW,COLUMN[,VALUE]",
                        help="Headers of a long file, if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
 LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto",

@@ -119,6 +119,20 @@ def byte_bar(text: str, is_shown: bool, transient: bool = False) -> Iterator[Cal
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+@contextmanager
+def row_bar(text: str, total: int, is_shown: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar of rows, on a terminal and if `is_shown`; it is advanced by a number of rows."""
+    if not is_shown or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(text, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
 # checks of outputs, before any work is done
 
 

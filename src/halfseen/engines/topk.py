@@ -1,13 +1,15 @@
 """Top-k: the best columns of each row, from scores computed tile by tile, never as a matrix of all rows and columns."""
 
+import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from halfseen import validation
 from halfseen.arrays import Array
-from halfseen.engines import open_engine
+from halfseen.engines import RULES, open_engine
 from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import Threads, one_blas_thread
 
@@ -17,6 +19,8 @@ SCORES_PER_TILE = 1 << 19
 COLUMNS_PER_TILE = 1 << 13
 #: Up to this many scores (of one row as a rule) are computed faster than BLAS could be limited to one thread.
 SCORES_OF_A_REQUEST = 1 << 14
+#: Up to this many scores are sorted sooner than compiled code is loaded for the first time.
+SCORES_WITHOUT_KERNELS = 1 << 22
 
 
 class Scores(Protocol):
@@ -135,7 +139,8 @@ def best_columns(
         scores = scores.among(candidates)
     else:
         candidates = None
-    if isinstance(scores, Products) and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
+    validation.check_parameters({"engine": engine, "n_jobs": n_jobs}, RULES)
+    if isinstance(scores, Products) and engine != "cpu" and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
         if hidden is not None and candidates is not None:
             positions = position_of[hidden[1]]
             is_candidate = positions >= 0
@@ -161,9 +166,13 @@ def rank_tiles(
         return best
     width = min(columns, COLUMNS_PER_TILE)
     height = max(1, scores_per_tile // width)
+    is_small = rows * columns <= SCORES_WITHOUT_KERNELS and "numba" not in sys.modules
 
     def rank_rows(part: slice) -> None:
         """Process the tiles of some rows, and write their best columns."""
+        if is_small:
+            rank_few(scores, part, width, hidden, position_of, best)
+            return
         from halfseen.kernels import partial_sort  # numba is loaded when there is work for it
 
         for first in range(0, columns, width):
@@ -178,3 +187,27 @@ def rank_tiles(
     with one_blas_thread() if rows * columns > SCORES_OF_A_REQUEST else nullcontext(), Threads(n_jobs) as threads:
         threads.all(rank_rows, blocks)
     return best
+
+
+def rank_few(
+    scores: Scores, part: slice, width: int, hidden: ColumnLists | None, position_of: Array, best: Best
+) -> None:
+    """Write the best columns of some rows by NumPy, from the same tiles and with the same ties as the compiled code."""
+    columns, n = scores.shape[1], best.columns.shape[1]
+    x = np.empty((part.stop - part.start, columns), scores.dtype)
+    for first in range(0, columns, width):
+        x[:, first : first + width] = scores.tile(part, slice(first, first + width))
+    if hidden is not None:
+        ends = hidden[0][part.start : part.stop + 1]
+        places = position_of[hidden[1][ends[0] : ends[-1]]]
+        rows = np.repeat(np.arange(len(x)), np.diff(ends))
+        x[rows[places >= 0], places[places >= 0]] = -np.inf
+    x[np.isnan(x)] = -np.inf
+    for u, row in enumerate(x, part.start):
+        least = np.partition(row, columns - n)[columns - n]  # the n-th largest
+        above = np.flatnonzero(row > least)
+        level = np.flatnonzero(row == least)[: n - above.size] if least > -np.inf else above[:0]
+        kept = np.sort(np.concatenate([above, level]))
+        kept = kept[np.argsort(-row[kept], kind="stable")]
+        best.columns[u, : kept.size], best.scores[u, : kept.size] = kept, row[kept]
+    best.scores[part][best.columns[part] < 0] = np.nan

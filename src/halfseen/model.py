@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
-from halfseen.engines.topk import Products, Scores, cosines
+from halfseen.engines.topk import Products, Scores, Sketch, cosines
 from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
 from halfseen.labels import Index
@@ -323,7 +324,12 @@ class FittedModel(Ranker):
 
     def scores(self, rows: Any) -> Scores:
         """x of rows with factor W: whatever increases with x ranks as x does."""
-        return Products(rows, self.H)
+        return Products(rows, self.H, lambda: self.sketch)
+
+    @cached_property
+    def sketch(self) -> Sketch:
+        """H with a byte per number, by which lists of single rows are found."""
+        return Sketch(self.H)
 
     def similarities(self, positions: Array, side: str) -> Scores:
         """Cosines between factors, without biases."""

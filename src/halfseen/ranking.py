@@ -461,12 +461,14 @@ class Ranker(ABC):
         one, all with a note; if `strict`, they are refused. `name` is the estimator's, for messages.
         """
         notes: list[DataWarning] = []
-        is_candidate = np.full(self.shape[1], filter_items is None)
-        if filter_items is not None:
-            is_candidate[self.known_columns(filter_items, "`filter_items`", strict, notes)] = True
-        if exclude is not None:
-            is_candidate[self.known_columns(exclude, "`exclude`", strict, notes)] = False
-        candidates = np.flatnonzero(is_candidate)
+        candidates = None
+        if filter_items is not None or exclude is not None:
+            is_candidate = np.full(self.shape[1], filter_items is None)
+            if filter_items is not None:
+                is_candidate[self.known_columns(filter_items, "`filter_items`", strict, notes)] = True
+            if exclude is not None:
+                is_candidate[self.known_columns(exclude, "`exclude`", strict, notes)] = False
+            candidates = np.flatnonzero(is_candidate)
         if isinstance(rows, Observed):
             observed = rows if strict else self.at_nearest_levels(rows, notes)
             served, seen = self.served_rows(observed, engine, n_jobs, name), (observed.indptr, observed.indices)

@@ -402,7 +402,7 @@ def test_constant_and_empty_columns_and_rows():
 
 
 def test_one_row():
-    with pytest.warns(DataWarning, match="nothing in it is seen"):
+    with pytest.warns(DataWarning, match="nothing in it is seen.* Drop such columns, or name them in skip"):
         found = imputer().fit_transform([[1.0, np.nan, 3.0]])
     assert_array_equal(found, [[1, np.nan, 3]])
 

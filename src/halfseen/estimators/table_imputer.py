@@ -260,7 +260,12 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if holey:
             others = "" if len(holey) <= 5 else f", and {len(holey) - 5} more"
             must = "Columns with holes should hold numbers, levels, categories or booleans."
-            remedy = "Their holes stay. Name such columns in `numbers`, `categories` or `levels`, or in `skip`."
+            are_empty = all(one.endswith(f"({LEFT_OUT['empty']})") for one in holey)
+            remedy = (
+                "Their holes stay. Drop such columns, or name them in `skip`."
+                if are_empty
+                else "Their holes stay. Name such columns in `numbers`, `categories` or `levels`, or in `skip`."
+            )
             warnings.warn(DataWarning(must, found=", ".join(holey[:5]) + others, remedy=remedy), stacklevel=2)
         return self
 

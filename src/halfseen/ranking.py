@@ -303,8 +303,8 @@ class Ranker(ABC):
     def merged(self, new: Observed, dtype: Any) -> tuple[Observed, Array]:
         """The cells of the fit with new ones, and the rows that have new ones.
 
-        Rows and columns are matched by label; those that are new follow those of the fit. Without labels of rows all rows
-        are new. A cell that the fit has seen gets its new value.
+        Rows and columns are matched by label; those that are new follow those of the fit. Without labels of rows all
+        rows are new. A cell that the fit has seen gets its new value.
         """
         old = self.seen.observed(np.arange(self.shape[0]), self.unseen, dtype)
         places, labels = [], []

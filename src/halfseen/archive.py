@@ -225,8 +225,8 @@ def load_record(path: Any) -> tuple[Any, str, Mapping[str, Any]]:
     import halfseen
 
     header, arrays = read_archive(path)
-    name, packed = header.get("estimator"), header.get("model")
-    known: Any = ChainMap(LATER, *REGISTRIES)
+    name: Any = header.get("estimator")
+    packed, known = header.get("model"), ChainMap[str, Any](LATER, *REGISTRIES)
     is_alone = isinstance(packed, dict) and isinstance(packed.get("type"), str) and packed["type"] in known
     recommends = isinstance(name, str) and halfseen._MODULE_OF.get(name) == "estimators"
     if header["version"] == 1 or not is_alone or not recommends:

@@ -171,7 +171,8 @@ def native_frame(columns: Mapping[str, Array], backend: str | None) -> Any:
     lists: dict[str, Any] = {
         name: column.tolist() if column.dtype.kind in "OM" else column for name, column in columns.items()
     }
-    return nw.from_dict(lists, backend=backend).to_native()
+    library: Any = backend
+    return nw.from_dict(lists, backend=library).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -514,7 +515,8 @@ class Ranker(ABC):
         one, all with a note; if `strict`, they are refused. `name` is the estimator's, for messages.
         """
         notes: list[DataWarning] = []
-        candidates = None
+        candidates: Array | None = None
+        seen: ColumnLists | None
         if filter_items is not None or exclude is not None:
             is_candidate = np.full(self.shape[1], filter_items is None)
             if filter_items is not None:

@@ -81,8 +81,9 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
         streams.check_table(output)
         streams.check_apart([output], [model, users_file, history, items, exclude_items, names])
     served = load_served(model, engine)
-    ranker, (row_labels, column_labels), notes = served.model, served.model.labels, []
+    ranker, (row_labels, column_labels) = served.model, served.model.labels
     rows: Any
+    notes: list[DataWarning] = []
     if history is not None:
         rows, notes = _read_history(model, history, strict)
         streams.print_lines(describe_data(history, rows), quiet=quiet, err=output is None)

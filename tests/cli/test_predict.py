@@ -104,8 +104,25 @@ def test_headers_that_may_be_pairs(model, tmp_path):
 )
 def test_a_file_that_cannot_be_answered_writes_nothing(model, tmp_path, text, words, found):
     (tmp_path / "pairs.csv").write_text(text)
-    assert found in refused("predict", model, "--cells", tmp_path / "pairs.csv", *words, "-o", tmp_path / "out.csv")
+    words = [*words, "--strict", "-o", tmp_path / "out.csv"]
+    assert found in refused("predict", model, "--cells", tmp_path / "pairs.csv", *words)
     assert names_in(tmp_path) == ["pairs.csv"]
+
+
+def test_unknown_pairs_of_a_file_are_left_empty_and_counted(model, tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,item\nbob,gin\nzoe,ale\nhal,mead\nhal,ale\n")
+    ask = ("predict", model, "--cells", tmp_path / "pairs.csv")
+    result = run(*ask)
+    assert "Found 2 of 4 that are not, the first 'zoe', 'ale'. Their predictions are empty. --strict" in result.stderr
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [line[2] == "" for line in lines] == [False, True, True, False]
+    assert_shown([result.stdout.splitlines()[place] for place in (0, 3)], model, [("bob", "gin"), ("hal", "ale")])
+    assert run(*ask, "-q", "-o", tmp_path / "out.csv").exit_code == 0
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [line["prediction"] == "" for line in csv.DictReader(file)] == [False, True, True, False]
+    assert "'zoe'" in refused(*ask, "--strict")
+    (tmp_path / "pairs.csv").write_text("user,item\nzoe,mead\n")
+    assert "'zoe'" in refused(*ask)  # nothing at all can be predicted
 
 
 def test_either_pairs_or_a_file_and_either_users_or_histories(model):

@@ -181,3 +181,22 @@ def test_a_model_that_does_not_recommend(tmp_path):
     collected = halfseen.Uncoupled.from_coupled(np.random.default_rng(0).random((4, 6)), random_state=0)
     halfseen.UncoupledNMF(1, method="unmf", max_iter=2, tol=0, random_state=0).fit(collected).save(tmp_path / "u.hs")
     assert "must be one that recommends. Found a UncoupledNMF" in refused("recommend", tmp_path / "u.hs", "-u", "1")
+
+
+def test_a_history_of_somebody_known_is_remarked(model, tmp_path):
+    (tmp_path / "new.csv").write_text("user,item,rating\nzoe,gin,4\nbob,wine,2\n")
+    result = run("recommend", model, "--history", tmp_path / "new.csv", "-q")
+    assert "Found 1 of 2 that the model knows. They are served by this history alone." in result.stderr
+
+
+def test_labels_do_not_reach_a_terminal_as_commands(tmp_path):
+    cells = [("u\x1b[2J", "a"), ("u\x1b[2J", "b\x1b]0;x\x07"), ("v", "a"), ("v", "c\x1b[31m"), ("w", "c\x1b[31m")]
+    lines = [f"{user},{item},{value}" for value, (user, item) in enumerate(cells, 1)]
+    (tmp_path / "r.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    halfseen.PoissonFactorization(1, max_iter=3, tol=0, random_state=0).fit(tmp_path / "r.csv").save(tmp_path / "m.hs")
+    result = run("recommend", tmp_path / "m.hs", "--all", "--include-seen")
+    assert result.exit_code == 0
+    assert "\x1b" not in result.stdout
+    assert "u\\x1b[2J:" in result.stdout
+    json_text = run("recommend", tmp_path / "m.hs", "--all", "--json").stdout
+    assert {one["row"] for one in json.loads(json_text)} <= {"u\x1b[2J", "v", "w"}

@@ -228,6 +228,23 @@ def test_explanations_are_those_of_folding_in_without_each_cell(estimator, monke
     assert len(model.explain(3, item, n=2).items) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Every (row|column)")
+def test_explanations_know_the_weights_of_cells():
+    Y, weights = levels_matrix() * 1.0, np.random.default_rng(0).uniform(0.5, 2.0, (30, 20))
+    model = PoissonFactorization(2, max_iter=30, tol=0, random_state=0, unseen="missing", prior_rate=1.0)
+    model.fit(np.where(Y > 0, Y, np.nan), cell_weight=weights)
+    seen = np.flatnonzero(Y[3] > 0)
+
+    def score(columns):
+        row = np.full((1, 20), np.nan)
+        row[0, columns] = Y[3, columns]
+        return float(model.transform(row, cell_weight=weights[[3]])[0] @ model.H_[0])
+
+    found = model.explain(3, 0, n=20)
+    expected = [score(seen) - score(seen[seen != item]) for item in found.items]
+    assert_allclose(found.contributions, expected, rtol=1e-7, atol=1e-9)
+
+
 def test_an_explanation_can_be_read():
     explained = fitted(long_frame()).explain("bob", "ale", n=2)
     lines = repr(explained).split("\n")

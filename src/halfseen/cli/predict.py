@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
@@ -12,7 +13,7 @@ from halfseen.cli.summaries import describe_counting, describe_file
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import Table, read_table, write_table
 from halfseen.io.schema import check_present, names_listed, spelled_long
-from halfseen.labels import parse_labels
+from halfseen.labels import parse_labels, quoted
 
 
 @click.command(cls=Command)
@@ -23,13 +24,14 @@ from halfseen.labels import parse_labels
 @click.option("--level", is_flag=True, help="For models of levels: the level itself instead of the mean.")
 @click.option("--given-seen", is_flag=True, help="Where unseen cells count as 0: the mean of a cell that is seen.")
 @options.NAMES
+@click.option("--strict", is_flag=True, help="Refuse unknown ids in a file of pairs, whose predictions are else empty.")
 @options.COLUMNS
 @options.TEXT
 @options.OUTPUT
 @JSON
 @options.QUIET
 def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, level: bool, given_seen: bool,
-            names: str | None, columns: Any, output: str | None, as_json: bool, quiet: bool,
+            names: str | None, strict: bool, columns: Any, output: str | None, as_json: bool, quiet: bool,
             **reading: Any) -> None:  # fmt: skip
     """Predict cells of MODEL. A file of pairs comes back with its lines as they were and one more column.
 
@@ -56,27 +58,46 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
         parse_labels((one.strip() if isinstance(one, str) else one for one in side), labels)
         for side, labels in zip(ids, (fitted.row_labels_, fitted.column_labels_), strict=True)
     )
+    if level and given_seen:
+        raise click.UsageError("Use either --level or --given-seen.")
+
+    # pairs of a file that the model does not know have no prediction
+    record, is_known, unknown = fitted.model_, np.ones(len(u), bool), ""
+    if cells is not None and not strict:
+        is_known = (record.positions(u, "row", strict=False) >= 0) & (record.positions(i, "column", strict=False) >= 0)
+    if is_known.any() and not is_known.all():
+        first = int(np.argmin(is_known))
+        unknown = (
+            "note: Pairs of --cells should be of rows and columns that were fitted. Found "
+            f"{np.sum(~is_known)} of {len(u)} that are not, the first {quoted(u[first])}, {quoted(i[first])}. "
+            "Their predictions are empty. --strict refuses them."
+        )
+    kept = np.flatnonzero(is_known) if is_known.any() else np.arange(len(u))
+    asked = [u[one] for one in kept], [i[one] for one in kept]
+    if not level:
+        found = fitted.predict(*asked, given_seen=True) if given_seen else fitted.predict(*asked)
+        predicted = np.full(len(u), np.nan)
+        predicted[kept] = found
+    elif hasattr(fitted, "predict_level"):  # None: the cell is predicted to be unseen
+        levels = dict(zip(kept.tolist(), fitted.predict_level(*asked).tolist(), strict=True))
+        predicted = ["" if levels.get(place) is None else levels[place] for place in range(len(u))]
+    else:
+        must, found = "must be of a model of ordered levels.", f"a {type(fitted).__name__}"
+        raise ParameterError(must, parameter="level", found=found, remedy="Leave `level` out.")
     titles: list[list[Any]] = []
     if names is not None:
         from halfseen.cli.recommend import read_titles
 
-        titles = [read_titles(names, fitted.model_, "column")[fitted.model_.positions(i, "column")].tolist()]
-    if level and given_seen:
-        raise click.UsageError("Use either --level or --given-seen.")
-    if not level:
-        predicted = fitted.predict(u, i, given_seen=True) if given_seen else fitted.predict(u, i)
-    elif hasattr(fitted, "predict_level"):  # None: the cell is predicted to be unseen
-        predicted = ["" if one is None else one for one in fitted.predict_level(u, i).tolist()]
-    else:
-        must, found = "must be of a model of ordered levels.", f"a {type(fitted).__name__}"
-        raise ParameterError(must, parameter="level", found=found, remedy="Leave `level` out.")
+        places = record.positions(i, "column", strict=False)
+        of_columns = read_titles(names, record, "column")
+        titles = [[None if place < 0 else of_columns[place] for place in places.tolist()]]
     lines, heads = zip(u, i, predicted, *titles, strict=True), ["row", "column", "prediction", "title"]
     if as_json:
         streams.print_json([dict(zip(heads, line, strict=False)) for line in lines])
     elif output is None:
         for row, column, value, *title in lines:
-            shown = value if isinstance(value, str) else f"{value:.6g}"
-            click.echo("\t".join([f"{row}\t{column}\t{shown}", *(one or "" for one in title)]))
+            shown = value if isinstance(value, str) else "" if value != value else f"{value:.6g}"
+            click.echo("\t".join(map(streams.printable, (row, column, shown, *(one or "" for one in title)))))
     else:
         if table is None:
             write_table(output, heads[: 3 + len(titles)], [rows, cols, predicted, *titles])
@@ -92,14 +113,14 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
                 output, header if table.has_header else None, contents, delimiter=table.delimiter, decimal=decimal
             )
         streams.print_lines(describe_file(output), quiet=quiet)
-    if fitted.model_.unseen == "zero" and not (level or given_seen or as_json):
+    if record.unseen == "zero" and not (level or given_seen or as_json):
         offer = "; --given-seen has the mean of a cell that is seen" if "likelihood" in fitted.offers else ""
         streams.print_lines(
             f"note: Predictions are means in which unseen cells count as 0{offer}.", quiet=quiet, err=True
         )
     counting = "" if level else describe_counting(fitted)
     means = counting and f"Predictions are means, {counting}; --level gives the level itself."
-    streams.print_lines(note, means, quiet=quiet, err=True)
+    streams.print_lines(note, unknown, means, quiet=quiet, err=True)
 
 
 def load_recommender(path: str, engine: str | None) -> Any:

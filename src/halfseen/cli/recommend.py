@@ -185,8 +185,14 @@ def _read_history(model: str, history: str, strict: bool) -> tuple[Any, list[Dat
     fitted = halfseen.load(model)
     observed, notes = observe_histories(fitted, history, strict)
     observed = observed if strict else fitted.model_.at_nearest_levels(observed, notes)
-    labels = np.arange(observed.shape[0]) if observed.row_labels is None else observed.row_labels
-    return replace(observed, row_labels=labels), notes
+    if observed.row_labels is None:
+        return replace(observed, row_labels=np.arange(observed.shape[0])), notes
+    if fitted.model_.index[0] is not None:
+        n_known = int((fitted.model_.positions(observed.row_labels, "row", strict=False) >= 0).sum())
+        must, remedy = "Rows of --history should be new ones.", "They are served by this history alone."
+        found = f"{n_known} of {observed.shape[0]} that the model knows"
+        notes += [DataWarning(must, found=found, remedy=remedy)] if n_known else []
+    return observed, notes
 
 
 def read_ids(path: str) -> list[str]:
@@ -273,9 +279,9 @@ def put(found: Iterable[Recommendations], heads: Sequence[str], titles: Array | 
                 continue
             for row, rank, column, score, *more in lines:
                 if rank == 1:
-                    click.echo(f"{row}:")
+                    click.echo(f"{streams.printable(row)}:")
                 title = f"  {more[-1]}" if titles is not None and more[-1] is not None else ""
-                click.echo(f"  {rank:>3}  {score:<10.4g}  {column}{title}")
+                click.echo(f"  {rank:>3}  {score:<10.4g}  {streams.printable(f'{column}{title}')}")
     if as_json:
         streams.print_json(collected)
     return n_lines

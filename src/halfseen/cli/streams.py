@@ -241,6 +241,12 @@ def print_lines(*lines: str, quiet: bool = False, err: bool = False) -> None:
         click.echo("\n".join(shown), err=err or stdout_is_taken())
 
 
+def printable(label: Any) -> str:
+    """A label or a title as text that a terminal shows and does not obey: control characters are escaped."""
+    text = str(label)
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON."""
     click.echo(as_json(value))

@@ -16,9 +16,9 @@ import re
 import signal
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,6 +53,8 @@ ROUTES = {
 SCORES_AT_A_TIME = 1 << 22
 #: Rows computed between two looks at the clock.
 ROWS_AT_A_TIME = 64
+#: Bytes of a body that is read at once, rather than by a thread.
+SMALL_BODY = 1 << 13
 #: A body this many times as long as allowed is read to its end, so that its sender gets the answer.
 PATIENCE = 8
 #: Seconds between two looks at the model file.
@@ -413,7 +415,9 @@ class ServedModel:
         estimator = halfseen.load(path)
         if not hasattr(estimator, "recommend"):
             found, remedy = f"a {type(estimator).__name__}", "Serve a model that recommends, such as `SquaredOrdNMF`."
-            raise ParameterError("A served model must recommend.", found=found, where=f"in {path.name!r}", remedy=remedy)
+            raise ParameterError(
+                "A served model must recommend.", found=found, where=f"in {path.name!r}", remedy=remedy
+            )
         if engine is not None:
             estimator.set_params(engine=engine)
         with path.open("rb") as file:
@@ -531,11 +535,39 @@ class ServedModel:
             best = self._listed("item", names, counts[popular].tolist())
             for answer in answers:
                 answer.setdefault("items", best)
-            notes.append(
-                f"{len(answers) - known.size} of {len(answers)} are not known to the model: they got the most popular "
-                "items, whose scores are how often these were seen."
-            )
-        return {"recommendations": answers, "notes": notes, "model": self.fingerprint}
+        return self._with_notes("recommendations", answers, notes)
+
+    def recommend_together(self, many: Sequence[Mapping[str, Any]], deadline: float = math.inf) -> list[dict[str, Any]]:
+        """Answers of `recommend` to requests that differ in their users alone: items are read once for all.
+
+        Parameters
+        ----------
+        many : list of dict
+            What `check_fields` returned, each with "users".
+        deadline : float, default=inf
+            When to give up, as `time.monotonic` counts.
+
+        Returns
+        -------
+        list of dict
+            An answer for each request. A score may differ in its last digit from that of the request alone.
+        """
+        answers = self.recommend({**many[0], "users": [user for asked in many for user in asked["users"]]}, deadline)
+        parts, first = [], 0
+        for asked in many:
+            part = answers["recommendations"][first : first + len(asked["users"])]
+            parts.append(self._with_notes("recommendations", part, []))
+            first += len(part)
+        return parts
+
+    def _with_notes(self, what: str, answers: list[dict[str, Any]], notes: list[str]) -> dict[str, Any]:
+        """An answer, with a note on what the model does not know."""
+        unknown = sum(not answer["known"] for answer in answers)
+        if unknown:
+            popular = ": they got the most popular items, whose scores are how often these were seen"
+            told = popular if what == "recommendations" else ""
+            notes = [*notes, f"{unknown} of the {len(answers)} asked about are not known to the model{told}."]
+        return {what: answers, "notes": notes, "model": self.fingerprint}
 
     def similar(self, asked: Mapping[str, Any], deadline: float = math.inf) -> dict[str, Any]:
         """The most similar items to items, or users to users, by the cosine of their factors.
@@ -579,9 +611,7 @@ class ServedModel:
                 found = columns >= 0
                 names = ids.as_json(self.record.labels_at(columns[found], side))
                 answers[place] |= {"known": True, f"{one}s": self._listed(one, names, x[found].tolist())}
-        if known.size < len(answers):
-            notes.append(f"{len(answers) - known.size} of {len(answers)} are not known to the model.")
-        return {"similar": answers, "notes": notes, "model": self.fingerprint}
+        return self._with_notes("similar", answers, notes)
 
     @cached_property
     def _directions(self) -> list[tuple[Array, Array]]:
@@ -706,6 +736,25 @@ def too_slow() -> RequestError:
 # the service: the model that answers now, and its exchange
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A request that waits for a thread: fields that are checked, or a body that is still to be read."""
+
+    path: str
+    deadline: float
+    checked: Mapping[str, Any] | None
+    body: bytes = b""
+    done: Future[bytes] = field(default_factory=Future)
+
+    @cached_property
+    def kind(self) -> Any:
+        """What jobs have in common that can be answered together; None of one that can't be."""
+        checked = self.checked
+        if self.path != "/recommend" or checked is None or checked.keys() != {"users", "n", "exclude_seen"}:
+            return None
+        return checked["n"], checked["exclude_seen"]
+
+
 class Service:
     """A model file that is served, and taken in anew when it changes.
 
@@ -737,7 +786,9 @@ class Service:
         self.started = time.monotonic()
         self.reloads = 0
         self.last_reload_error: dict[str, Any] | None = None
-        self._pending = 0
+        self.pending = 0
+        self._queue: deque[Job] = deque()
+        self._lock = threading.Lock()
         self._signature = self._look()
         self.model = ServedModel.load(path, names, engine)
 
@@ -802,22 +853,9 @@ class Service:
         dict
             To be sent as JSON.
         """
-        model = self.model  # which answers to the end, even if another one comes meanwhile
         if path in ("/recommend", "/similar"):
-            checked = check_fields(path, asked, self.limits)
-            try:
-                with np.errstate(all="ignore"):
-                    if path == "/recommend":
-                        return model.recommend(checked, deadline)
-                    return model.similar(checked, deadline)
-            except RequestError:
-                raise
-            except (DataError, ParameterError) as error:  # such as a value that the model does not take
-                fields = {name: getattr(error, name) for name in ("found", "where", "remedy", "parameter")}
-                raise RequestError(error.must, status=422, **fields) from error
-            except MemoryError:
-                must, remedy = "The computation must fit into memory.", "Ask for fewer users at a time."
-                raise RequestError(must, status=503, found="too little", remedy=remedy) from None
+            return self._compute(path, [check_fields(path, asked, self.limits)], deadline)[0]
+        model = self.model
         if asked:
             must, found = "This route must be asked without parameters.", repr(next(iter(asked))[:40])
             raise RequestError(must, found=found, remedy="Leave them out.")
@@ -829,7 +867,7 @@ class Service:
                 "reloads": self.reloads,
                 "last_reload_error": self.last_reload_error,
                 "requests": dict(self.counts),
-                "pending": self._pending,
+                "pending": self.pending,
                 "seconds_up": round(time.monotonic() - self.started, 1),
                 "process": os.getpid(),
             }
@@ -838,6 +876,50 @@ class Service:
         if path == "/openapi.json":
             return openapi(self.limits)
         return {"routes": {path: {"methods": methods, "does": does} for path, (methods, does) in ROUTES.items()}}
+
+    def _compute(self, path: str, many: Sequence[Mapping[str, Any]], deadline: float) -> list[dict[str, Any]]:
+        """Answers to checked requests; of several if they differ in their users alone."""
+        model = self.model  # which answers to the end, even if another one comes meanwhile
+        try:
+            with np.errstate(all="ignore"):
+                if len(many) > 1:
+                    return model.recommend_together(many, deadline)
+                return [(model.recommend if path == "/recommend" else model.similar)(many[0], deadline)]
+        except (DataError, ParameterError) as error:  # such as a value that the model does not take
+            fields = {name: getattr(error, name) for name in ("found", "where", "remedy", "parameter")}
+            raise RequestError(error.must, status=422, **fields) from error
+        except MemoryError:
+            must, remedy = "The computation must fit into memory.", "Ask for fewer users at a time."
+            raise RequestError(must, status=503, found="too little", remedy=remedy) from None
+
+    def put(self, job: Job) -> None:
+        """Let a job wait for `work`."""
+        self._queue.append(job)
+
+    def work(self) -> None:
+        """Answer the job that waits longest, and those right behind it that can be answered together with it."""
+        with self._lock:
+            jobs: list[Job] = []
+            users = 0
+            while self._queue and (not jobs or (jobs[0].kind is not None and self._queue[0].kind == jobs[0].kind)):
+                users += len((self._queue[0].checked or {}).get("users", ()))
+                if jobs and users > ROWS_AT_A_TIME:
+                    break
+                jobs.append(self._queue.popleft())
+        jobs = [job for job in jobs if job.done.set_running_or_notify_cancel()]
+        if not jobs:
+            return
+        try:
+            deadline = min(job.deadline for job in jobs)
+            if time.monotonic() > deadline:
+                raise too_slow()
+            checked = [job.checked or check_fields(job.path, read_json(job.body), self.limits) for job in jobs]
+            for job, payload in zip(jobs, self._compute(jobs[0].path, checked, deadline), strict=True):
+                job.done.set_result(as_bytes(payload))
+        except BaseException as error:  # which is the request's own
+            for job in jobs:
+                if not job.done.done():
+                    job.done.set_exception(error)
 
 
 def openapi(limits: Limits) -> dict[str, Any]:
@@ -969,22 +1051,23 @@ def application(service: Service) -> Any:
             raise RequestError(must, status=413, found=found, remedy="Split the request.")
         return b"".join(parts)
 
-    async def compute(work: Callable[[], bytes], deadline: float) -> bytes:
-        """The result of work in a thread; refused if too many wait, or if it takes too long."""
-        if service._pending >= limits.threads + limits.waiting:
-            must, found = "There must be room for a request.", f"{service._pending} at work or waiting"
+    async def compute(job: Job) -> bytes:
+        """The result of a job, from a thread; refused if too many wait, or if it takes too long."""
+        if service.pending >= limits.threads + limits.waiting:
+            must, found = "There must be room for a request.", f"{service.pending} at work or waiting"
             raise RequestError(must, status=503, found=found, remedy="Try again later.")
-        service._pending += 1
+        service.pending += 1
         loop = asyncio.get_running_loop()
-        future = pool.submit(work)
 
         def done(_: Any) -> None:
             with suppress(RuntimeError):  # the server has stopped
-                loop.call_soon_threadsafe(lambda: setattr(service, "_pending", service._pending - 1))
+                loop.call_soon_threadsafe(lambda: setattr(service, "pending", service.pending - 1))
 
-        future.add_done_callback(done)
+        job.done.add_done_callback(done)
+        service.put(job)
+        pool.submit(service.work)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), max(0.0, deadline - time.monotonic()))
+            return await asyncio.wait_for(asyncio.wrap_future(job.done), max(0.0, job.deadline - time.monotonic()))
         except TimeoutError:
             raise too_slow() from None
 
@@ -1018,15 +1101,13 @@ def application(service: Service) -> Any:
                     must, remedy = "A body must arrive in the time allowed.", "Send it again."
                     raise RequestError(must, status=408, found="a part of it", remedy=remedy) from None
 
-            def work() -> bytes:
-                if time.monotonic() > deadline:
-                    raise too_slow()
-                names = ("users", "items", "filter_items", "exclude")
-                asked = read_json(body) if is_post else read_query(query, names)
-                return as_bytes(service.answer(path, asked, deadline))
-
-            is_small = path not in ("/recommend", "/similar")  # answered even while all threads are at work
-            return respond(work() if is_small else await compute(work, deadline))
+            if is_post and len(body) > SMALL_BODY:
+                return respond(await compute(Job(path, deadline, None, body)))
+            names = ("users", "items", "filter_items", "exclude")
+            asked = read_json(body) if is_post else read_query(query, names)
+            if path not in ("/recommend", "/similar"):  # answered even while all threads are at work
+                return respond(service.answer(path, asked))
+            return respond(await compute(Job(path, deadline, check_fields(path, asked, limits))))
         except RequestError as error:
             return refuse(error)
         except ClientDisconnect:

@@ -61,7 +61,9 @@ def serve(model: str, port: int, host: str, names: str | None, workers: int, thr
     """
     check_tools()
     options.check_engine(engine)
-    from halfseen.serving import LOOPBACK, Limits, Service, application
+    from halfseen.serving.application import LOOPBACK, application
+    from halfseen.serving.requests import Limits
+    from halfseen.serving.service import Service
 
     listening = listen(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
@@ -140,7 +142,8 @@ def log_to_stderr(quiet: bool) -> None:
 
 def make_application(path: str, names: str | None, engine: str | None, limits: Any, hosts: Any, quiet: bool) -> Any:
     """The application of one of several processes."""
-    from halfseen.serving import Service, application
+    from halfseen.serving.application import application
+    from halfseen.serving.service import Service
 
     log_to_stderr(quiet)
     return application(Service(path, names, engine, limits, hosts))

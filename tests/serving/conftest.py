@@ -102,6 +102,9 @@ def check_refused(answer, statuses=range(400, 500)):
     """A refusal is one sentence or two, and its fields; never a traceback."""
     assert answer.status in statuses, (answer.status, answer.text[:300])
     error = answer.json["error"]
-    assert error["must"] and error["message"].startswith(error.get("parameter", error["must"]))
-    assert "Traceback" not in answer.text and "\n" not in error["message"] and len(error["message"]) < 500
+    subject = error["parameter"] if error["must"].startswith("must ") else error["must"]
+    assert error["message"].startswith(subject)
+    assert "Traceback" not in answer.text
+    assert "\n" not in error["message"]
+    assert len(error["message"]) < 500
     return error

@@ -230,7 +230,8 @@ class ServedModel:
                 rows = np.searchsorted(part, cells[0][lowest:highest])
                 observed = Observed.from_cells(
                     rows, cells[1][lowest:highest], cells[2][lowest:highest], (part.size, m),
-                    unseen=self.record.unseen, column_labels=self.record.labels.column_labels, allow_empty=True,
+                    unseen=self.record.unseen, row_labels=part, column_labels=self.record.labels.column_labels,
+                    allow_empty=True,
                 )  # fmt: skip
                 name = type(self.estimator).__name__
                 served = self.record.served_rows(observed, self.estimator.engine, 1, name)

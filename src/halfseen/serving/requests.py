@@ -118,9 +118,8 @@ def read_json(body: bytes) -> dict[str, Any]:
             text, object_pairs_hook=no_name_twice, parse_constant=finite, parse_float=finite, parse_int=whole
         )
     except UnicodeDecodeError as error:
-        found = f"byte 0x{body[error.start]:02x}"
-        remedy = "Encode the text as UTF-8."
-        raise RequestError("A body must be UTF-8.", found=found, where=f"at {error.start}", remedy=remedy) from None
+        found, where = f"byte 0x{body[error.start]:02x}", f"at {error.start}"
+        raise RequestError("A body must be UTF-8.", found=found, where=where, remedy="Encode it as UTF-8.") from None
     except json.JSONDecodeError as error:
         found, where = f"{error.msg[:1].lower()}{error.msg[1:]}", f"at character {error.pos}"
         raise RequestError("A body must be JSON.", found=found, where=where, remedy=remedy) from None
@@ -215,7 +214,7 @@ def check_fields(route: str, asked: Mapping[str, Any], limits: Limits) -> dict[s
             raise RequestError(must, parameter=name, found=shown(asked[name]), remedy=remedy)
         for position, one in enumerate(asked[name]):
             if subject == name == "histories":
-                _check_history(one, position)
+                check_history(one, position)
             elif type(one) not in (str, int, float) or (type(one) is str and _SURROGATE.search(one)):
                 must = "must hold ids: valid text, or numbers."
                 where, remedy = f"at position {position}", "Write the ids as the model has them."
@@ -233,7 +232,7 @@ def check_fields(route: str, asked: Mapping[str, Any], limits: Limits) -> dict[s
     return checked
 
 
-def _check_history(history: Any, position: int) -> None:
+def check_history(history: Any, position: int) -> None:
     """Refuse a history that is no object from ids to numbers, texts or null."""
     where, remedy = f"at position {position}", 'Write it as {"an item": 5, "another": 3}.'
     if not isinstance(history, dict):

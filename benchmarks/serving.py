@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -43,9 +45,13 @@ def run() -> list[str]:
                         shown = (f"{measured['rate']:,.0f}", f"{measured['p50']:.2f}", f"{measured['p99']:.2f}")
                         lines.append((name, str(k), str(clients), *shown, str(measured["failed"])))
                     if name == MODELS[0][0]:
-                        measured = _load(port, users, 8, SECONDS, lambda: _save(path, users, items, k, seed=1))
-                        told = ["", f"Its file replaced under load, 8 clients: {measured['answered']:,} requests answered by "
-                                f"{measured['models']} models, {measured['failed']} failed."]  # fmt: skip
+                        replace = partial(_save, path, users, items, k, seed=1)
+                        measured = _load(port, users, 8, SECONDS, replace)
+                        answered = f"{measured['answered']:,} requests answered by {measured['models']} models"
+                        told = [
+                            "",
+                            f"Its file replaced under load, 8 clients: {answered}, {measured['failed']} failed.",
+                        ]
                 finally:
                     server.send_signal(signal.SIGTERM)
                     server.wait(30)
@@ -63,8 +69,6 @@ def _save(path: Path, n: int, m: int, k: int, seed: int) -> None:
     X = sparse.random_array((n, m), density=CELLS / n / m, rng=random, format="csr")
     X.data[:] = random.integers(1, 6, X.nnz)
     model = halfseen.SquaredOrdNMF(n_components=k, max_iter=1, tol=0, random_state=seed)
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X)

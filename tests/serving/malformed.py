@@ -135,6 +135,9 @@ NO_HTTP = [
     b"POST /recommend HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: five\r\n\r\n",
     b"POST /recommend HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nabcdef",
     b"POST /recommend HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    b"DELETE /health HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    b"POST /nothing HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
     b"GET /\x00 HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100),  # TLS
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",

@@ -170,7 +170,8 @@ def test_when_too_many_wait_the_rest_gets_503_and_health_answers(path, monkeypat
     assert service.pending == 0 or time.sleep(0.1) or service.pending == 0
 
 
-def test_waiting_requests_are_answered_together_or_each_with_its_own_error(path):
+def test_waiting_requests_are_answered_together_or_each_with_its_own_error(path, monkeypatch):
+    monkeypatch.setattr("halfseen.serving.application.SMALL_WORK", 0)
     service = Service(path, limits=Limits(threads=1))
     app = application(service)
 

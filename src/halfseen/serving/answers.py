@@ -172,6 +172,12 @@ class ServedModel:
         return shape
 
     @cached_property
+    def terms(self) -> float:
+        """Products of numbers in the scores of one user; inf for a model that has no factors."""
+        scores = self.record.scores(self.record.known_rows(np.empty(0, np.int64)))
+        return scores.H.size if isinstance(scores, Products) else math.inf
+
+    @cached_property
     def users(self) -> Ids:
         """Ids of the rows."""
         return Ids(self.record.index[0], self.shape[0])

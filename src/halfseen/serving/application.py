@@ -18,6 +18,8 @@ from halfseen.validation import did_you_mean
 
 #: Bytes of a body that is read at once, rather than by a thread.
 SMALL_BODY = 1 << 13
+#: Products of numbers, a tenth of a millisecond of them, for which no other thread is asked.
+SMALL_WORK = 1 << 20
 #: A body this many times as long as allowed is read to its end, so that its sender gets the answer.
 PATIENCE = 8
 #: Seconds between two looks at the model file.
@@ -74,17 +76,31 @@ def application(service: Service) -> Any:
         return respond(error_payload(error), error.status, headers.get(error.status))
 
     async def read_body(request: Request) -> bytes:
-        """The body. One that is too long is read on for a while, so that its sender gets the answer."""
+        """The body, before anything is answered: what comes after an answer that was too early breaks the connection.
+
+        One that is too long is read on for a while, so that its sender gets the answer.
+        """
+        if not {"content-length", "transfer-encoding"}.intersection(request.headers.keys()):
+            return b""
         declared = request.headers.get("content-length", "0")
         length = int(declared) if declared.isdecimal() else 0
         parts, size = [], 0
-        if length <= PATIENCE * limits.bytes:
+
+        async def read() -> None:
+            nonlocal size
             async for chunk in request.stream():
                 size += len(chunk)
                 if size <= limits.bytes:
                     parts.append(chunk)
                 elif size > PATIENCE * limits.bytes:
                     break
+
+        if length <= PATIENCE * limits.bytes:
+            try:
+                await asyncio.wait_for(read(), limits.seconds)
+            except TimeoutError:
+                must, remedy = "A body must arrive in the time allowed.", "Send it again."
+                raise RequestError(must, status=408, found="a part of it", remedy=remedy) from None
         if max(size, length) > limits.bytes:
             must = f"A body must have at most {limits.bytes:,} bytes."
             found = f"{max(size, length):,}"
@@ -116,6 +132,7 @@ def application(service: Service) -> Any:
         methods = ROUTES[path][0]
         deadline = time.monotonic() + limits.seconds
         try:
+            body = await read_body(request)
             host = re.sub(r":\d*$", "", request.headers.get("host", ""))
             if service.hosts is not None and host and host.lower() not in service.hosts:
                 must = f"The server must be addressed as {' or '.join(service.hosts)}."
@@ -125,7 +142,6 @@ def application(service: Service) -> Any:
                 return Response(None, 204, {"allow": ", ".join((*methods, "HEAD", "OPTIONS"))})
             query = request.scope["query_string"]
             is_post = request.method == "POST"
-            body = b""
             if is_post:
                 kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
                 if kind != "application/json":
@@ -135,19 +151,17 @@ def application(service: Service) -> Any:
                 if query:
                     must, remedy = "A request with a body must have no query.", "Put all fields into the body."
                     raise RequestError(must, found=ascii(query[:40].decode("latin-1")), remedy=remedy)
-                try:
-                    body = await asyncio.wait_for(read_body(request), limits.seconds)
-                except TimeoutError:
-                    must, remedy = "A body must arrive in the time allowed.", "Send it again."
-                    raise RequestError(must, status=408, found="a part of it", remedy=remedy) from None
-
             if is_post and len(body) > SMALL_BODY:
                 return respond(await compute(Job(path, deadline, None, body)))
             names = ("users", "items", "filter_items", "exclude")
             asked = read_json(body) if is_post else read_query(query, names)
             if path not in ("/recommend", "/similar"):  # answered even while all threads are at work
                 return respond(service.answer(path, asked))
-            return respond(await compute(Job(path, deadline, check_fields(path, asked, limits))))
+            job = Job(path, deadline, check_fields(path, asked, limits))
+            n_users = len((job.checked or {}).get("users", ()))
+            if job.kind is not None and service.model.terms * n_users <= SMALL_WORK:
+                return respond(as_bytes(service.answer(path, asked)))
+            return respond(await compute(job))
         except RequestError as error:
             return refuse(error)
         except ClientDisconnect:
@@ -155,18 +169,22 @@ def application(service: Service) -> Any:
 
     async def no_such(request: Request, error: Exception) -> Response:
         """Answer of unknown routes and methods."""
-        status = getattr(error, "status_code", 400)
+        path, status = request.scope["path"], getattr(error, "status_code", 400)
+        try:
+            await read_body(request)
+        except RequestError as refused:
+            return refuse(refused)
+        except ClientDisconnect:
+            return Response(None, 400)
         if status == 405:
-            path = request.scope["path"]
             allowed = ", ".join((*ROUTES[path][0], "HEAD", "OPTIONS"))
             must, found = f"The method of {path} must be one of {allowed}.", ascii(request.method[:20])
             answer = refuse(RequestError(must, status=405, found=found, remedy="Use one of these."))
             answer.headers["allow"] = allowed
             return answer
-        near = did_you_mean(request.scope["path"], ROUTES)
+        near = did_you_mean(path, ROUTES)
         remedy = f"Did you mean {near!r}?" if near else f"The routes are {', '.join(ROUTES)}."
-        found = ascii(request.scope["path"][:60])
-        return refuse(RequestError("A route must be known.", status=status, found=found, remedy=remedy))
+        return refuse(RequestError("A route must be known.", status=status, found=ascii(path[:60]), remedy=remedy))
 
     async def failed(_: Request, error: Exception) -> Response:
         """Answer of a request that met a defect of ours: it is logged, not shown."""

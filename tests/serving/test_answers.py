@@ -1,5 +1,8 @@
 """What is answered, beside a dense computation: all scores as one matrix, sorted."""
 
+import json
+import warnings
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import halfseen
 from halfseen.labels import Index
 from halfseen.serving.answers import Ids, ServedModel
 from halfseen.serving.requests import RequestError
+from tests.laws.estimators import every_record, with_parameters
 from tests.serving.conftest import ITEMS, counts, fit, get, post
 
 
@@ -198,3 +202,31 @@ def test_models_without_labels_and_of_levels_are_served(tmp_path):
     served = ServedModel.load(tmp_path / "dates.hs")
     answer = served.similar({"items": ["2020-01-03"], "n": 3})["similar"][0]
     assert all(one["item"].startswith("2020-01-") for one in answer["items"])
+
+
+@every_record
+def test_every_model_that_recommends_is_served_as_it_recommends(estimator, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = with_parameters(estimator, n_components=2, max_iter=3, random_state=0).fit(counts(1))
+        model.save(tmp_path / "model.hs")
+        served = ServedModel.load(tmp_path / "model.hs")
+    for asked, rows in (({"users": [4]}, [4]), ({"histories": [{"2": 1, "5": 2}]}, [{2: 1, 5: 2}])):
+        checked = {**asked, "n": 5, "exclude_seen": False}
+        if "histories" in asked and not served.record.can_fold_in:
+            with pytest.raises(RequestError, match="must take new users"):
+                served.recommend(checked)
+            continue
+        try:
+            expected = model.recommend(rows, n=5, exclude_seen=False)
+        except halfseen.errors.DataError:  # a value that is no level
+            with pytest.raises(halfseen.errors.DataError):
+                served.recommend(checked)
+            continue
+        answer = served.recommend(checked)["recommendations"][0]
+        check(answer, expected.ids[0].tolist(), expected.scores[0])
+    similar = served.similar({"items": [3], "n": 4})["similar"][0]
+    cosines = served.record.similarities(np.array([3]), "column").tile(slice(0, 1), slice(0, 20))[0]
+    cosines[3] = -np.inf
+    np.testing.assert_allclose([one["score"] for one in similar["items"]], np.sort(cosines)[::-1][:4], rtol=1e-9)
+    json.dumps(served.facts(), allow_nan=False)

@@ -14,7 +14,7 @@ import time
 import httpx
 import pytest
 
-from tests.cli.program import check_refusal, program
+from tests.cli.program import check_refusal, program, refused
 from tests.serving import malformed
 from tests.serving.conftest import counts, fit
 
@@ -235,3 +235,9 @@ def test_a_server_for_others_warns(path):
     with serving(path, "--host", "0.0.0.0") as (process, _):
         _, told = ended(process, signal.SIGTERM)
     assert "no authentication" in told
+
+
+@pytest.mark.parametrize("absent", ["starlette", "uvicorn"])
+def test_without_its_extra_it_says_what_to_install(path, absent, monkeypatch):
+    monkeypatch.setitem(sys.modules, absent, None)
+    assert refused("serve", path).endswith("Install it: pip install 'halfseen[serve]'.")

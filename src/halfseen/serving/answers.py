@@ -171,6 +171,12 @@ class ServedModel:
         shape: tuple[int, int] = self.record.shape
         return shape
 
+    @property
+    def engine(self) -> str:
+        """Where the model computes."""
+        engine: str = getattr(self.estimator, "engine", "cpu")
+        return engine
+
     @cached_property
     def terms(self) -> float:
         """Products of numbers in the scores of one user; inf for a model that has no factors."""
@@ -240,7 +246,7 @@ class ServedModel:
                     allow_empty=True,
                 )  # fmt: skip
                 name = type(self.estimator).__name__
-                served = self.record.served_rows(observed, self.estimator.engine, 1, name)
+                served = self.record.served_rows(observed, self.engine, 1, name)
                 return served, (observed.indptr, observed.indices)
 
         for part in self._blocks(known, deadline):
@@ -337,7 +343,7 @@ class ServedModel:
 
     def _best(self, scores: Scores, n: int, hidden: Any, candidates: Array | None) -> Any:
         """Columns and scores of the best of each row; requests share the processors, so one has one thread."""
-        return best_columns(scores, n, hidden, candidates, n_jobs=1, engine=self.estimator.engine)
+        return best_columns(scores, n, hidden, candidates, n_jobs=1, engine=self.engine)
 
     def _similarities(self, positions: Array, side: str) -> Scores:
         """How alike rows or columns are; vectors that were scaled to length 1 for this are kept."""

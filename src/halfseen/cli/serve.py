@@ -114,12 +114,13 @@ def check_tools() -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket bound to an address; a port that is taken is refused before a model is loaded."""
+    """A socket that listens; a port that is taken is refused before a model is loaded, and who asks too early waits."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place)
+        listening.listen(CONNECTIONS)
     except OSError as error:
         must, found = "The server's address and port must be free.", f"{host}:{port}: {error.strerror or error}"
         remedy = "Choose another `port`, or 0 for any that is free."

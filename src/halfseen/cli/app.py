@@ -21,6 +21,7 @@ SUMMARIES = {
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
     "similar": "Show which items, or users, are alike.",
+    "serve": "Serve a model on this machine: JSON over HTTP.",
     "evaluate": "Score how well a model ranks and predicts held-out cells.",
     "impute": "Fill the holes of a table.",
     "uncouple": "Find out who answered what, from lists without names.",

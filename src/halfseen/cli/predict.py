@@ -74,6 +74,7 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
         )
     kept = np.flatnonzero(is_known) if is_known.any() else np.arange(len(u))
     asked = [u[one] for one in kept], [i[one] for one in kept]
+    predicted: Any
     if not level:
         found = fitted.predict(*asked, given_seen=True) if given_seen else fitted.predict(*asked)
         predicted = np.full(len(u), np.nan)

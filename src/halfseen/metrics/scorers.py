@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.base import BaseFactorization
 from halfseen.labels import Places
 from halfseen.model import Seen, read_cells
-from halfseen.observed import Observed
+from halfseen.observed import Observed, match_cells
 
 #: Rows ranked in one go by factors: enough to keep threads busy, few enough that their lists take little room.
 ROWS_OF_FACTORS = 1 << 12
@@ -36,37 +36,60 @@ class Scorer:
     level_names: Any = None
     engine: str = "cpu"
     n_jobs: int | None = None
+    trained_on: Observed | Seen | None = None
+    """Cells of training, where they are not those that the rows have seen."""
+
+    def popularity(self, seen: Seen) -> Array:
+        """Share of the training rows that have seen each column, at least one row's."""
+        of = seen if self.trained_on is None else self.trained_on
+        n, m = (of.indptr.size - 1), self.shape[1]
+        if isinstance(of, Observed):
+            known = Places(of.row_labels, self.labels.column_labels)
+            of = match_cells(of, (n, m), known, "train", duplicates="keep")
+        counts = np.bincount(of.indices, minlength=m)
+        if isinstance(of, Seen) and of.lists_holes:
+            counts = n - counts
+        return np.maximum(counts, 1) / max(n, 1)
 
     def read(self, X: Any, name: str) -> Observed:
         """The cells of train or test."""
         return read_cells(X, name, self.unseen, self.level_names)
 
 
-def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
-    """The scorer that a model is, and what was seen in training: by default, what the model was fitted on."""
+def scorer_of(model: Any, train: Any, history: Any = None) -> tuple[Scorer, Observed | Seen]:
+    """The scorer that a model is, and what its rows have seen: by default, what the model was fitted on.
+
+    With a history, whose rows are new, each row is folded in when it is asked for.
+    """
     if isinstance(model, BaseFactorization):
         check_is_fitted(model)
-        scorer = _by_factors(
-            model.W_,
-            model.H_,
-            model.model_.labels,
-            unseen=model.model_.unseen,
-            level_names=model.model_.encoder.levels_to_read,
-            engine=model.engine,
-            n_jobs=model.n_jobs,
-        )
-        return scorer, model.seen_ if train is None else scorer.read(train, "train")
-    seen = read_cells(train, "train")
+        record = model.model_
+        reads = {"unseen": record.unseen, "level_names": record.encoder.levels_to_read}
+        runs = {"engine": model.engine, "n_jobs": model.n_jobs}
+        if history is None:
+            scorer = _by_factors(model.W_, model.H_, record.labels, **reads, **runs)
+            return scorer, model.seen_ if train is None else scorer.read(train, "train")
+        cells = read_cells(history, "history", record.unseen, record.encoder.levels_to_read)
+        shape, labels = (cells.shape[0], record.shape[1]), Places(cells.row_labels, record.labels.column_labels)
+        cells = match_cells(cells, shape, labels, "history", duplicates="keep")
+
+        def folded_in(rows: Array) -> Scores:
+            return Products(record.served_rows(cells.select_rows(rows), name=type(model).__name__, **runs), record.H)
+
+        trained_on = record.seen if train is None else read_cells(train, "train", record.unseen, reads["level_names"])
+        return Scorer(shape, folded_in, ROWS_OF_FACTORS, labels, **reads, **runs, trained_on=trained_on), cells
+    given = "train" if history is None else "history"
+    seen = read_cells(train if history is None else history, given)
     labels = Places(seen.row_labels, seen.column_labels)
     scorer = _scorer(model, seen.shape, labels)
     if scorer.shape != seen.shape:
         raise DataError(
-            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of train.",
+            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of {given}.",
             parameter="model",
             found=f"{scorer.shape[0]} rows and {scorer.shape[1]} columns",
             remedy="Fit it on train.",
         )
-    return scorer, seen
+    return scorer if history is None or train is None else replace(scorer, trained_on=read_cells(train, "train")), seen
 
 
 def _scorer(model: Any, shape: tuple[int, int], labels: Places) -> Scorer:

@@ -1,5 +1,6 @@
 """How good a model is on cells that it has not seen: by ranking, by predicted values, and by probabilities of levels."""
 
+from halfseen.metrics.evaluation import Evaluation, evaluate
 from halfseen.metrics.level_scores import Calibration, calibration, log_loss, log_score, ranked_probability_score
 from halfseen.metrics.posterior_check import PredictiveCheck, predictive_check
 from halfseen.metrics.ranking import (
@@ -20,6 +21,7 @@ from halfseen.metrics.value_scores import mae, rmse
 
 __all__ = [
     "Calibration",
+    "Evaluation",
 
     "PredictiveCheck",
     "RankingScores",
@@ -27,6 +29,7 @@ __all__ = [
     "calibration",
     "coverage_at_k",
 
+    "evaluate",
     "hit_rate_at_k",
     "log_loss",
     "log_score",

@@ -22,13 +22,11 @@ from halfseen.metrics.value_scores import mae, rmse
 __all__ = [
     "Calibration",
     "Evaluation",
-
     "PredictiveCheck",
     "RankingScores",
     "auc",
     "calibration",
     "coverage_at_k",
-
     "evaluate",
     "hit_rate_at_k",
     "log_loss",

@@ -16,13 +16,13 @@ from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators.base import BaseFactorization
+from halfseen.estimators.base import BaseFactorization, BaseRecommender
 from halfseen.labels import Index, Places
-from halfseen.metrics.ranking import OF_FIRST, mean_of_rows, rank_test, standard_error
-from halfseen.metrics.scorers import SCORES_AT_A_TIME, held_out
+from halfseen.metrics.ranking import mean_of_rows, rank_test, standard_error
+from halfseen.metrics.scorers import SCORES_AT_A_TIME, held_out, rows_of
 from halfseen.metrics.value_scores import Estimate, cell_mean, given_not_lowest, group_means, root
-from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed, match_cells
+from halfseen.ranking import Seen, read_cells
 
 #: Metrics of rankings and of values by name: how tables call them, and whether more (1) or less (-1) is better.
 RANKING_METRICS = {
@@ -480,7 +480,7 @@ class _Run:
                 self.models[name] = fitted.fit(self.cells("train", self.reading(fitted)))
                 self.fit_seconds[name] = time.perf_counter() - start
         self.models = {name: getattr(model, "best_estimator_", model) for name, model in self.models.items()}
-        self.estimators = [model for model in self.models.values() if isinstance(model, BaseFactorization)]
+        self.estimators = [model for model in self.models.values() if isinstance(model, BaseRecommender)]
         self.main = self.reading(self.estimators[0]) if self.estimators else Reading()
         if self.data["train"] is not None:
             self.known = self.cells("train", self.main)
@@ -495,9 +495,7 @@ class _Run:
         self.rows = self.known
         if self.data["history"] is not None:
             given = self.cells("history", self.main)
-            labels = Places(given.row_labels, self.known.column_labels)
-            shape = (given.shape[0], self.known.shape[1])
-            self.rows = match_cells(given, shape, labels, "history", duplicates="keep")
+            self.rows = rows_of(given, self.known.shape[1], self.known.column_labels)
         names = self.cells("test", self.main).level_names
         self.level_of = {} if names is None else {at + 1.0: str(name) for at, name in enumerate(names)}
 
@@ -506,7 +504,7 @@ class _Run:
         if isinstance(model, BaseEstimator):
             model = getattr(model, "best_estimator_", getattr(model, "estimator", model))
             record = getattr(model, "model_", None)
-            levels = getattr(record.encoder if record is not None else model, "levels_to_read", None)
+            levels = getattr(model if record is None else record, "levels_to_read", None)
             return Reading(getattr(model if record is None else record, "unseen", "missing"), levels)
         return self.main
 
@@ -541,7 +539,7 @@ class _Run:
         names = {OF_ROWS.get(one, one) for one in wanted}
         ranking = rank_test(model, train, test, self.k, self.relevant, self.n_jobs, names, history)
         self.rank_seconds[name] = time.perf_counter() - start
-        own = model.model_ if isinstance(model, BaseFactorization) and history is None else None
+        own = model.model_ if isinstance(model, BaseRecommender) and history is None else None
         for metric in wanted:
             of_rows = ranking.of_rows[OF_ROWS.get(metric, metric)]
             for place in np.ndindex(of_rows.shape[:2]):
@@ -586,8 +584,8 @@ class _Run:
         if history is None:
             labels, shape, seen = record.labels, record.shape, record.seen
         else:
-            labels, shape = Places(history.row_labels, record.labels.column_labels), (history.shape[0], record.shape[1])
-            history = match_cells(history, shape, labels, "history", duplicates="keep")
+            history = rows_of(history, record.shape[1], record.labels.column_labels)
+            labels, shape = Places(history.row_labels, record.labels.column_labels), history.shape
             seen = Seen(history.indptr, history.indices, shape[1])
         if is_zero and not has_levels and not (hasattr(model, "log_likelihood") and history is None):
             return {}

@@ -34,8 +34,9 @@ from halfseen.engines.base import ColumnLists
 from halfseen.engines.topk import Scores, best_columns, count_above, count_hidden
 from halfseen.errors import DataError, ParameterError
 from halfseen.metrics.scorers import Scorer, cell_keys, find_keys, held_out, scorer_of
-from halfseen.model import Seen
+
 from halfseen.observed import Observed, match_cells
+from halfseen.ranking import Seen
 
 
 class RankingScores(NamedTuple):

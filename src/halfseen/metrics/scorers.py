@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen.arrays import Array
 from halfseen.engines.topk import DenseScores, Products, Scores
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.base import BaseFactorization
+from halfseen.estimators.base import BaseRecommender
 from halfseen.labels import Places
-from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed, match_cells
+from halfseen.ranking import Ranker, Seen, read_cells
 
-#: Rows ranked in one go by factors: enough to keep threads busy, few enough that their lists take little room.
-ROWS_OF_FACTORS = 1 << 12
+#: Rows ranked in one go by models and factors: enough to keep threads busy, few enough that their lists are small.
+ROWS_AT_A_TIME = 1 << 12
 #: Scores asked for in one go where they don't come from factors: 8 MB.
 SCORES_AT_A_TIME = 1 << 20
 
@@ -42,14 +42,9 @@ class Scorer:
     def popularity(self, seen: Seen) -> Array:
         """Share of the training rows that have seen each column, at least one row's."""
         of = seen if self.trained_on is None else self.trained_on
-        n, m = (of.indptr.size - 1), self.shape[1]
         if isinstance(of, Observed):
-            known = Places(of.row_labels, self.labels.column_labels)
-            of = match_cells(of, (n, m), known, "train", duplicates="keep")
-        counts = np.bincount(of.indices, minlength=m)
-        if isinstance(of, Seen) and of.lists_holes:
-            counts = n - counts
-        return np.maximum(counts, 1) / max(n, 1)
+            of = Seen.from_observed(rows_of(of, self.shape[1], self.labels.column_labels))
+        return np.maximum(of.per_column(), 1) / max(of.indptr.size - 1, 1)
 
     def read(self, X: Any, name: str) -> Observed:
         """The cells of train or test."""
@@ -59,37 +54,58 @@ class Scorer:
 def scorer_of(model: Any, train: Any, history: Any = None) -> tuple[Scorer, Observed | Seen]:
     """The scorer that a model is, and what its rows have seen: by default, what the model was fitted on.
 
-    With a history, whose rows are new, each row is folded in when it is asked for.
+    With a history, whose rows are new, rows are folded in when they are asked for. Other models than estimators score
+    its rows, and the columns of train.
     """
-    if isinstance(model, BaseFactorization):
+    if isinstance(model, BaseRecommender):
         check_is_fitted(model)
-        record = model.model_
-        reads = {"unseen": record.unseen, "level_names": record.encoder.levels_to_read}
-        runs = {"engine": model.engine, "n_jobs": model.n_jobs}
+        ranker: Ranker = model.model_
+        reads, runs = (ranker.unseen, ranker.levels_to_read), (model.engine, model.n_jobs)
         if history is None:
-            scorer = _by_factors(model.W_, model.H_, record.labels, **reads, **runs)
-            return scorer, model.seen_ if train is None else scorer.read(train, "train")
-        cells = read_cells(history, "history", record.unseen, record.encoder.levels_to_read)
-        shape, labels = (cells.shape[0], record.shape[1]), Places(cells.row_labels, record.labels.column_labels)
-        cells = match_cells(cells, shape, labels, "history", duplicates="keep")
+            scorer = Scorer(
+                ranker.shape,
+                lambda rows: ranker.scores(ranker.known_rows(rows)),
+                ROWS_AT_A_TIME,
+                ranker.labels,
+                *reads,
+                *runs,
+            )
+            return scorer, ranker.seen if train is None else scorer.read(train, "train")
+        if not ranker.can_fold_in:
+            raise ParameterError(
+                "must be a model that rows can be folded into, if there is a history.",
+                parameter="model",
+                found=f"a {type(model).__name__}",
+                remedy="Leave the history out.",
+            )
+        cells = rows_of(read_cells(history, "history", *reads), ranker.shape[1], ranker.labels.column_labels)
+        trained_on = ranker.seen if train is None else read_cells(train, "train", *reads)
 
         def folded_in(rows: Array) -> Scores:
-            return Products(record.served_rows(cells.select_rows(rows), name=type(model).__name__, **runs), record.H)
+            return ranker.scores(ranker.served_rows(cells.select_rows(rows), *runs, type(model).__name__))
 
-        trained_on = record.seen if train is None else read_cells(train, "train", record.unseen, reads["level_names"])
-        return Scorer(shape, folded_in, ROWS_OF_FACTORS, labels, **reads, **runs, trained_on=trained_on), cells
-    given = "train" if history is None else "history"
-    seen = read_cells(train if history is None else history, given)
-    labels = Places(seen.row_labels, seen.column_labels)
-    scorer = _scorer(model, seen.shape, labels)
+        labels = Places(cells.row_labels, ranker.labels.column_labels)
+        return Scorer(cells.shape, folded_in, ROWS_AT_A_TIME, labels, *reads, *runs, trained_on), cells
+    seen, trained_on = read_cells(train, "train"), None
+    if history is not None:
+        trained_on, given = seen, read_cells(history, "history")
+        seen = rows_of(given, seen.shape[1], seen.column_labels)
+    scorer = _scorer(model, seen.shape, Places(seen.row_labels, seen.column_labels))
     if scorer.shape != seen.shape:
         raise DataError(
-            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of {given}.",
+            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of "
+            f"{'train' if history is None else 'history and train'}.",
             parameter="model",
             found=f"{scorer.shape[0]} rows and {scorer.shape[1]} columns",
             remedy="Fit it on train.",
         )
-    return scorer if history is None or train is None else replace(scorer, trained_on=read_cells(train, "train")), seen
+    return replace(scorer, trained_on=trained_on), seen
+
+
+def rows_of(history: Observed, n_columns: int, column_labels: Array | None) -> Observed:
+    """The rows of a history over the columns of a model; cells in others are left out, with a warning."""
+    labels = Places(history.row_labels, column_labels)
+    return match_cells(history, (history.shape[0], n_columns), labels, "history", duplicates="keep")
 
 
 def _scorer(model: Any, shape: tuple[int, int], labels: Places) -> Scorer:
@@ -108,7 +124,7 @@ def _scorer(model: Any, shape: tuple[int, int], labels: Places) -> Scorer:
     )
 
 
-def _by_factors(W: Array, H: Array, labels: Places, **further: Any) -> Scorer:
+def _by_factors(W: Array, H: Array, labels: Places) -> Scorer:
     for name, factor in (("W", W), ("H", H)):
         if factor.ndim != 2 or factor.dtype.kind not in "fiub" or not np.all(np.isfinite(factor)):
             raise DataError(
@@ -124,7 +140,7 @@ def _by_factors(W: Array, H: Array, labels: Places, **further: Any) -> Scorer:
             remedy="Pass H with a row for each column of the data.",
         )
     W, H = _as_floats(W), _as_floats(H)
-    return Scorer((len(W), len(H)), lambda rows: Products(W[rows], H), ROWS_OF_FACTORS, labels, **further)
+    return Scorer((len(W), len(H)), lambda rows: Products(W[rows], H), ROWS_AT_A_TIME, labels)
 
 
 def _by_array(x: Array, labels: Places) -> Scorer:

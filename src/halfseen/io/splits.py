@@ -505,7 +505,7 @@ def split_file(
         pair_of_line, first = _line_pairs(rows[kept], columns[kept], max(labels.size, 1))
         is_test = np.zeros(rows.size, dtype=bool)
         if by == "user":
-            is_test[kept] = _choose(rows[kept][first], pair_of_line, test_size, random, "row", None, None)
+            is_test[kept] = _choose(rows[kept][first], pair_of_line, test_size, random, "row", last, None)
         else:
             is_test[kept] = choose(rows[kept][first], pair_of_line, None if times is None else times[kept])
         parts = [~in_history & ~is_test, is_test]

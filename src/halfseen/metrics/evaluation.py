@@ -119,9 +119,10 @@ class Evaluation:
         rank_seconds: dict[str, float | None],
         notes: Sequence[str] = (),
         level_of: Mapping[float, str] | None = None,
+        about_values: str = "",
     ) -> None:
         self.models, self.fit_seconds, self.rank_seconds, self.notes = models, fit_seconds, rank_seconds, list(notes)
-        self._level_of = dict(level_of or {})
+        self._level_of, self._about_values = dict(level_of or {}), about_values
         self.scores: list[Score] = []
         for group in {(one.metric, one.k, one.relevant): None for one in scores}:
             self.scores += compare([one for one in scores if (one.metric, one.k, one.relevant) == group])
@@ -224,11 +225,11 @@ class Evaluation:
             in_order = sorted(columns, key=lambda c: (c[0] in LAST, c[1] or 0, list(METRICS).index(c[0])))
             names = [name for name in self.fit_seconds if any(one.model == name for one in scores)]
             n = max((one.rows if what == "rankings" else one.cells or 0 for one in scores), default=0)
-            caption = f"Values of {n:,} cells"
+            caption = f"Values of {n:,} cell{'' if n == 1 else 's'}{self._about_values}"
             if what == "rankings":
                 level = self._relevant(relevant)
                 from_ = level if isinstance(level, str) else f"{level:g}"
-                caption = f"Rankings, relevant from {from_}: {n:,} rows"
+                caption = f"Rankings, relevant from {from_}: {n:,} row{'' if n == 1 else 's'}"
             cell = {(one.model, one.metric, one.k): one for one in scores}
             lines = []
             for name in names:
@@ -245,6 +246,7 @@ class Evaluation:
         seconds = [
             [name, *("" if of[name] is None else f"{of[name]:.2f}" for of in (self.fit_seconds, self.rank_seconds))]
             for name in self.fit_seconds
+            if (self.fit_seconds[name], self.rank_seconds[name]) != (None, None)
         ]
         blocks += ["Seconds", *wrapped(["fit", "rank"], seconds), ""]
         if any(one.difference is not None for one in self.scores):
@@ -252,8 +254,8 @@ class Evaluation:
             first = {"ndcg", "rmse"} & {one.metric for one in self.scores}
             for caption, heads, lines in self.tables(differences=True):
                 kept = [at for at, head in enumerate(heads) if head.partition("@")[0] in {METRICS[m][0] for m in first}]
+                few = [[line[0], *(line[1 + at] for at in kept)] for line in lines if any(line[1 + at] for at in kept)]
                 if kept:
-                    few = [[line[0], *(line[1 + at] for at in kept)] for line in lines]
                     blocks += [f"Differences from the best. {caption}", *wrapped([heads[at] for at in kept], few), ""]
         return "\n".join([*blocks[:-1], *(f"note: {note}" for note in self.notes)])
 
@@ -405,7 +407,7 @@ def evaluate(
             run.add_baselines()
     for one in {str(one.message): one for one in caught}.values():
         warnings.warn_explicit(one.message, one.category, *caller())
-    return Evaluation(run.models, run.scores, run.fit_seconds, run.rank_seconds, run.notes, run.level_of)
+    return Evaluation(run.models, run.scores, run.fit_seconds, run.rank_seconds, run.notes, run.level_of, run.about_values)
 
 
 def caller() -> tuple[str, int]:
@@ -497,6 +499,11 @@ class _Run:
             given = self.cells("history", self.main)
             self.rows = rows_of(given, self.known.shape[1], self.known.column_labels)
         names = self.cells("test", self.main).level_names
+        record = self.estimators[0].model_ if self.estimators else None
+        is_text, start = getattr(getattr(record, "encoder", None), "is_text", False), 1 if self.main.unseen == "zero" else 0
+        self.about_values = ", given that they are above 0" if start else ""
+        if is_text:
+            self.about_values += f", levels counted {start}, {start + 1}, ... from {self.main.levels[0]!r}"
         self.level_of = {} if names is None else {at + 1.0: str(name) for at, name in enumerate(names)}
 
     def reading(self, model: Any) -> Reading:

@@ -24,7 +24,7 @@ from halfseen.validation import did_you_mean
 @click.option("--test", required=True, type=In(), help="A file of held-out cells; - reads it.")
 @click.option("--train", type=In(), help="A file of cells that are known, and not ranked; by default those of the fit.")
 @click.option("--history", type=In(),
-              help="A file of cells of rows that are not in the models; they are folded in, and are those of --test.")  # fmt: skip
+              help="A file of cells of rows that are not in the models, and are folded in.")  # fmt: skip
 @click.option("-k", "length", default="100", metavar="NUMBER[,...]", help="Length of the rankings, or several.")
 @click.option("--relevant", multiple=True, metavar="VALUE",
               help="Cells from this value or level on are relevant, by default 1; of levels that are words the lowest, "

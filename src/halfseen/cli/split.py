@@ -30,12 +30,15 @@ from halfseen.cli.summaries import count, describe_file
 @JSON
 @options.QUIET
 def split(data: str, output: str, held_out: str, share: float, by: str, last: int | None, time: str | int | None,
-          held_out_users: float | None, min_cells: int | None, history: str | None, folds: int | None, fold: int, seed: int, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+          held_out_users: float | None, min_cells: int | None, history: str | None, folds: int | None, fold: int,
+          seed: int, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
     """Split the cells of DATA into training and test cells.
 
     Each line of a long file goes unchanged to one of the two. Of a wide table both get all rows and columns, and every
-    cell is empty in one of them. Then fit the one, and evaluate on the other. Both files are written, or none; a record
+    cell is empty in one of them. Then fit the one, and evaluate on the other. All files are written, or none; a record
     beside the test file lets evaluate refuse another training file.
+
+    With --by user some users are held out of training: evaluate folds their history in, and tests by the rest.
 
     \b
     halfseen split ratings.csv -o train.csv --held-out held_out.csv

@@ -1,4 +1,4 @@
-"""How good a model is on cells that it has not seen: by ranking, by predicted values, and by probabilities of levels."""
+"""How good a model is on cells that it has not seen: by rankings, predicted values and probabilities of levels."""
 
 from halfseen.metrics.evaluation import Evaluation, evaluate
 from halfseen.metrics.level_scores import Calibration, calibration, log_loss, log_score, ranked_probability_score

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -407,7 +407,8 @@ def evaluate(
             run.add_baselines()
     for one in {str(one.message): one for one in caught}.values():
         warnings.warn_explicit(one.message, one.category, *caller())
-    return Evaluation(run.models, run.scores, run.fit_seconds, run.rank_seconds, run.notes, run.level_of, run.about_values)
+    seconds = run.fit_seconds, run.rank_seconds
+    return Evaluation(run.models, run.scores, *seconds, run.notes, run.level_of, run.about_values)
 
 
 def caller() -> tuple[str, int]:
@@ -470,8 +471,7 @@ class _Run:
                 continue
             try:
                 check_is_fitted(model)
-                trace = getattr(model, "trace_", {})
-                seconds = trace["seconds"] if "seconds" in trace else ()
+                seconds = getattr(model, "trace_", {}).get("seconds", ())
                 self.fit_seconds[name] = float(seconds[-1]) if len(seconds) else None
             except NotFittedError:
                 if self.data["train"] is None:
@@ -500,7 +500,7 @@ class _Run:
             self.rows = rows_of(given, self.known.shape[1], self.known.column_labels)
         names = self.cells("test", self.main).level_names
         record = self.estimators[0].model_ if self.estimators else None
-        is_text, start = getattr(getattr(record, "encoder", None), "is_text", False), 1 if self.main.unseen == "zero" else 0
+        is_text, start = getattr(getattr(record, "encoder", None), "is_text", False), int(self.main.unseen == "zero")
         self.about_values = ", given that they are above 0" if start else ""
         if is_text:
             self.about_values += f", levels counted {start}, {start + 1}, ... from {self.main.levels[0]!r}"
@@ -525,14 +525,13 @@ class _Run:
     def judge(self, name: str, model: Any) -> None:
         """All metrics of a model."""
         reading = self.reading(model)
-        train, history = (
-            None if self.data[one] is None else self.cells(one, reading) for one in ("train", "history")
-        )
+        train, history = (None if self.data[one] is None else self.cells(one, reading) for one in ("train", "history"))
         self.rank(name, model, train, history, self.cells("test", reading))
         if isinstance(model, BaseFactorization) and set(self.metrics) & set(VALUE_METRICS):
             try:
-                for metric, (estimate, cells) in self.values(model, train, history).items():
-                    self.add(name, metric, None, None, estimate, cells)
+                found, n_cells = self.values(model, history)
+                for metric, estimate in found.items():
+                    self.add(name, metric, None, None, estimate, n_cells)
             except DataError as error:  # a level that training did not have; the ranking is valid all the same
                 self.notes.append(str(error))
 
@@ -583,8 +582,8 @@ class _Run:
         test = match_cells(self.cells("test", reading), shape, labels, "test", duplicates="keep")
         return held_out(test, seen)
 
-    def values(self, model: Any, train: Any, history: Any) -> dict[str, tuple[Estimate, int]]:
-        """Errors of predicted values, and scores of probabilities, with the number of cells of each."""
+    def values(self, model: Any, history: Any) -> tuple[dict[str, Estimate], int]:
+        """Errors of predicted values, and scores of probabilities, and the number of cells."""
         record, reading = model.model_, self.reading(model)
         encoder, is_zero = record.encoder, record.unseen == "zero"
         has_levels, can_fold = hasattr(model, "predict_proba"), history is not None
@@ -595,15 +594,15 @@ class _Run:
             labels, shape = Places(history.row_labels, record.labels.column_labels), history.shape
             seen = Seen(history.indptr, history.indices, shape[1])
         if is_zero and not has_levels and not (hasattr(model, "log_likelihood") and history is None):
-            return {}
+            return {}, 0
         cells = self.held(reading, labels, shape, seen)
         if is_zero:
             cells = cells.select_cells(encoder.codes(cells).values > 0)
         if cells.nnz == 0:
-            return {}
+            return {}, 0
         codes, rows = encoder.codes(cells).values, cells.row_of_cell()
 
-        def at_cells(predict: Any) -> Array:
+        def at_cells(predict: Callable[..., Array]) -> Array:
             """Predictions at the cells; of new rows, a few at a time."""
             if not can_fold:
                 found: Array = predict(record.labels_at(rows, "row"), record.labels_at(cells.indices, "column"))
@@ -622,7 +621,7 @@ class _Run:
             estimate = cell_mean(rows, of_cells, shape[0])
             return Estimate(estimate.value, self.aligned(estimate.of_rows, own))
 
-        found: dict[str, tuple[Estimate, int]] = {}
+        found: dict[str, Estimate] = {}
         lowest = 1 if is_zero else 0
         # text levels count 0, 1, ... in `predict`, 1, 2, ... where unseen cells are zeros
         values = codes if encoder.is_text else encoder.labels_of(codes)
@@ -639,8 +638,8 @@ class _Run:
             found |= level_errors_of(codes.astype(np.int64) - lowest, p[:, lowest:], mean)
         if hasattr(model, "log_likelihood") and not can_fold:
             logs = model.log_likelihood(cells, each=True)
-            found["log_loss"] = (mean(-logs), logs.size)
-        return {metric: (one, rows.size) for metric, (one, _) in found.items()}
+            found["log_loss"] = mean(-logs)
+        return found, rows.size
 
     def add_baselines(self) -> None:
         """Popularity; means of training cells, and frequencies of levels, beside models of values."""
@@ -683,19 +682,18 @@ class _Run:
             found["Frequency of levels"] = level_errors_of(coded[2].astype(np.int64) - lowest, p, mean)
         for name, of_metric in found.items():
             self.fit_seconds[name] = self.rank_seconds[name] = None
-            for metric, (estimate, n) in of_metric.items():
-                self.add(name, metric, None, None, estimate, n)
+            for metric, estimate in of_metric.items():
+                self.add(name, metric, None, None, estimate, u.size)
 
 
-def errors_of(errors: Array, mean: Any) -> dict[str, tuple[Estimate, int]]:
+def errors_of(errors: Array, mean: Callable[[Array], Estimate]) -> dict[str, Estimate]:
     """Metrics of errors of predicted values."""
-    found = {"rmse": root(mean(errors**2)), "mae": mean(np.abs(errors)), "within_half": mean(np.abs(errors) <= 0.5)}
-    return {name: (one, errors.size) for name, one in found.items()}
+    return {"rmse": root(mean(errors**2)), "mae": mean(np.abs(errors)), "within_half": mean(np.abs(errors) <= 0.5)}
 
 
-def level_errors_of(levels: Array, p: Array, mean: Any) -> dict[str, tuple[Estimate, int]]:
+def level_errors_of(levels: Array, p: Array, mean: Callable[[Array], Estimate]) -> dict[str, Estimate]:
     """Ranked probability score and log loss of probabilities of levels, as in `level_scores`."""
     below = np.cumsum(p[:, :-1], axis=1) - (levels[:, None] <= np.arange(p.shape[1] - 1))
     with np.errstate(divide="ignore"):
         logs = np.log(p[np.arange(levels.size), levels])
-    return {"rps": (mean(np.sum(below**2, axis=1)), levels.size), "log_loss": (mean(-logs), levels.size)}
+    return {"rps": mean(np.sum(below**2, axis=1)), "log_loss": mean(-logs)}

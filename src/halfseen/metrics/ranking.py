@@ -33,8 +33,7 @@ from halfseen.docstrings import insert_parameters
 from halfseen.engines.base import ColumnLists
 from halfseen.engines.topk import Scores, best_columns, count_above, count_hidden
 from halfseen.errors import DataError, ParameterError
-from halfseen.metrics.scorers import Scorer, cell_keys, find_keys, held_out, scorer_of
-
+from halfseen.metrics.scorers import cell_keys, find_keys, held_out, scorer_of
 from halfseen.observed import Observed, match_cells
 from halfseen.ranking import Seen
 
@@ -442,7 +441,7 @@ class _Parts:
         if "auc" in metrics:
             self.of_rows["auc"] = np.full((1, thresholds.size, n), np.nan)
         # of each column, how many rows have it among their first k, and the last of these rows
-        self.times, self.owner = (np.zeros((*size, m), np.int64) for _ in range(2)) if "coverage" in metrics else (None, None)
+        self.times, self.owner = (np.zeros((*size, m if "coverage" in metrics else 0), np.int64) for _ in range(2))
 
     def add_first(self, rows: Array, test: Observed, columns: Array) -> None:
         """The metrics of some rows whose cells of test and ranked columns are given."""
@@ -461,15 +460,13 @@ class _Parts:
                 if self.bits is not None:
                     bits = np.where(filled, self.bits[first], 0.0).sum(axis=1) / np.maximum(filled.sum(axis=1), 1)
                     self.of_rows["novelty"][which, at, rows] = np.where(counts & filled.any(axis=1), bits, np.nan)
-                if self.times is not None and self.owner is not None:
+                if self.times.size:
                     kept = filled & counts[:, None]
                     self.times[which, at] += np.bincount(first[kept], minlength=m)
                     self.owner[which, at, first[kept]] = rows[np.nonzero(kept)[0]]
 
-    def add_auc(
-        self, rows: Array, test: Observed, scores: Scores, hidden: ColumnLists, n_jobs: int | None
-    ) -> None:
-        """The AUC of some rows: of R relevant columns, sum (below + equal / 2) - R (R - 1) / 2 pairs among themselves."""
+    def add_auc(self, rows: Array, test: Observed, scores: Scores, hidden: ColumnLists, n_jobs: int | None) -> None:
+        """The AUC of some rows: over R relevant columns, sum (below + equal / 2) without their R (R - 1) / 2 pairs."""
         n = rows.size
         test = test.select_cells(test.values >= self.thresholds.min())
         above, equal = count_above(scores, (test.indptr, test.indices), hidden, n_jobs)
@@ -485,7 +482,7 @@ class _Parts:
     def ranking(self, has_relevant: Array) -> Ranking:
         """The whole; a column that one row alone has among its first k would not be covered without that row."""
         coverage = np.full((len(self.lengths), self.thresholds.size), np.nan)
-        if self.times is not None and self.owner is not None:
+        if self.times.size:
             coverage = np.count_nonzero(self.times, axis=2) / self.m
             of_rows = self.of_rows["coverage"] = np.full((*coverage.shape, has_relevant.shape[1]), np.nan)
             for place in np.ndindex(coverage.shape):

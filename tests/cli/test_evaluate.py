@@ -52,6 +52,8 @@ def tables_of(result):
         name, *fields = re.split(r"  +", line.strip())
         if line.startswith(("Rankings", "Values", "Differences")):
             table = tables[line] = {}
+        elif line == "Seconds":
+            table = {}
         elif line.startswith(" "):
             heads = [name, *fields]
         elif fields:

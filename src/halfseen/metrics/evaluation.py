@@ -280,7 +280,7 @@ def compare(scores: Sequence[Score]) -> list[Score]:
     for one in scores:
         error = float(standard_error(one.of_rows - best.of_rows)) if one is not best else 0.0
         difference = one.value - best.value
-        is_tied = bool(one is not best and abs(difference) <= 2 * error)
+        is_tied = bool(one is not best and (difference == 0 or abs(difference) <= 2 * error))
         further = {"difference": difference, "difference_error": error, "is_best": one is best, "is_tied": is_tied}
         compared.append(Score(**{**vars(one), **further}))
     return compared
@@ -291,6 +291,8 @@ def shown(score: Score, difference: bool = False) -> str:
     value, error = score.value, score.standard_error
     if difference:
         value, error = score.difference or 0.0, score.difference_error or 0.0
+    if value != value:
+        return ""
     decimals = 4 if abs(value) < 10 else max(0, 4 - int(np.log10(abs(value)))) if np.isfinite(value) else 0
     text = f"{value:+.{decimals}f}" if difference and not score.is_best else f"{value:.{decimals}f}"
     if error == error and not (difference and score.is_best):
@@ -421,9 +423,10 @@ def caller() -> tuple[str, int]:
 
 def named(models: Any) -> dict[str, Any]:
     """Models by name: of a list, by their classes."""
-    if isinstance(models, Mapping):
-        return {str(name): model for name, model in models.items()}
     names: dict[str, Any] = {}
+    if isinstance(models, Mapping):
+        names = {str(name): model for name, model in models.items()}
+        models = []
     for model in models if isinstance(models, list) else [models]:
         name = getattr(model, "__name__", type(model).__name__)
         name = {"ndarray": "scores", "tuple": "factors"}.get(name, name)

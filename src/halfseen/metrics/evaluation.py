@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -109,6 +110,10 @@ class Evaluation:
         Seconds of the fit, and of all rankings, by name; None where there were none.
     notes : list of str
         What could not be computed, and why.
+    level_of : dict
+        Names of levels that are texts, by the numbers 1, 2, ... that stand for them.
+    about_values : str
+        What the captions of tables add about predicted values.
     """
 
     def __init__(
@@ -122,7 +127,7 @@ class Evaluation:
         about_values: str = "",
     ) -> None:
         self.models, self.fit_seconds, self.rank_seconds, self.notes = models, fit_seconds, rank_seconds, list(notes)
-        self._level_of, self._about_values = dict(level_of or {}), about_values
+        self.level_of, self.about_values = dict(level_of or {}), about_values
         self.scores: list[Score] = []
         for group in {(one.metric, one.k, one.relevant): None for one in scores}:
             self.scores += compare([one for one in scores if (one.metric, one.k, one.relevant) == group])
@@ -171,7 +176,7 @@ class Evaluation:
 
     def _relevant(self, value: float | None) -> Any:
         """A threshold; the name of a level that is text."""
-        return self._level_of.get(value, value) if value is not None else None
+        return self.level_of.get(value, value) if value is not None else None
 
     def to_frame(self, backend: str | None = None) -> Any:
         """All scores as a frame with a line for every model, metric, length and threshold.
@@ -225,7 +230,7 @@ class Evaluation:
             in_order = sorted(columns, key=lambda c: (c[0] in LAST, c[1] or 0, list(METRICS).index(c[0])))
             names = [name for name in self.fit_seconds if any(one.model == name for one in scores)]
             n = max((one.rows if what == "rankings" else one.cells or 0 for one in scores), default=0)
-            caption = f"Values of {n:,} cell{'' if n == 1 else 's'}{self._about_values}"
+            caption = f"Values of {n:,} cell{'' if n == 1 else 's'}{self.about_values}"
             if what == "rankings":
                 level = self._relevant(relevant)
                 from_ = level if isinstance(level, str) else f"{level:g}"
@@ -322,15 +327,11 @@ def wrapped(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
 def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None) -> Any:
     """Columns as a frame of polars, pandas or Arrow; None: of the first that is installed."""
     validation.check_parameters({"backend": backend}, {"backend": validation.one_of(*BACKENDS, or_none=True)})
-    for name in BACKENDS if backend is None else [backend]:
-        try:
-            return nw.from_dict(dict(columns), backend=name).to_native()
-        except ImportError:
-            if backend is not None:
-                must = "must be of a library that is installed."
-                remedy = f"pip install {backend}, or use another."
-                raise ParameterError(must, parameter="backend", found=repr(backend), remedy=remedy) from None
-    raise ParameterError("There must be a library of frames.", remedy="pip install polars")
+    chosen = backend or next(name for name in BACKENDS if find_spec(name))  # the last always is
+    if not find_spec(chosen):
+        must, remedy = "must be of a library that is installed.", f"pip install {chosen}, or use another."
+        raise ParameterError(must, parameter="backend", found=repr(chosen), remedy=remedy)
+    return nw.from_dict(dict(columns), backend=chosen).to_native()
 
 
 #: Libraries of frames.

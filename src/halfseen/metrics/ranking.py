@@ -77,6 +77,18 @@ class Ranking:
     coverage: Array
     """Of shape (n_lengths, n_thresholds)."""
 
+    def as_asked(self, name: str, k: Any, relevant: Any) -> Array:
+        """A metric of all rows, without the axes of lengths and of thresholds that were not given as lists."""
+        array = self.of_rows[name] if np.ndim(k) else self.of_rows[name][0]
+        return array if np.ndim(relevant) else array[..., 0, :]
+
+    def mean(self, name: str, k: Any, relevant: Any) -> float | Array:
+        """The mean of a metric over rows, in the same way."""
+        means = mean_of_rows(self.as_asked(name, k, relevant))
+        if name == "coverage":
+            means = (self.coverage if np.ndim(k) else self.coverage[0])[(..., *([] if np.ndim(relevant) else [0]))]
+        return means if np.ndim(means) else float(means)
+
 
 @insert_parameters
 def ndcg_at_k(
@@ -95,7 +107,7 @@ def ndcg_at_k(
     float or ndarray
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
-    return _mean(rank_test(model, train, test, k, relevant, n_jobs), "ndcg", k, relevant)
+    return rank_test(model, train, test, k, relevant, n_jobs).mean("ndcg", k, relevant)
 
 
 @insert_parameters
@@ -115,7 +127,7 @@ def precision_at_k(
     float or ndarray
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
-    return _mean(rank_test(model, train, test, k, relevant, n_jobs), "precision", k, relevant)
+    return rank_test(model, train, test, k, relevant, n_jobs).mean("precision", k, relevant)
 
 
 @insert_parameters
@@ -135,7 +147,7 @@ def recall_at_k(
     float or ndarray
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
-    return _mean(rank_test(model, train, test, k, relevant, n_jobs), "recall", k, relevant)
+    return rank_test(model, train, test, k, relevant, n_jobs).mean("recall", k, relevant)
 
 
 @insert_parameters
@@ -155,7 +167,7 @@ def map_at_k(
     float or ndarray
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
-    return _mean(rank_test(model, train, test, k, relevant, n_jobs), "average_precision", k, relevant)
+    return rank_test(model, train, test, k, relevant, n_jobs).mean("average_precision", k, relevant)
 
 
 @insert_parameters
@@ -175,7 +187,7 @@ def mrr_at_k(
     float or ndarray
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
-    return _mean(rank_test(model, train, test, k, relevant, n_jobs), "reciprocal_rank", k, relevant)
+    return rank_test(model, train, test, k, relevant, n_jobs).mean("reciprocal_rank", k, relevant)
 
 
 @insert_parameters
@@ -195,7 +207,7 @@ def hit_rate_at_k(
     float or ndarray
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
-    return _mean(rank_test(model, train, test, k, relevant, n_jobs), "hit_rate", k, relevant)
+    return rank_test(model, train, test, k, relevant, n_jobs).mean("hit_rate", k, relevant)
 
 
 @insert_parameters
@@ -216,7 +228,7 @@ def coverage_at_k(
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
     ranking = rank_test(model, train, test, k, relevant, n_jobs, ("coverage",))
-    return _mean(ranking, "coverage", k, relevant)
+    return ranking.mean("coverage", k, relevant)
 
 
 @insert_parameters
@@ -240,7 +252,7 @@ def novelty_at_k(
         An array for a list of lengths or of thresholds, with an axis for each list.
     """
     ranking = rank_test(model, train, test, k, relevant, n_jobs, ("novelty",))
-    return _mean(ranking, "novelty", k, relevant)
+    return ranking.mean("novelty", k, relevant)
 
 
 @insert_parameters
@@ -260,7 +272,7 @@ def auc(model: Any, train: Any, test: Any, relevant: Any = 1, *, n_jobs: int | N
     float or ndarray
         An array for a list of thresholds.
     """
-    return _mean(rank_test(model, train, test, 1, relevant, n_jobs, ("auc",)), "auc", 1, relevant)
+    return rank_test(model, train, test, 1, relevant, n_jobs, ("auc",)).mean("auc", 1, relevant)
 
 
 @insert_parameters
@@ -288,8 +300,15 @@ def ranking_scores(
     >>> hs.metrics.ranking_scores(scores, train, test, k=2).ndcg.round(2)
     array([1.  , 0.63])
     """
-    of_rows = rank_test(model, train, test, k, relevant, n_jobs).of_rows
-    return RankingScores(*(_as_asked(of_rows[name], k, relevant) for name in RankingScores._fields))
+    ranking = rank_test(model, train, test, k, relevant, n_jobs)
+    return RankingScores(*(ranking.as_asked(name, k, relevant) for name in RankingScores._fields))
+
+
+def mean_of_rows(of_rows: Array) -> Array:
+    """Mean over the last axis without NaN; NaN where nothing else is."""
+    counts = ~np.isnan(of_rows)
+    n, sums = counts.sum(axis=-1), np.where(counts, of_rows, 0.0).sum(axis=-1)
+    return np.divide(sums, n, out=np.full(np.shape(n), np.nan), where=n > 0)
 
 
 def standard_error(of_rows: Any) -> float | Array:
@@ -326,20 +345,6 @@ def mean_of_rows(of_rows: Array) -> Array:
     counts = ~np.isnan(of_rows)
     n, sums = counts.sum(axis=-1), np.where(counts, of_rows, 0.0).sum(axis=-1)
     return np.divide(sums, n, out=np.full(np.shape(n), np.nan), where=n > 0)
-
-
-def _as_asked(array: Array, k: Any, relevant: Any) -> Array:
-    """Without the axes of lengths and of thresholds that are not lists."""
-    array = array if np.ndim(k) else array[0]
-    return array if np.ndim(relevant) else array[..., 0, :]
-
-
-def _mean(ranking: Ranking, name: str, k: Any, relevant: Any) -> float | Array:
-    if name == "coverage":
-        means = _as_asked(ranking.coverage[..., None], k, relevant)[..., 0]
-    else:
-        means = mean_of_rows(_as_asked(ranking.of_rows[name], k, relevant))
-    return means if means.shape else float(means)
 
 
 def rank_test(

@@ -117,5 +117,6 @@ def _check(values: Any, predictions: Any, weights: Any) -> tuple[Array, Array]:
                 remedy="Pass the cells of all in one order, without holes.",
             )
     if np.any(given["weights"] < 0) or not given["weights"].any():
-        raise DataError("must be 0 or more, not all of them 0.", parameter="weights", remedy="Leave them out.")
+        must, found = "must be 0 or more, not all of them 0.", "a negative one, or nothing but 0"
+        raise DataError(must, parameter="weights", found=found, remedy="Leave them out.")
     return given["predictions"] - given["values"].astype(np.float64), given["weights"].astype(np.float64)

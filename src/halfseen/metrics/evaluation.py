@@ -327,7 +327,7 @@ def wrapped(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
 def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None) -> Any:
     """Columns as a frame of polars, pandas or Arrow; None: of the first that is installed."""
     validation.check_parameters({"backend": backend}, {"backend": validation.one_of(*BACKENDS, or_none=True)})
-    chosen = backend or next(name for name in BACKENDS if find_spec(name))  # the last always is
+    chosen: Any = backend or next(name for name in BACKENDS if find_spec(name))  # the last always is
     if not find_spec(chosen):
         must, remedy = "must be of a library that is installed.", f"pip install {chosen}, or use another."
         raise ParameterError(must, parameter="backend", found=repr(chosen), remedy=remedy)

@@ -84,9 +84,9 @@ class Ranking:
 
     def mean(self, name: str, k: Any, relevant: Any) -> float | Array:
         """The mean of a metric over rows, in the same way."""
-        means = mean_of_rows(self.as_asked(name, k, relevant))
-        if name == "coverage":
-            means = (self.coverage if np.ndim(k) else self.coverage[0])[(..., *([] if np.ndim(relevant) else [0]))]
+        means = self.coverage if name == "coverage" else mean_of_rows(self.of_rows[name])
+        means = means if np.ndim(k) else means[0]
+        means = means if np.ndim(relevant) else means[..., 0]
         return means if np.ndim(means) else float(means)
 
 
@@ -338,13 +338,6 @@ def standard_error(of_rows: Any) -> float | Array:
     squares = np.sum(np.where(counts, values - means, 0.0) ** 2, axis=-1)
     errors: Array = np.where(n > 1, np.sqrt(squares / np.maximum(n - 1, 1) / np.maximum(n, 1)), np.nan)
     return errors if errors.shape else float(errors)
-
-
-def mean_of_rows(of_rows: Array) -> Array:
-    """Mean over the last axis without NaN; NaN where nothing else is."""
-    counts = ~np.isnan(of_rows)
-    n, sums = counts.sum(axis=-1), np.where(counts, of_rows, 0.0).sum(axis=-1)
-    return np.divide(sums, n, out=np.full(np.shape(n), np.nan), where=n > 0)
 
 
 def rank_test(

@@ -86,10 +86,10 @@ def scorer_of(model: Any, train: Any, history: Any = None) -> tuple[Scorer, Obse
 
         labels = Places(cells.row_labels, ranker.labels.column_labels)
         return Scorer(cells.shape, folded_in, ROWS_AT_A_TIME, labels, *reads, *runs, trained_on), cells
-    seen, trained_on = read_cells(train, "train"), None
+    seen, before = read_cells(train, "train"), None
     if history is not None:
-        trained_on, given = seen, read_cells(history, "history")
-        seen = rows_of(given, seen.shape[1], seen.column_labels)
+        before = seen
+        seen = rows_of(read_cells(history, "history"), seen.shape[1], seen.column_labels)
     scorer = _scorer(model, seen.shape, Places(seen.row_labels, seen.column_labels))
     if scorer.shape != seen.shape:
         raise DataError(
@@ -99,7 +99,7 @@ def scorer_of(model: Any, train: Any, history: Any = None) -> tuple[Scorer, Obse
             found=f"{scorer.shape[0]} rows and {scorer.shape[1]} columns",
             remedy="Fit it on train.",
         )
-    return replace(scorer, trained_on=trained_on), seen
+    return replace(scorer, trained_on=before), seen
 
 
 def rows_of(history: Observed, n_columns: int, column_labels: Array | None) -> Observed:

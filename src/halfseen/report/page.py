@@ -31,7 +31,7 @@ class Measured(float):
 
     error: float
 
-    def __new__(cls, value: float, error: float) -> Measured:
+    def __new__(cls, value: float, error: Any) -> Measured:
         self = super().__new__(cls, value)
         self.error = error
         return self
@@ -146,8 +146,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, float):
         is_count = value.is_integer() or abs(value) >= 1e3
         text = f"{value:,.0f}" if is_count and abs(value) < 1e12 else f"{value:.4g}"
-        has_error = isinstance(value, Measured) and value.error == value.error
-        return f"{text} ± {value.error:.2g}" if has_error else text
+        return f"{text} ± {value.error:.2g}" if isinstance(value, Measured) and value.error == value.error else text
     return str(value)
 
 

@@ -157,8 +157,8 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
     for name, q in guesses.items():
         found = level_errors_of(y, q[:, first:], lambda of: cell_mean(test.row_of_cell()[kept], of, test.shape[0]))
         score, loss = found["rps"], found["log_loss"]
-        errors = (standard_error(one.of_rows) for one in (score, loss))
-        lines.append([name, *map(Measured, (score.value, -loss.value), errors)])
+        signed = zip((score.value, -loss.value), (score, loss), strict=True)
+        lines.append([name, *(Measured(value, standard_error(one.of_rows)) for value, one in signed)])
     heads = ["Predicted by", "Ranked probability score", "Mean log-probability"]
     given = ", given that they are above 0" if is_zero else ""
     yield Table(f"Levels of {count(kept.size, 'cell')}{given}", heads, lines, highlighted=[0])

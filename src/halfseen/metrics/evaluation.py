@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
 from halfseen.arrays import Array
-from halfseen.docstrings import insert_parameters
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import BaseFactorization, BaseRecommender
 from halfseen.labels import Index, Places
@@ -100,7 +99,7 @@ class Score:
 class Evaluation:
     """What `evaluate` returns: scores of every model, which print as a table.
 
-    Attributes
+    Parameters
     ----------
     models : dict
         Models by name, fitted; those of the baselines are not among them.
@@ -338,7 +337,6 @@ def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None) -> Any:
 BACKENDS = ("polars", "pandas", "pyarrow")
 
 
-@insert_parameters
 def evaluate(
     models: Any,
     train: Any,
@@ -367,8 +365,11 @@ def evaluate(
         Training cells. None: those that the fitted models have seen.
     test : data
         Held-out cells. Cells in rows or columns that a model does not know, or that it has seen, are left out.
-    {ranking lengths}
-    {ranking thresholds}
+    k : int or list of int, default=(10, 100)
+        Length of the rankings, or several, from one ranking.
+    relevant : float or array-like of float, default=1
+        A column is relevant if its test value is at least this. A list of thresholds gives as many tables, from one
+        ranking.
     history : data, default=None
         Cells of rows that are not in train, which are folded in (strong generalization; see `data.split_rows`): then
         the rows of test are these. Scores that are given as arrays or functions have the rows of history and the
@@ -391,7 +392,7 @@ def evaluate(
     >>> import halfseen as hs
     >>> train, test = hs.data.split_cells(hs.data.load_movietweetings(), random_state=0, unseen="zero")
     >>> model = hs.PoissonFactorization(10, max_iter=20, tol=0, random_state=0)
-    >>> report = hs.evaluate({{"poisson": model}}, train, test, k=10, metrics=["ndcg"])
+    >>> report = hs.evaluate({"poisson": model}, train, test, k=10, metrics=["ndcg"])
     >>> [score.model for score in report.scores]
     ['poisson', 'Popularity']
     """

@@ -487,7 +487,8 @@ class _Run:
                 self.models[name] = fitted.fit(self.cells("train", self.reading(fitted)))
                 self.fit_seconds[name] = time.perf_counter() - start
         self.models = {name: getattr(model, "best_estimator_", model) for name, model in self.models.items()}
-        self.estimators = [model for model in self.models.values() if isinstance(model, BaseRecommender)]
+        fitted = [model for model in self.models.values() if isinstance(model, BaseRecommender)]
+        self.estimators = sorted(fitted, key=lambda model: not isinstance(model, BaseFactorization))  # of values first
         self.main = self.reading(self.estimators[0]) if self.estimators else Reading()
         if self.data["train"] is not None:
             self.known = self.cells("train", self.main)

@@ -328,7 +328,8 @@ def standard_error(of_rows: Any) -> float | Array:
     Examples
     --------
     >>> import halfseen as hs
-    >>> hs.metrics.standard_error([1.0, 3.0, float("nan")])
+    >>> of_rows = [1.0, 3.0, float("nan")]
+    >>> hs.metrics.standard_error(of_rows)
     1.0
     """
     values = np.asarray(of_rows, np.float64)

@@ -179,7 +179,7 @@ def _relevances(model: Any, texts: Sequence[str]) -> list[tuple[str | float, flo
 
     By default 1; of text levels the lowest, or the next where unseen cells are missing: there all reach the lowest.
     """
-    levels = model.model_.encoder.levels_to_read
+    levels = model.model_.levels_to_read
     if levels is None:
         try:
             return [(float(text), float(text)) for text in texts or ["1"]]

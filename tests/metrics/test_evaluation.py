@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.metrics import scorers
+from halfseen.metrics import evaluation, scorers
 from tests.estimators.models import refused
 from tests.metrics import oracle
 
@@ -155,7 +155,9 @@ def test_popularity_stands_beside_the_models_by_default(parts):
     assert remembered.get("Popularity", "ndcg").value == report.get("Popularity", "ndcg").value
 
 
-def test_values_against_scikit_learn():
+@pytest.mark.parametrize("cells_at_a_time", [7, 1 << 18])
+def test_values_against_scikit_learn(cells_at_a_time, monkeypatch):
+    monkeypatch.setattr(evaluation, "CELLS_AT_A_TIME", cells_at_a_time)
     train, test = hs.data.split_cells(stars(), 0.3, random_state=0)
     model = hs.OrdinalMF(1, random_state=0).fit(train)
     report = hs.evaluate({"ours": model}, train, test, k=5)
@@ -226,8 +228,10 @@ def test_levels_of_models_of_zeros_are_judged_given_that_they_are_seen(parts):
 
 
 @pytest.mark.parametrize("estimator", [ordnmf(), hs.OrdinalMF(1, random_state=0)], ids=["zero", "missing"])
-def test_rows_held_out_are_folded_in(estimator):
+@pytest.mark.parametrize("scores_at_a_time", [60, 1 << 20])
+def test_rows_held_out_are_folded_in(estimator, scores_at_a_time, monkeypatch):
     """Against `transform`, whose rows are folded in all at once."""
+    monkeypatch.setattr(evaluation, "SCORES_AT_A_TIME", scores_at_a_time)
     train, history, test = hs.data.split_rows(stars(), 8, 0.3, random_state=0, unseen=estimator.unseen)
     report = hs.evaluate({"m": estimator}, train, test, history=history, k=[3, 5], relevant=4)
     model = report.models["m"]

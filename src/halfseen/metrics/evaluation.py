@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -48,6 +48,10 @@ METRICS = RANKING_METRICS | VALUE_METRICS
 OF_ROWS = {"map": "average_precision", "mrr": "reciprocal_rank"}
 #: Metrics of tables that are told of once for all lengths.
 LAST = ("coverage", "novelty", "auc")
+#: Metrics of predicted values, which means have, too.
+ERRORS = ("rmse", "mae", "within_half")
+#: Cells whose values are predicted at a time.
+CELLS_AT_A_TIME = 1 << 18
 #: Width of the printed tables.
 WIDTH = 110
 
@@ -608,44 +612,40 @@ class _Run:
             return {}, 0
         codes, rows = encoder.codes(cells).values, cells.row_of_cell()
 
-        def at_cells(predict: Callable[..., Array]) -> Array:
-            """Predictions at the cells; of new rows, a few at a time."""
-            if not can_fold:
-                found: Array = predict(record.labels_at(rows, "row"), record.labels_at(cells.indices, "column"))
-                return found
-            parts, height = [], max(1, SCORES_AT_A_TIME // shape[1])
-            for top in range(0, shape[0], height):
-                some = np.arange(top, min(top + height, shape[0]))
-                here = slice(cells.indptr[top], cells.indptr[some[-1] + 1])
-                if here.start < here.stop:
-                    parts.append(predict(history.select_rows(some))[rows[here] - top, cells.indices[here]])
-            return np.concatenate(parts)
-
-        own = None if can_fold else record
-
-        def mean(of_cells: Array) -> Estimate:
-            estimate = cell_mean(rows, of_cells, shape[0])
-            return Estimate(estimate.value, self.aligned(estimate.of_rows, own))
-
-        found: dict[str, Estimate] = {}
         lowest = 1 if is_zero else 0
         # text levels count 0, 1, ... in `predict`, 1, 2, ... where unseen cells are zeros
         values = codes if encoder.is_text else encoder.labels_of(codes)
-        p = at_cells(model.predict_proba) if has_levels else None
-        if p is not None and is_zero:
-            p = given_not_lowest(p)
-        predicted = None if is_zero else at_cells(model.predict)
-        if p is not None and is_zero:
-            numbers = np.arange(p.shape[1]) if encoder.is_text else encoder.labels_of(np.arange(p.shape[1]))
-            predicted = p @ np.asarray(numbers, np.float64)
-        if predicted is not None:
-            found |= errors_of(predicted - values, mean)
-        if p is not None:
-            found |= level_errors_of(codes.astype(np.int64) - lowest, p[:, lowest:], mean)
+        parts: list[dict[str, Array]] = []
+        height = max(1, SCORES_AT_A_TIME // shape[1])
+        tops = range(0, shape[0], height) if can_fold else range(0, cells.nnz, CELLS_AT_A_TIME)
+        for top in tops:
+            here = slice(top, min(top + CELLS_AT_A_TIME, cells.nnz))
+            if can_fold:  # of new rows, all columns are predicted
+                here = slice(*cells.indptr[[top, min(top + height, shape[0])]])
+                if here.start == here.stop:
+                    continue
+                some = history.select_rows(np.arange(top, min(top + height, shape[0])))
+                asked: tuple[Any, ...] = (some,)
+                pick: Any = (rows[here] - top, cells.indices[here])
+            else:
+                asked, pick = (record.labels_at(rows[here], "row"), record.labels_at(cells.indices[here], "column")), ...
+            p = model.predict_proba(*asked)[pick] if has_levels else None
+            losses: dict[str, Array] = {}
+            if p is not None and is_zero:
+                p = given_not_lowest(p)
+                numbers = np.arange(p.shape[1]) if encoder.is_text else encoder.labels_of(np.arange(p.shape[1]))
+                losses |= error_losses(p @ np.asarray(numbers, np.float64) - values[here])
+            elif not is_zero:
+                losses |= error_losses(model.predict(*asked)[pick] - values[here])
+            if p is not None:
+                losses |= level_losses(codes[here].astype(np.int64) - lowest, p[:, lowest:])
+            parts.append(losses)
+        whole = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
         if hasattr(model, "log_likelihood") and not can_fold:
-            logs = model.log_likelihood(cells, each=True)
-            found["log_loss"] = mean(-logs)
-        return found, rows.size
+            whole["log_loss"] = -model.log_likelihood(cells, each=True)
+        found = estimates(whole, rows, shape[0])
+        own = None if can_fold else record
+        return {name: Estimate(one.value, self.aligned(one.of_rows, own)) for name, one in found.items()}, rows.size
 
     def add_baselines(self) -> None:
         """Popularity; means of training cells, and frequencies of levels, beside models of values."""
@@ -673,33 +673,37 @@ class _Run:
         of_known, of_rows, truth = (code if encoder.is_text else encoder.labels_of(code) for code in coded)
         u, i = cells.row_of_cell(), cells.indices
 
-        def mean(of_cells: Array) -> Estimate:
-            return cell_mean(u, of_cells, shape[0])
-
         overall = float(np.average(of_known, weights=known.weights))
         of_row = group_means(rows.row_of_cell(), of_rows, shape[0], rows.weights, overall)
         of_column = group_means(known.indices, of_known, shape[1], known.weights, overall)
         guesses = {"Mean of all": overall, "Mean of the row": of_row[u], "Mean of the column": of_column[i]}
-        found = {name: errors_of(guess - truth, mean) for name, guess in guesses.items() if scored & {"rmse", "mae"}}
-        if scored & {"rps"}:
+        losses = {name: error_losses(guess - truth) for name, guess in guesses.items() if scored & set(ERRORS)}
+        if "rps" in scored:
             lowest = 1 if is_zero else 0
             counts = np.maximum(np.bincount(coded[0].astype(np.int64), None, encoder.n_levels), 0.5)[lowest:]
-            p = np.broadcast_to(counts / counts.sum(), (u.size, counts.size))
-            found["Frequency of levels"] = level_errors_of(coded[2].astype(np.int64) - lowest, p, mean)
-        for name, of_metric in found.items():
+            shares, levels = counts / counts.sum(), coded[2].astype(np.int64) - lowest
+            of_level = level_losses(np.arange(shares.size), np.broadcast_to(shares, (shares.size, shares.size)))
+            losses["Frequency of levels"] = {metric: loss[levels] for metric, loss in of_level.items()}
+        for name, of_cells in losses.items():
             self.fit_seconds[name] = self.rank_seconds[name] = None
-            for metric, estimate in of_metric.items():
+            for metric, estimate in estimates(of_cells, u, shape[0]).items():
                 self.add(name, metric, None, None, estimate, u.size)
 
 
-def errors_of(errors: Array, mean: Callable[[Array], Estimate]) -> dict[str, Estimate]:
-    """Metrics of errors of predicted values."""
-    return {"rmse": root(mean(errors**2)), "mae": mean(np.abs(errors)), "within_half": mean(np.abs(errors) <= 0.5)}
+def error_losses(errors: Array) -> dict[str, Array]:
+    """What the metrics of predicted values are means of, at each cell; the root is taken of the first."""
+    return {"rmse": errors**2, "mae": np.abs(errors), "within_half": np.abs(errors) <= 0.5}
 
 
-def level_errors_of(levels: Array, p: Array, mean: Callable[[Array], Estimate]) -> dict[str, Estimate]:
-    """Ranked probability score and log loss of probabilities of levels, as in `level_scores`."""
+def level_losses(levels: Array, p: Array) -> dict[str, Array]:
+    """Ranked probability score and log loss of each cell, as in `level_scores`."""
     below = np.cumsum(p[:, :-1], axis=1) - (levels[:, None] <= np.arange(p.shape[1] - 1))
     with np.errstate(divide="ignore"):
         logs = np.log(p[np.arange(levels.size), levels])
-    return {"rps": mean(np.sum(below**2, axis=1)), "log_loss": mean(-logs)}
+    return {"rps": np.sum(below**2, axis=1), "log_loss": -logs}
+
+
+def estimates(losses: Mapping[str, Array], rows: Array, n_rows: int) -> dict[str, Estimate]:
+    """Metrics from the losses of cells in these rows."""
+    means = {name: cell_mean(rows, of_cells, n_rows) for name, of_cells in losses.items()}
+    return means | ({"rmse": root(means["rmse"])} if "rmse" in means else {})

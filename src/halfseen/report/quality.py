@@ -10,7 +10,7 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.errors import DataError
 from halfseen.metrics import evaluate, standard_error
-from halfseen.metrics.evaluation import RANKING_METRICS, level_errors_of
+from halfseen.metrics.evaluation import RANKING_METRICS, estimates, level_losses
 from halfseen.metrics.value_scores import cell_mean, given_not_lowest, group_means, root
 from halfseen.model import products_at
 from halfseen.observed import Observed
@@ -155,7 +155,7 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
     y = codes[kept] - first
     lines = []
     for name, q in guesses.items():
-        found = level_errors_of(y, q[:, first:], lambda of: cell_mean(test.row_of_cell()[kept], of, test.shape[0]))
+        found = estimates(level_losses(y, q[:, first:]), test.row_of_cell()[kept], test.shape[0])
         score, loss = found["rps"], found["log_loss"]
         signed = zip((score.value, -loss.value), (score, loss), strict=True)
         lines.append([name, *(Measured(value, standard_error(one.of_rows)) for value, one in signed)])

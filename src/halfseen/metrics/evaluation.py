@@ -628,7 +628,10 @@ class _Run:
                 asked: tuple[Any, ...] = (some,)
                 pick: Any = (rows[here] - top, cells.indices[here])
             else:
-                asked, pick = (record.labels_at(rows[here], "row"), record.labels_at(cells.indices[here], "column")), ...
+                asked, pick = (
+                    (record.labels_at(rows[here], "row"), record.labels_at(cells.indices[here], "column")),
+                    ...,
+                )
             p = model.predict_proba(*asked)[pick] if has_levels else None
             losses: dict[str, Array] = {}
             if p is not None and is_zero:

@@ -21,6 +21,7 @@ import halfseen
 from halfseen import (
     BernoulliPoisson,
     CompoundPoisson,
+    ImplicitMF,
     OrdinalMF,
     OrdNMF,
     PoissonFactorization,
@@ -61,6 +62,7 @@ CONTRACTED = [
     CompoundPoisson(max_iter=30),
     SquaredOrdNMF(max_iter=30),
     SquaredPoisson(max_iter=30),
+    ImplicitMF(4, dtype="float64"),
     RoundMF(max_iter=20),
     RoundMF(loss="round", biases=False, max_iter=20),
     OrdinalMF(max_iter=20),

@@ -1,4 +1,4 @@
-"""Gradient-based steps: Newton's method by rows, AdaGrad cell by cell, and the gradient of all cells.
+"""Steps of rows: Newton's method, conjugate gradients, AdaGrad cell by cell, and the gradient of all cells.
 
 `F`, `G`, `indptr`, `indices` as in `cells`; `l2` is the L2 penalty of each component, `fixed` is 1 for components that
 must not move, else 0.
@@ -10,8 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from halfseen.kernels import kernel
+from halfseen.kernels.cells import add_rows, dots
 
 Array = npt.NDArray[Any]
+
+#: Bytes of the rows of G that conjugate gradients copy for a row of F, whose steps then read them from the cache.
+_COPIED_BYTES = 1 << 19
 
 
 @kernel
@@ -104,6 +108,100 @@ def _solve(A: Array, g: Array, fixed: Array) -> None:
         for j in range(a + 1, k):
             dot -= A[j, a] * g[j]
         g[a] = dot * A[a, a]
+
+
+@kernel
+def conjugate_gradients(
+    indptr: Array, indices: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, F_gram: Array, l2: Array,
+    n_steps: int, tol: float, noise: float, out: Array,
+) -> float:  # fmt: skip
+    """out[u] = F[u] after steps of conjugate gradients towards the solution of A f = b,
+
+        A = gram + sum of c[p] G[i] G[i]^T + l2[u],   b = sum of s[p] G[i]
+
+    and return the sum over rows of f A f / 2 - b f. `F_gram` is F @ gram. A row stops where a step lowers that by less
+    than `tol` times the sum of its s, or where f A f is at most `noise` times f gram f.
+    """
+    k = F.shape[1]
+    zero = F.dtype.type(0)
+    room = max(1, _COPIED_BYTES // (k * F.itemsize))
+    longest = 0
+    for u in range(F.shape[0]):
+        longest = max(longest, np.int64(indptr[u + 1] - indptr[u]))
+    copied = np.empty((min(room, longest), k), F.dtype)
+    in_order = np.arange(len(copied)).astype(indices.dtype)
+    x = np.empty(longest, F.dtype)
+    residual, direction, image = np.empty(k, F.dtype), np.empty(k, F.dtype), np.empty(k, F.dtype)
+    total, first = 0.0, indptr[0]
+    for u in range(F.shape[0]):
+        start, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
+        n = stop - start
+        columns, curvature, pull = indices[start:stop], c[start:stop], s[start:stop]
+        f, ridge, far, at = out[u], l2[u], G, columns
+        if n <= room:
+            for p in range(n):
+                copied[p] = G[columns[p]]
+            far, at = copied, in_order[:n]
+        for a in range(k):
+            f[a] = F[u, a]
+            residual[a] = -F_gram[u, a] - ridge * f[a]
+        dots(f, far, at, x[:n])
+        pulled, limit = 0.0, 0.0
+        for p in range(n):
+            pulled += pull[p] * x[p]
+            limit += tol * pull[p]
+            x[p] = pull[p] - curvature[p] * x[p]
+        add_rows(x[:n], far, at, residual)
+        size, gained = zero, zero
+        for a in range(k):
+            direction[a] = residual[a]
+            size += residual[a] * residual[a]
+            gained += f[a] * residual[a]
+        total -= 0.5 * (pulled + gained)
+        for _ in range(n_steps):
+            image[:] = 0
+            _add_product(gram, direction, image)
+            least = zero
+            for a in range(k):
+                least += direction[a] * image[a]
+                image[a] += ridge * direction[a]
+            dots(direction, far, at, x[:n])
+            for p in range(n):
+                x[p] *= curvature[p]
+            add_rows(x[:n], far, at, image)
+            bend = zero
+            for a in range(k):
+                bend += direction[a] * image[a]
+            if not (size > 0 and bend > noise * least):  # the solution, to the last digit; or what overflowed
+                break
+            step, shrunk = size / bend, zero
+            for a in range(k):
+                f[a] += step * direction[a]
+                residual[a] -= step * image[a]
+                shrunk += residual[a] * residual[a]
+            total -= 0.5 * step * size
+            if step * size <= limit:
+                break
+            for a in range(k):
+                direction[a] = residual[a] + shrunk / size * direction[a]
+            size = shrunk
+    return total
+
+
+@kernel
+def _add_product(A: Array, f: Array, out: Array) -> None:
+    """out += f @ A, four rows at once."""
+    k, a = f.size, 0
+    while a + 4 <= k:
+        f0, f1, f2, f3 = f[a], f[a + 1], f[a + 2], f[a + 3]
+        A0, A1, A2, A3 = A[a], A[a + 1], A[a + 2], A[a + 3]
+        for b in range(k):
+            out[b] += (f0 * A0[b] + f1 * A1[b]) + (f2 * A2[b] + f3 * A3[b])
+        a += 4
+    while a < k:
+        for b in range(k):
+            out[b] += f[a] * A[a, b]
+        a += 1
 
 
 @kernel

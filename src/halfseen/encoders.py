@@ -89,19 +89,19 @@ class ConfidenceEncoder(Encoder):
         c is the value to this power; None: log(1 + value).
     unseen_weight : float or None
         a; None takes `UNSEEN_SHARE` times the mean of c over all cells of the matrix, and at most that over the seen.
-    dtype : {"float32", "float64"}
-        Of the codes, and of the fit.
+    dtype : {"float32", "float64"} or None
+        Of the codes, and of the fit; None: that of the data.
     """
 
     power: float | None = 1.0
     unseen_weight: float | None = None
-    dtype: str = "float32"
+    dtype: str | None = None
 
-    state: ClassVar[Mapping[str, Any]] = {"power": float | None, "unseen_weight": float, "dtype": str}
+    state: ClassVar[Mapping[str, Any]] = {"power": float | None, "unseen_weight": float, "dtype": str | None}
 
     def check_state(self, path: str) -> None:
         """Refuse what no fit could leave."""
-        if self.dtype not in ("float32", "float64") or not (self.unseen_weight and self.unseen_weight > 0):
+        if self.dtype not in (None, "float32", "float64") or not (self.unseen_weight and self.unseen_weight > 0):
             raise ValueError(f"{path} must have a known dtype and an unseen_weight above 0")
 
     def fit(self, observed: Observed, name: str) -> tuple[Self, Observed]:
@@ -135,10 +135,9 @@ class ConfidenceEncoder(Encoder):
 
     def weigh(self, codes: Observed, new_rows: bool = True) -> Observed:
         ratio = self.confidence(codes) / (self.unseen_weight or 1.0)
-        weights = (1.0 + ratio).astype(self.dtype)
-        if codes.weights is not None:
-            weights *= codes.weights.astype(self.dtype)
-        return replace(codes, values=(ratio / (1.0 + ratio)).astype(self.dtype), weights=weights)
+        weights = 1.0 + ratio if codes.weights is None else (1.0 + ratio) * codes.weights
+        dtype = np.dtype(self.dtype or codes.dtype)
+        return replace(codes, values=(ratio / (1.0 + ratio)).astype(dtype), weights=weights.astype(dtype))
 
 
 @dataclass(frozen=True, eq=False)

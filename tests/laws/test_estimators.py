@@ -62,7 +62,7 @@ CONTRACTED = [
     CompoundPoisson(max_iter=30),
     SquaredOrdNMF(max_iter=30),
     SquaredPoisson(max_iter=30),
-    ImplicitMF(4, dtype="float64"),
+    ImplicitMF(4, dtype=None),
     RoundMF(max_iter=20),
     RoundMF(loss="round", biases=False, max_iter=20),
     OrdinalMF(max_iter=20),

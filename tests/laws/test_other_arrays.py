@@ -237,7 +237,7 @@ ESTIMATORS = [
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
     SquaredPoisson(),
-    ImplicitMF(dtype="float64"),
+    ImplicitMF(dtype=None),
     *(OrdinalMF(link=link) for link in LINKS),
     OrdinalMF(own_thresholds="rows"),
     OrdinalMF(own_thresholds="columns", early_stopping=True, n_iter_no_change=2),

@@ -224,8 +224,8 @@ class Engine(ABC, Generic[CellsT]):
             A f = b,   A = gram + sum of curvature * far_i far_i^T + l2_u,   b = sum of pull * far_i
 
         over its observed cells; curvature and pull are cell arrays, `l2` has a number for each row of `near`. A row
-        stops early when a step lowers f A f / 2 - b f by less than `tol` times the sum of its pulls, and stays where A
-        is 0 but for rounding.
+        stops early when a step lowers f A f / 2 - b f by less than `tol` times the sum of its |pull|, and stays where A
+        is 0 but for rounding. A row without a pull becomes 0.
 
         Returns
         -------
@@ -242,14 +242,13 @@ class Engine(ABC, Generic[CellsT]):
         def dots(F: Any, G: Any) -> Any:
             return xp.sum(F * G, axis=1, keepdims=True)
 
+        weight = self.spmm(cells, xp.abs(pull), xp.ones_like(far[:, :1]), side)
+        near, limit = xp.where(weight > 0, near, 0.0), tol * weight
         l2, x = l2[:, None], along_cells(near)
         residual = self.spmm(cells, pull - curvature * x, far, side) - (near @ gram + l2 * near)
         total = -0.5 * (self._double_sum(pull * x) + self._double_sum(near * residual))
-        limit = 0.0
-        if tol > 0:
-            limit = tol * self.spmm(cells, pull, xp.ones_like(far[:, :1]), side)
         direction, size = residual, dots(residual, residual)
-        moves = size > 0
+        moves = (size > 0) & (weight > 0)
         for _ in range(n_steps):
             image = direction @ gram
             noise = CANCELLED * float(xp.finfo(near.dtype).eps) * dots(direction, image)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from halfseen import validation
 from halfseen.encoders import ConfidenceEncoder
+from halfseen.errors import ParameterError
 from halfseen.estimators.base import Factorization, Method, fitted
 from halfseen.likelihoods import Gaussian
 from halfseen.observed import Observed
@@ -60,8 +61,8 @@ class ImplicitMF(Factorization):
         What an unseen cell is: a zero.
     {engine}
     {n_jobs}
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the fit, whatever that of X. Double precision takes twice the time and ranks no better.
+    dtype : {"float32", "float64"} or None, default="float32"
+        Precision of the fit; None: that of X. Double precision takes twice the time and ranks no better.
 
     Attributes
     ----------
@@ -94,8 +95,7 @@ class ImplicitMF(Factorization):
         "l2": validation.number(0.0, or_none=True),
         "frequency": validation.number(0.0),
         "n_steps": validation.whole(1),
-        "unseen": validation.one_of("zero"),
-        "dtype": validation.one_of("float32", "float64"),
+        "dtype": validation.one_of("float32", "float64", or_none=True),
     }
     accelerate = False
 
@@ -118,7 +118,7 @@ class ImplicitMF(Factorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
-        dtype: str = "float32",
+        dtype: str | None = "float32",
     ) -> None:
         self.n_components = n_components
         self.unseen_weight = unseen_weight
@@ -148,20 +148,32 @@ class ImplicitMF(Factorization):
         return ConfidenceEncoder(power, unseen_weight, self.dtype)
 
     def _method(self) -> Method:
+        if self.unseen != "zero":
+            raise ParameterError(
+                'must be "zero" for ImplicitMF: what is seen says only that there is something.',
+                parameter="unseen",
+                found=repr(self.unseen),
+                remedy='Use `WeightedNMF(loss="frobenius")` or `OrdinalMF` where unseen cells are missing.',
+            )
         return Method(self._encoder(), Gaussian(), self._solver)
 
     def _solver(self, codes: Observed, likelihood: Gaussian) -> LeastSquares:
-        encoder = self._encoder().fit(codes, type(self).__name__)[0]
-        confidence, unseen_weight, power = encoder.confidence(codes), encoder.unseen_weight or 1.0, self.frequency
-        if self.l2 is None:
-            seen = confidence > 0
-            n_seen = max(int(seen.sum()), 1)
-            n_rows, n_columns = (np.unique(places[seen]).size for places in (codes.row_of_cell(), codes.indices))
-            weight = float(confidence.sum()) / np.sqrt(np.prod(codes.shape)) + unseen_weight * np.sqrt(np.prod(codes.shape))
-            l2 = L2_SHARE * (np.sqrt(n_rows / n_seen) + np.sqrt(n_columns / n_seen)) * weight ** (1.0 - power)
-        else:
-            l2 = self.l2
-        return LeastSquares(float(l2) * unseen_weight ** (power - 1.0), float(power), self.n_steps)
+        encoder, power, l2 = self._encoder().fit(codes, type(self).__name__)[0], float(self.frequency), self.l2
+        unseen_weight = encoder.unseen_weight or 1.0
+        if l2 is None:
+            confidence, size = encoder.confidence(codes), float(np.sqrt(np.prod(codes.shape)))
+            weights = np.where(confidence > 0, 1.0 if codes.weights is None else codes.weights, 0.0)
+            n_seen = max(float(weights.sum()), 1.0)
+            lengths = [np.unique(places[weights > 0]).size for places in (codes.row_of_cell(), codes.indices)]
+            mean_weight = float(confidence @ weights) / size + unseen_weight * size  # of rows and columns
+            l2 = L2_SHARE * float(np.sqrt(lengths).sum() / np.sqrt(n_seen)) * mean_weight ** (1.0 - power)
+        return LeastSquares(float(l2) * unseen_weight ** (power - 1.0), power, self.n_steps)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.dtype is not None:
+            tags.transformer_tags.preserves_dtype = [self.dtype]
+        return tags
 
 
 def _power_rule(value: Any) -> tuple[str, ...] | None:

@@ -16,6 +16,8 @@ Array = npt.NDArray[Any]
 
 #: Bytes of the rows of G that conjugate gradients copy for a row of F, whose steps then read them from the cache.
 _COPIED_BYTES = 1 << 19
+#: Bytes of the rows of G that they read twice in succession, for products and for sums.
+_GROUP_BYTES = 1 << 13
 
 
 @kernel
@@ -119,12 +121,13 @@ def conjugate_gradients(
 
         A = gram + sum of c[p] G[i] G[i]^T + l2[u],   b = sum of s[p] G[i]
 
-    and return the sum over rows of f A f / 2 - b f. `F_gram` is F @ gram. A row stops where a step lowers that by less
-    than `tol` times the sum of its s, or where f A f is at most `noise` times f gram f.
+    and return the sum over rows of f A f / 2 - b f. `F_gram` is F @ gram. A row without a pull becomes 0; others stop
+    where a step lowers that by less than `tol` times the sum of |s|, and where A is at most `noise` times the Gram
+    matrix along the next step.
     """
     k = F.shape[1]
     zero = F.dtype.type(0)
-    room = max(1, _COPIED_BYTES // (k * F.itemsize))
+    room, group = max(1, _COPIED_BYTES // (k * F.itemsize)), max(8, _GROUP_BYTES // (k * F.itemsize))
     longest = 0
     for u in range(F.shape[0]):
         longest = max(longest, np.int64(indptr[u + 1] - indptr[u]))
@@ -138,20 +141,29 @@ def conjugate_gradients(
         n = stop - start
         columns, curvature, pull = indices[start:stop], c[start:stop], s[start:stop]
         f, ridge, far, at = out[u], l2[u], G, columns
+        weight = 0.0
+        for p in range(n):
+            weight += abs(pull[p])
+        if weight == 0:
+            f[:] = 0
+            continue
         if n <= room:
             for p in range(n):
-                copied[p] = G[columns[p]]
+                row = G[columns[p]]
+                for a in range(k):
+                    copied[p, a] = row[a]
             far, at = copied, in_order[:n]
         for a in range(k):
             f[a] = F[u, a]
             residual[a] = -F_gram[u, a] - ridge * f[a]
-        dots(f, far, at, x[:n])
-        pulled, limit = 0.0, 0.0
-        for p in range(n):
-            pulled += pull[p] * x[p]
-            limit += tol * pull[p]
-            x[p] = pull[p] - curvature[p] * x[p]
-        add_rows(x[:n], far, at, residual)
+        pulled, limit = 0.0, tol * weight
+        for p in range(0, n, group):
+            q = min(p + group, n)
+            dots(f, far, at[p:q], x[p:q])
+            for j in range(p, q):
+                pulled += pull[j] * x[j]
+                x[j] = pull[j] - curvature[j] * x[j]
+            add_rows(x[p:q], far, at[p:q], residual)
         size, gained = zero, zero
         for a in range(k):
             direction[a] = residual[a]
@@ -165,10 +177,12 @@ def conjugate_gradients(
             for a in range(k):
                 least += direction[a] * image[a]
                 image[a] += ridge * direction[a]
-            dots(direction, far, at, x[:n])
-            for p in range(n):
-                x[p] *= curvature[p]
-            add_rows(x[:n], far, at, image)
+            for p in range(0, n, group):
+                q = min(p + group, n)
+                dots(direction, far, at[p:q], x[p:q])
+                for j in range(p, q):
+                    x[j] *= curvature[j]
+                add_rows(x[p:q], far, at[p:q], image)
             bend = zero
             for a in range(k):
                 bend += direction[a] * image[a]

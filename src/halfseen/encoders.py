@@ -15,6 +15,8 @@ from halfseen.observed import Observed
 
 #: More levels than this are taken for counts or measurements.
 MAX_LEVELS = 100
+#: Values as confidences, by name: the power that they are raised to; None is the logarithm.
+CONFIDENCES: Mapping[str, float | None] = {"values": 1.0, "log": None, "ones": 0.0}
 #: The weight of all unseen zeros together, in that of all seen cells, by default; how it was found: docs/methods.md.
 UNSEEN_SHARE = 5.0
 #: The largest matrix whose unseen zeros are made cells.
@@ -389,6 +391,20 @@ def level_weight_rule() -> validation.Rule:
             "'levels', None, or a finite weight above 0 for each level",
             f"Did you mean {near!r}?" if near else "Pass a list or a dict of weights.",
         )
+
+    return rule
+
+
+def confidence_rule() -> validation.Rule:
+    """A name of `CONFIDENCES`, or a number of 0 or more."""
+    of_power = validation.number(0.0)
+
+    def rule(value: Any) -> tuple[str, str] | None:
+        if (isinstance(value, str) and value in CONFIDENCES) or of_power(value) is None:
+            return None
+        near = validation.did_you_mean(value, CONFIDENCES) if isinstance(value, str) else None
+        must = f"{', '.join(map(repr, CONFIDENCES))} or a finite number of at least 0, a power of the values"
+        return must, f"Did you mean {near!r}?" if near else "Choose one of these."
 
     return rule
 

@@ -216,10 +216,9 @@ class CpuEngine(Engine[CpuCells]):
         def block(part: Block) -> Array:
             rows, pointers, seen = part
             c, s = (order.take(array, seen) for array in (curvature, pull))
-            F, where, how = near[rows], (order.indptr[pointers], order.indices[seen]), (n_steps, tol, noise)
-            return np.array(
-                [steps.conjugate_gradients(*where, c, s, F, far, gram, F @ gram, l2[rows], *how, out[rows])]
-            )
+            factors, how = (near[rows], far, gram, l2[rows]), (n_steps, tol, noise)
+            indptr, indices = order.indptr[pointers], order.indices[seen]
+            return np.array([steps.conjugate_gradients(indptr, indices, c, s, *factors, *how, out[rows])])
 
         return out, _add(self._threads.all(block, order.blocks))
 

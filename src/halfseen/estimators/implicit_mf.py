@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfseen import validation
-from halfseen.encoders import ConfidenceEncoder
+from halfseen.encoders import CONFIDENCES, ConfidenceEncoder, confidence_rule
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import Factorization, Method, fitted
 from halfseen.likelihoods import Gaussian
@@ -16,8 +16,6 @@ from halfseen.solvers import LeastSquares
 
 #: l2 by default, in 1 / sqrt(cells per row) + 1 / sqrt(cells per column); how it was found: docs/methods.md.
 L2_SHARE = 0.067
-#: Values as confidences, by name: the power that they are raised to; None is the logarithm.
-POWERS: Mapping[Any, float | None] = {"values": 1.0, "ones": 0.0, "log": None}
 
 
 class ImplicitMF(Factorization):
@@ -91,7 +89,7 @@ class ImplicitMF(Factorization):
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         **{name: rule for name, rule in Factorization.parameter_rules.items() if name != "accelerate"},
         "unseen_weight": validation.number(0.0, above=True, or_none=True),
-        "confidence": lambda value: None if isinstance(value, str) and value in POWERS else _power_rule(value),
+        "confidence": confidence_rule(),
         "l2": validation.number(0.0, or_none=True),
         "frequency": validation.number(0.0),
         "n_steps": validation.whole(1),
@@ -143,7 +141,7 @@ class ImplicitMF(Factorization):
         return float(solver.l2 * self.unseen_weight_ ** (1.0 - solver.frequency))
 
     def _encoder(self) -> ConfidenceEncoder:
-        power = POWERS[self.confidence] if isinstance(self.confidence, str) else float(self.confidence)
+        power = CONFIDENCES[self.confidence] if isinstance(self.confidence, str) else float(self.confidence)
         unseen_weight = None if self.unseen_weight is None else float(self.unseen_weight)
         return ConfidenceEncoder(power, unseen_weight, self.dtype)
 
@@ -174,11 +172,3 @@ class ImplicitMF(Factorization):
         if self.dtype is not None:
             tags.transformer_tags.preserves_dtype = [self.dtype]
         return tags
-
-
-def _power_rule(value: Any) -> tuple[str, ...] | None:
-    names = ", ".join(map(repr, POWERS))
-    if isinstance(value, str):
-        near = validation.did_you_mean(value, POWERS)
-        return f"{names} or a number of at least 0", f"Did you mean {near!r}?" if near else "Choose one of these."
-    return validation.number(0.0)(value) and (f"{names} or a finite number of at least 0", "Choose one of these.")

@@ -114,16 +114,16 @@ def _solve(A: Array, g: Array, fixed: Array) -> None:
 
 @kernel
 def conjugate_gradients(
-    indptr: Array, indices: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, F_gram: Array, l2: Array,
+    indptr: Array, indices: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
     n_steps: int, tol: float, noise: float, out: Array,
 ) -> float:  # fmt: skip
     """out[u] = F[u] after steps of conjugate gradients towards the solution of A f = b,
 
         A = gram + sum of c[p] G[i] G[i]^T + l2[u],   b = sum of s[p] G[i]
 
-    and return the sum over rows of f A f / 2 - b f. `F_gram` is F @ gram. A row without a pull becomes 0; others stop
-    where a step lowers that by less than `tol` times the sum of |s|, and where A is at most `noise` times the Gram
-    matrix along the next step.
+    and return the sum over rows of f A f / 2 - b f. A row without a pull becomes 0; others stop where a step
+    lowers that by less than `tol` times the sum of |s|, and where A is at most `noise` times the Gram matrix along the
+    next step.
     """
     k = F.shape[1]
     zero = F.dtype.type(0)
@@ -132,7 +132,7 @@ def conjugate_gradients(
     for u in range(F.shape[0]):
         longest = max(longest, np.int64(indptr[u + 1] - indptr[u]))
     copied = np.empty((min(room, longest), k), F.dtype)
-    in_order = np.arange(len(copied)).astype(indices.dtype)
+    in_order = np.arange(max(len(copied), k)).astype(indices.dtype)
     x = np.empty(longest, F.dtype)
     residual, direction, image = np.empty(k, F.dtype), np.empty(k, F.dtype), np.empty(k, F.dtype)
     total, first = 0.0, indptr[0]
@@ -155,7 +155,9 @@ def conjugate_gradients(
             far, at = copied, in_order[:n]
         for a in range(k):
             f[a] = F[u, a]
-            residual[a] = -F_gram[u, a] - ridge * f[a]
+            direction[a] = -f[a]
+            residual[a] = -ridge * f[a]
+        add_rows(direction, gram, in_order[:k], residual)
         pulled, limit = 0.0, tol * weight
         for p in range(0, n, group):
             q = min(p + group, n)
@@ -172,7 +174,7 @@ def conjugate_gradients(
         total -= 0.5 * (pulled + gained)
         for _ in range(n_steps):
             image[:] = 0
-            _add_product(gram, direction, image)
+            add_rows(direction, gram, in_order[:k], image)
             least = zero
             for a in range(k):
                 least += direction[a] * image[a]
@@ -200,22 +202,6 @@ def conjugate_gradients(
                 direction[a] = residual[a] + shrunk / size * direction[a]
             size = shrunk
     return total
-
-
-@kernel
-def _add_product(A: Array, f: Array, out: Array) -> None:
-    """out += f @ A, four rows at once."""
-    k, a = f.size, 0
-    while a + 4 <= k:
-        f0, f1, f2, f3 = f[a], f[a + 1], f[a + 2], f[a + 3]
-        A0, A1, A2, A3 = A[a], A[a + 1], A[a + 2], A[a + 3]
-        for b in range(k):
-            out[b] += (f0 * A0[b] + f1 * A1[b]) + (f2 * A2[b] + f3 * A3[b])
-        a += 4
-    while a < k:
-        for b in range(k):
-            out[b] += f[a] * A[a, b]
-        a += 1
 
 
 @kernel

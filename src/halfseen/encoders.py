@@ -331,7 +331,9 @@ class OrdinalEncoder(Encoder):
         )
 
 
-ENCODERS: Mapping[str, type[Encoder]] = {kind.__name__: kind for kind in (Encoder, PresenceEncoder, ConfidenceEncoder, OrdinalEncoder)}
+ENCODERS: Mapping[str, type[Encoder]] = {
+    kind.__name__: kind for kind in (Encoder, PresenceEncoder, ConfidenceEncoder, OrdinalEncoder)
+}
 
 
 def are_texts(levels: Any) -> bool:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF "
-    "RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer "
+    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "model": "Recommendations Status",
     "observed": "Observed",

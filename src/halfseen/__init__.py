@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
+        ImplicitMF,
         OrdinalMF,
         OrdNMF,
         PoissonFactorization,
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer "
+    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "metrics": "evaluate",
     "model": "Status",

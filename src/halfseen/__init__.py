@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         rank_one,
     )
     from halfseen.io import observe
+    from halfseen.metrics import evaluate
     from halfseen.model import Status
     from halfseen.observed import Observed
     from halfseen.ranking import Recommendations
@@ -43,6 +44,7 @@ _EXPORTS = {
     "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer "
     "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
+    "metrics": "evaluate",
     "model": "Status",
     "observed": "Observed",
     "ranking": "Recommendations",

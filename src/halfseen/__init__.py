@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
+        ImplicitMF,
         OrdinalMF,
         OrdNMF,
         PoissonFactorization,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         rank_one,
     )
     from halfseen.io import observe
+    from halfseen.metrics import evaluate
     from halfseen.model import Status
     from halfseen.observed import Observed
     from halfseen.ranking import Recommendations
@@ -39,9 +41,10 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer "
+    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
+    "metrics": "evaluate",
     "model": "Status",
     "observed": "Observed",
     "ranking": "Recommendations",

@@ -81,7 +81,7 @@ class Journal:
             ) from None
         if there == self._head:
             return
-        here: dict[str, Any] = self._head["settings"]  # type: ignore[assignment]
+        here: dict[str, Any] = self._head["settings"]
         other = next((name for name in {**settings, **here} if settings.get(name) != here.get(name)), "journal")
         found = "evaluations of other data"
         if data == self._head["data"]:
@@ -150,4 +150,6 @@ class Journal:
     def where_to_go_on(self) -> str:
         """What there is, and how a run goes on from it."""
         count = self.path.read_bytes().count(b"\n") - 1
-        return f"{count} {'fit is' if count == 1 else 'fits are'} in {str(self.path)!r}: the same search goes on from it"
+        return (
+            f"{count} {'fit is' if count == 1 else 'fits are'} in {str(self.path)!r}: the same search goes on from it"
+        )

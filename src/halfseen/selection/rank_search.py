@@ -15,7 +15,7 @@ from halfseen.estimators.inputs import Seed
 from halfseen.io.tables import FilePath
 from halfseen.observed import Observed
 from halfseen.selection.scoring import Evaluator
-from halfseen.selection.search import NOT_VARIED, Results, Search, check_estimator, check_varied, distances_to_best
+from halfseen.selection.search import NOT_VARIED, Results, Search, check_varied, distances_to_best
 
 #: Ranks tried by default, as far as the data have rows and columns.
 DEFAULT_RANKS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
@@ -188,8 +188,10 @@ class RankSearch(Search):
                 found=f"a {type(estimator).__name__}{', which has one component' if is_rank_one else ''}",
                 remedy="Use WeightedNMF()." if is_rank_one else "Use `Search` for other parameters.",
             )
-        names = [] if len(check_grid(self.parameters)[0]) == 0 else list(self.parameters or {})
-        check_varied(names, estimator, metric, NOT_VARIED | {"n_components": "Move its values to ranks."})
+        check_grid(self.parameters)
+        check_varied(
+            self.parameters or {}, estimator, metric, NOT_VARIED | {"n_components": "Move its values to ranks."}
+        )
         if self.ranks is not None:
             check_ranks(self.ranks)
 

@@ -243,7 +243,9 @@ class Evaluator:
             if number <= last:
                 start = None if model is None else warm_start(model, params["n_components"], train, random)
                 model = clone(estimator).set_params(
-                    **params, **({"random_state": seed} if is_seeded else {}), **({} if start is None else {"init": start})
+                    **params,
+                    **({"random_state": seed} if is_seeded else {}),
+                    **({} if start is None else {"init": start}),
                 )
                 model.fit(train)
             if found is None:

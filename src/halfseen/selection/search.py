@@ -3,7 +3,7 @@
 import inspect
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -58,7 +58,10 @@ def check_estimator(estimator: Any) -> Any:
     is_model = hasattr(kind, "fit") and hasattr(kind, "get_params") and hasattr(kind, "recommend")
     if isinstance(estimator, type) and is_model:
         raise ParameterError(
-            "must be a model, not its class.", parameter="estimator", found=kind.__name__, remedy=f"Pass {kind.__name__}()."
+            "must be a model, not its class.",
+            parameter="estimator",
+            found=kind.__name__,
+            remedy=f"Pass {kind.__name__}().",
         )
     if not is_model or kind.__name__ == "UncoupledNMF":
         whose = ", whose values have no cells that could be held out" if kind.__name__ == "UncoupledNMF" else ""
@@ -78,21 +81,23 @@ def check_estimator(estimator: Any) -> Any:
     return estimator
 
 
-def check_varied(names: Sequence[str], estimator: Any, metric: Any, not_varied: Mapping[str, str] = NOT_VARIED) -> None:
+def check_varied(
+    parameters: Mapping[str, Any], estimator: Any, metric: Any, not_varied: Mapping[str, str] = NOT_VARIED
+) -> None:
     """Refuse parameters that the estimator does not have, or that make scores of different things."""
     for name, instead in not_varied.items():
-        if name in names:
+        if name in parameters:
             raise ParameterError(
                 "must be ones that a search can vary.", parameter="parameters", found=repr(name), remedy=instead
             )
-    if metric == "divergence" and "loss" in names:
+    if metric == "divergence" and len(parameters.get("loss", ())) > 1:
         raise ParameterError(
             "Models must be compared by one measure.",
             parameter="metric",
             found="several losses and the metric 'divergence', each one's own",
             remedy='Set `metric="rmse"` or "mae", or search once for each loss.',
         )
-    validation.check_names(names, estimator.get_params(deep=True), type(estimator).__name__)
+    validation.check_names(parameters, estimator.get_params(deep=True), type(estimator).__name__)
 
 
 def default_parameters(estimator: Any, observed: Observed) -> dict[str, Any]:
@@ -108,11 +113,9 @@ def default_parameters(estimator: Any, observed: Observed) -> dict[str, Any]:
     Returns
     -------
     dict
-        n_components and l2 on a logarithmic scale, prior_shape, or loss, as the estimator has them: from names to
-        distributions or lists.
+        From names to distributions or lists: n_components, l2 and prior_shape on a logarithmic scale, and loss, as the
+        estimator has them.
     """
-    from scipy.stats import loguniform
-
     defaults = inspect.signature(type(estimator).__init__).parameters
     own = {
         name: value for name, value in estimator.get_params(deep=False).items()
@@ -122,7 +125,7 @@ def default_parameters(estimator: Any, observed: Observed) -> dict[str, Any]:
     if "n_components" in own:
         low, high = RANKS[getattr(estimator, "unseen", "zero")]
         high = max(2, min(high, *observed.shape))
-        ranges["n_components"] = loguniform(min(low, max(1, high // 4)), high)
+        ranges["n_components"] = log_range(min(low, max(1, high // 4)), high)
     if "l2" in own and getattr(estimator, "inference", "map") != "gibbs":
         l2, factor = own["l2"], L2_FACTORS["given"]
         if not isinstance(l2, float | int):  # the estimator finds it from the data
@@ -132,19 +135,19 @@ def default_parameters(estimator: Any, observed: Observed) -> dict[str, Any]:
                 l2 = getattr(clone(estimator).set_params(**brief).fit(observed), "l2_", None)
             factor = L2_FACTORS["found"]
         if l2:
-            ranges["l2"] = loguniform(float(l2) / factor, float(l2) * factor)
+            ranges["l2"] = log_range(float(l2) / factor, float(l2) * factor)
     if "prior_shape" in own:
-        ranges["prior_shape"] = loguniform(*PRIOR_SHAPES)
+        ranges["prior_shape"] = log_range(*PRIOR_SHAPES)
     if "loss" in own and "l1" in own:  # WeightedNMF; the losses of RoundMF are of different kinds of data
         ranges["loss"] = ["kullback-leibler", "frobenius"]
-    if not ranges:
-        raise ParameterError(
-            "must name what is to be searched.",
-            parameter="parameters",
-            found=f"None, for a {type(estimator).__name__} that has nothing left at its default",
-            remedy='Write {"name": [values]}.',
-        )
     return ranges
+
+
+def log_range(low: float, high: float) -> Any:
+    """A range on a logarithmic scale."""
+    from scipy.stats import loguniform
+
+    return loguniform(low, high)
 
 
 def is_range(values: Any) -> bool:
@@ -208,10 +211,10 @@ def halving(n_candidates: int, factor: int | None, most: int, least: int = 1) ->
 
 
 def distances_to_best(scores: Array, best: int | None = None) -> tuple[Array, Array]:
-    """Mean distance of each candidate (first axis) to the best (None: by the mean), and its standard error, std over folds / sqrt(folds).
+    """Mean distance of each candidate (first axis) to the best, and its standard error, std over folds / sqrt(folds).
 
-    Differences are taken within folds: folds differ in difficulty, and all candidates alike are affected. Folds on
-    which a candidate was not fitted, NaN, are left out.
+    None: the best has the highest mean. Differences are taken within folds: folds differ in difficulty, and all
+    candidates alike are affected. Folds on which a candidate was not fitted, NaN, are left out.
     """
     with warnings.catch_warnings():  # of a single fold
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -424,7 +427,7 @@ class Search(MetaEstimatorMixin, BaseEstimator):
         folds = list(make_folds(observed, self.n_folds, estimator, random))
         seeds = random.randint(2**31, size=2).tolist()
         candidates = self._candidates(estimator, observed, seeds[0])
-        if self.metric is None and metric == "divergence" and "loss" in candidates[0]:
+        if metric == "divergence" and len({repr(one.get("loss")) for one in candidates}) > 1:  # each has its own
             metric, scorer = "rmse", get_scorer("rmse", self.relevant, estimator)
         rules = getattr(estimator, "parameter_rules", {})
         for one in candidates:
@@ -433,7 +436,9 @@ class Search(MetaEstimatorMixin, BaseEstimator):
         if self.journal is not None:
             model = {name: one for name, one in estimator.get_params(deep=False).items() if name != "random_state"}
             settings = {"version": __version__, "estimator": type(estimator).__name__, **model, "metric": metric}
-            settings |= {name: getattr(self, name) for name in ("relevant", "n_folds", "random_state", "warm", "resource")}
+            settings |= {
+                name: getattr(self, name) for name in ("relevant", "n_folds", "random_state", "warm", "resource")
+            }
             settings = {name: one for name, one in settings.items() if name not in ("n_jobs", "verbose")}
             journal = Journal(self.journal, observed.fingerprint(), settings)
         evaluator = Evaluator(self, estimator, candidates, scorer, journal)
@@ -470,7 +475,7 @@ class Search(MetaEstimatorMixin, BaseEstimator):
                 found=repr(self.parameters),
                 remedy='Write {"l2": [0.1, 1.0]} or {"l2": scipy.stats.loguniform(0.1, 10)}.',
             )
-        check_varied(list(names), estimator, metric)
+        check_varied(names, estimator, self.metric)
         if self.resource in ("folds", "rows"):
             return
         known = estimator.get_params(deep=False)
@@ -484,11 +489,17 @@ class Search(MetaEstimatorMixin, BaseEstimator):
 
     def _candidates(self, estimator: Any, observed: Observed, seed: int) -> list[dict[str, Any]]:
         parameters = default_parameters(estimator, observed) if self.parameters is None else self.parameters
+        if not parameters:
+            raise ParameterError(
+                "must name what is to be searched.",
+                parameter="parameters",
+                found=f"None, for a {type(estimator).__name__} that has nothing left at a default with a known range",
+                remedy='Write {"name": [values]}.',
+                remedy_cli="Name it: --param NAME=LOW:HIGH.",
+            )
         return list_candidates(parameters, estimator, self.n_candidates, seed)
 
-    def _rungs(
-        self, estimator: Any, observed: Observed, folds: list[Fold], n_candidates: int, seed: int
-    ) -> list[Rung]:
+    def _rungs(self, estimator: Any, observed: Observed, folds: list[Fold], n_candidates: int, seed: int) -> list[Rung]:
         """What candidates are scored by, with less of the resource first."""
         if self.resource == "folds":
             rungs = halving(n_candidates, self.factor, self.n_folds)
@@ -525,12 +536,17 @@ class Search(MetaEstimatorMixin, BaseEstimator):
             resource=resource[order], scores=scores[order], seconds=evaluator.seconds.sum(axis=1)[order],
             resource_name=self.resource,
         )  # fmt: skip
-        edges = {}
+        edges: dict[str, str] = {}
         for name, value in candidates[best].items():
             tried = [one[name] for one in candidates]
             if all(isinstance(one, Real) and not isinstance(one, bool) for one in tried) and min(tried) < max(tried):
                 edges |= {name: "smallest"} if value == min(tried) else {name: "largest"} if value == max(tried) else {}
-        return {"best_params_": candidates[best], "best_score_": float(means[best]), "results_": results, "at_edge_": edges}
+        return {
+            "best_params_": candidates[best],
+            "best_score_": float(means[best]),
+            "results_": results,
+            "at_edge_": edges,
+        }
 
     predict = _delegate("predict")
     """`best_estimator_.predict`, with the same arguments, for models that have it."""

@@ -40,7 +40,7 @@ def test_it_is_a_search_and_a_fit(lines, tmp_path):
     table = [line.split() for line in shown[head + 1 : head + 8]]
     assert [int(line[0]) for line in table] == [one["n_components"] for one in search.results_["parameters"]]
     assert [line[2] for line in table] == [f"{mean:.5g}" for mean in search.results_["mean"]]
-    assert [line[4] for line in table] == [str(folds) for folds in search.results_["resource"]]
+    assert [line[5] for line in table] == [str(folds) for folds in search.results_["resource"]]
     assert table[0][-1] == "*"
     for name, edge in search.at_edge_.items():
         assert any(line.startswith(f"The best {name} is the {edge} of those tried") for line in shown)

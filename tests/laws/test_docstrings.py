@@ -25,6 +25,7 @@ SHOWN = (
     "RankOneNMF",
     "RankSearch",
     "RoundMF",
+    "Search",
     "SquaredOrdNMF",
     "SquaredPoisson",
     "TableImputer",

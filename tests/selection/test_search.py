@@ -2,8 +2,13 @@
 
 import json
 import math
+import os
 import pickle
 import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,6 +175,7 @@ def test_without_halving_it_is_the_exhaustive_search(n_jobs):
     assert search.best_params_ == results["parameters"][0]
     assert search.best_score_ == results["mean"][0] == results["mean"].max()
     np.testing.assert_allclose(results["mean"], by_hand.mean(axis=1))
+    np.testing.assert_allclose(results["distance"], by_hand[0].mean() - by_hand.mean(axis=1), atol=1e-15)
     np.testing.assert_allclose(results["standard_error"][1:], stats.sem(by_hand[0] - by_hand[1:], axis=1))
     model = settled(**search.best_params_, random_state=None)
     assert repr(search.best_estimator_) == repr(model)
@@ -215,6 +221,7 @@ def test_halving_keeps_the_planted_best_and_saves_fits(resource):
         assert len(seen) == 27 + 9 + 9
         assert np.isfinite(results["scores"]).sum(axis=1).tolist() == results["resource"].tolist()
         assert np.isfinite(results["standard_error"][:9]).all()
+        assert (results["distance"] >= 0).all()
     else:
         place = 1 if resource == "max_iter" else 2
         used = [one[place] for one in seen]
@@ -271,8 +278,14 @@ def test_edges_are_told():
 def test_results_print_as_a_table():
     search = Search(settled(), GRID, random_state=0, refit=False).fit(table(2, 0))
     header, first, *others = repr(search.results_).splitlines()
-    assert re.split(r"  +", header.strip()) == ["mean score", "std. error of distance to best", "folds", "seconds"]
-    assert first.split()[2] == "5"
+    assert re.split(r"  +", header.strip()) == [
+        "mean score",
+        "distance to best",
+        "std. error of distance to best",
+        "folds",
+        "seconds",
+    ]
+    assert first.split()[3] == "5"
     assert first.endswith("l2=0.0  n_components=2  *")
     assert len(others) == 8
 
@@ -360,7 +373,7 @@ def test_a_search_goes_on_after_a_cut_at_any_byte(small, tmp_path, monkeypatch):
     evaluations = len(lines) - 1
     assert evaluations == np.isfinite(whole.results_["scores"]).sum()
     ends = np.cumsum([len(line) for line in lines])
-    cuts = {int(end) + shift for end in ends for shift in (-1, 0, 1)} | set(range(0, len(text), 97))
+    cuts = {int(end) + shift for end in ends for shift in (-1, 0, 1)} | set(range(0, len(text), 211))
     for cut in sorted(cut for cut in cuts if 0 <= cut <= len(text)):
         path.write_bytes(text[:cut])
         same(whole, journalled(path, small))
@@ -431,21 +444,13 @@ def test_ctrl_c_keeps_what_was_done(n_jobs, tmp_path):
 
 
 def test_a_killed_search_goes_on(tmp_path):
-    import subprocess
-    import sys
-    import time
-
     code = (
         "import halfseen as hs; from tests.selection.data import stars\n"
-        "hs.Search(hs.SquaredOrdNMF(5, tol=0, max_iter=300), {'l2': [1.0, 2.0, 4.0]}, journal='tune.jsonl', "
-        "random_state=0, n_jobs=1, refit=False).fit(stars(2, 0))"
+        "hs.Search(hs.SquaredOrdNMF(5, tol=0, max_iter=200), {'l2': [1.0, 2.0, 4.0]}, journal='tune.jsonl', "
+        "random_state=0, n_jobs=1, refit=False).fit(stars(2, 0, n=80, m=60))"
     )
-    folder = halfseen.__path__[0]
-    path = tmp_path / "tune.jsonl"
-    import os
-
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(folder), root])}
+    path, folders = tmp_path / "tune.jsonl", (Path(halfseen.__path__[0]).parent, Path(__file__).parents[2])
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=env)
     deadline = time.monotonic() + 100
     while not (path.exists() and path.read_bytes().count(b"\n") >= 3) and time.monotonic() < deadline:
@@ -454,7 +459,7 @@ def test_a_killed_search_goes_on(tmp_path):
     process.wait()
     with path.open("ab") as file:
         file.write(b'{"run": "cut')
-    model, X = SquaredOrdNMF(5, tol=0, max_iter=300), stars(2, 0)
+    model, X = SquaredOrdNMF(5, tol=0, max_iter=200), stars(2, 0, n=80, m=60)
     how = {"random_state": 0, "n_jobs": 1, "refit": False}
     found = Search(model, {"l2": [1.0, 2.0, 4.0]}, journal=path, **how).fit(X)
     same(found, Search(model, {"l2": [1.0, 2.0, 4.0]}, **how).fit(X))
@@ -555,6 +560,11 @@ def test_invalid_searches_are_refused(how, parameter, monkeypatch):
     monkeypatch.setattr(WeightedNMF, "fit", lambda *_, **__: pytest.fail("The refusal came only after the work."))
     with refused(ParameterError, parameter):
         Search(**{"estimator": WeightedNMF(), "parameters": {"l2": [0.0, 1.0]}, **how}).fit(table(2, 0))
+
+
+def test_a_model_that_only_ranks_has_no_errors_of_values():
+    with refused(ParameterError, "metric", found="'rmse' for Neighbours"):
+        Search(Neighbours(), {"l2": [1.0, 2.0]}, metric="rmse").fit(stars(2, 0, n=20, m=10))
 
 
 def test_a_search_of_ranks_needs_components():

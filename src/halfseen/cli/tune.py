@@ -138,7 +138,7 @@ def tune(data: str, method: str, n_components: tuple[str, Any] | None, param: tu
         sys.exit(130)
     model.save(output)
     results = search.results_
-    names = ("parameters", "mean", "standard_error", "resource", "seconds")
+    names = ("parameters", "mean", "distance", "standard_error", "resource", "seconds")
     tried = [dict(zip(names, line, strict=True)) for line in zip(*(results[name] for name in names), strict=True)]
     if as_json:
         facts = {"metric": search.metric_, "folds": folds, "resource": resource, "tried": tried, "seconds": took}
@@ -148,11 +148,12 @@ def tune(data: str, method: str, n_components: tuple[str, Any] | None, param: tu
             {"data": summaries.data_facts(data, observed), **about, "file": streams.display_name(output)}
         )
         return
-    heads = [*search.best_params_, "mean score", "std. error of distance to best", resource, "seconds", ""]
+    heads = [*search.best_params_, "mean score", "distance to best", "std. error", resource, "seconds", ""]
     rows = [
         [
             *(f"{value:.4g}" if isinstance(value, float) else str(value) for value in one["parameters"].values()),
-            f"{one['mean']:.5g}", f"{one['standard_error']:.2g}".replace("nan", "-"), str(one["resource"]),
+            f"{one['mean']:.5g}",
+            *(f"{one[name]:.2g}".replace("nan", "-") for name in ("distance", "standard_error")), str(one["resource"]),
             f"{one['seconds']:.2f}", "" if number else "*",
         ]
         for number, one in enumerate(tried[:LEADING])
@@ -162,7 +163,8 @@ def tune(data: str, method: str, n_components: tuple[str, Any] | None, param: tu
         *streams.table_lines(rows, heads),
     ]
     for name, edge in search.at_edge_.items():
-        best, low, high = search.best_params_[name], *((0.25, 2) if edge == "smallest" else (0.5, 4))
+        best = search.best_params_[name]
+        low, high = (0.25, 2) if edge == "smallest" else (0.5, 4)
         option = "-k " if name == "n_components" else f"--param {name}="
         beyond = f"{max(1, round(low * best))}:{round(high * best)}"
         beyond = beyond if isinstance(best, int) else f"{low * best:.3g}:{high * best:.3g}"

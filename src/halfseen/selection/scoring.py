@@ -80,6 +80,13 @@ def get_scorer(metric: Any, relevant: Any, estimator: Any) -> Scorer:
             found=f'"log-likelihood" for {type(estimator).__name__}, which is fitted by a mere loss',
             remedy='Use "divergence", that loss on held-out cells, or "rmse".',
         )
+    if not hasattr(estimator, "predict"):
+        raise ParameterError(
+            "must be a ranking for a model that only ranks.",
+            parameter="metric",
+            found=f"{metric!r} for {type(estimator).__name__}",
+            remedy='Use "ndcg@100".',
+        )
     return VALUES[metric]
 
 

@@ -232,9 +232,9 @@ class Results(dict[str, Any]):
         self.place = place
 
     def __repr__(self) -> str:
-        columns = {"n_components": "n_components", "mean": "mean score", "standard_error": _ERROR}
-        columns |= {"resource": self.get("resource_name", ""), "seconds": "seconds"}
-        kinds = {"n_components": ">12", "mean": ">12.5g", "standard_error": f">{len(_ERROR)}.2g"}
+        columns = {"n_components": "n_components", "mean": "mean score", "distance": "distance to best"}
+        columns |= {"standard_error": _ERROR, "resource": self.get("resource_name", ""), "seconds": "seconds"}
+        kinds = {"n_components": ">12", "mean": ">12.5g", "distance": ">16.2g", "standard_error": f">{len(_ERROR)}.2g"}
         kinds |= {"resource": f">{len(columns['resource'])}", "seconds": ">8.2f"}
         shown = [name for name in columns if name in self]
         lines = ["  ".join(f"{columns[name]:>{kinds[name][1:].partition('.')[0]}}" for name in shown)]
@@ -328,9 +328,9 @@ class Search(MetaEstimatorMixin, BaseEstimator):
         Model fitted on all cells; `predict`, `recommend`, `transform` and so on are its own.
     results_ : dict of ndarray
         An entry for each candidate, those that came farthest first, the best before the others: "parameters", "mean",
-        "standard_error" (of the distance to the best, on the folds of both), "resource" (the number of folds, rows or
-        iterations of its scores), "scores" (candidates by folds, NaN where it was not fitted), "seconds" (of all its
-        fits); prints as a table. "resource_name" says what the resource is.
+        "distance" (of the mean to that of the best, on the folds of both) and its "standard_error", "resource" (the
+        number of folds, rows or iterations of its scores), "scores" (candidates by folds, NaN where it was not
+        fitted), "seconds" (of all its fits); prints as a table. "resource_name" says what the resource is.
     at_edge_ : dict
         Parameters whose best value is the "smallest" or the "largest" of those tried: better ones may lie beyond.
     metric_ : str or callable
@@ -344,8 +344,9 @@ class Search(MetaEstimatorMixin, BaseEstimator):
     --------
     >>> import halfseen as hs
     >>> table, W, H = hs.data.planted(60, 40, 2, seen=0.6, noise="gaussian", random_state=0)  # of two components
+    >>> model = hs.WeightedNMF(loss="frobenius", max_iter=2000, tol=1e-6)
     >>> grid = {"n_components": [1, 2, 3], "l2": [0.0, 100.0]}
-    >>> search = hs.Search(hs.WeightedNMF(loss="frobenius"), grid, random_state=0).fit(table)
+    >>> search = hs.Search(model, grid, random_state=0).fit(table)
     >>> search.best_params_
     {'l2': 0.0, 'n_components': 2}
     """
@@ -526,16 +527,16 @@ class Search(MetaEstimatorMixin, BaseEstimator):
             warnings.simplefilter("ignore", RuntimeWarning)
             means = np.nanmean(scores, axis=1)
         order = np.lexsort((-means, -resource))
-        errors = np.full(len(candidates), np.nan)
+        distances, errors = np.full((2, len(candidates)), np.nan)
         # scores by fewer rows or iterations can't be compared
         alike = np.isfinite(means) if self.resource == "folds" else resource == resource.max()
         best = int(order[0])
-        errors[alike] = distances_to_best(scores[alike], int(np.flatnonzero(alike).tolist().index(best)))[1]
-        results = Results(
-            0, parameters=[candidates[place] for place in order], mean=means[order], standard_error=errors[order],
-            resource=resource[order], scores=scores[order], seconds=evaluator.seconds.sum(axis=1)[order],
-            resource_name=self.resource,
-        )  # fmt: skip
+        place = int(np.count_nonzero(alike[:best]))
+        distances[alike], errors[alike] = distances_to_best(scores[alike], place)
+        columns = {"mean": means, "distance": distances, "standard_error": errors, "resource": resource}
+        columns |= {"scores": scores, "seconds": evaluator.seconds.sum(axis=1)}
+        results = Results(0, parameters=[candidates[place] for place in order], resource_name=self.resource)
+        results.update({name: column[order] for name, column in columns.items()})
         edges: dict[str, str] = {}
         for name, value in candidates[best].items():
             tried = [one[name] for one in candidates]

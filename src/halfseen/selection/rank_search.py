@@ -10,7 +10,6 @@ from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
-from halfseen.estimators.base import Factorization
 from halfseen.estimators.inputs import Seed
 from halfseen.io.tables import FilePath
 from halfseen.observed import Observed
@@ -180,7 +179,7 @@ class RankSearch(Search):
     factor, resource = None, "folds"
 
     def _check(self, estimator: Any, metric: Any) -> None:
-        if not isinstance(estimator, Factorization):
+        if "n_components" not in estimator.get_params(deep=False):
             is_rank_one = isinstance(estimator, RankOneNMF)
             raise ParameterError(
                 "must be a model of halfseen with n_components, such as OrdNMF().",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from halfseen.ranking import Recommendations
     from halfseen.rankone import SharedFactors, TensorFactors, rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
-    from halfseen.selection import RankSearch
+    from halfseen.selection import RankSearch, Search
     from halfseen.uncoupled import Uncoupled, UncoupledNMF
 
 #: Public names by module.
@@ -50,7 +50,7 @@ _EXPORTS = {
     "ranking": "Recommendations",
     "rankone": "SharedFactors TensorFactors rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
-    "selection": "RankSearch",
+    "selection": "RankSearch Search",
     "uncoupled": "Uncoupled UncoupledNMF",
 }
 _MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")

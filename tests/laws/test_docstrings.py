@@ -26,6 +26,7 @@ SHOWN = (
     "RankOneNMF",
     "RankSearch",
     "RoundMF",
+    "Search",
     "SquaredOrdNMF",
     "SquaredPoisson",
     "TableImputer",

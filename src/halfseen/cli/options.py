@@ -38,6 +38,17 @@ def number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> 
         return value
 
 
+def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[Any] | None:
+    """Levels as numbers if all of them are, else as words."""
+    if value is None:
+        return None
+    words = [word.strip() for word in value.split(",")]
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return words
+
+
 class Components(click.ParamType):
     """A whole number; "auto", as an empty list; or "auto:5,10,20", as a list of the numbers to choose from."""
 
@@ -74,6 +85,11 @@ LOSS = click.option("--loss", callback=number_or_name,
                     "multi-sigmoid (default), round, linear.")  # fmt: skip
 NAMES = click.option("--names", type=In(), metavar="FILE",
                      help="Shows titles: a file with an id and a title in each line, such as movies.csv.")  # fmt: skip
+UNSEEN = click.option("--unseen", type=click.Choice(["missing", "zero"]),
+                      help="Meaning of an unseen cell; by default missing for nmf, rank-one, round, "
+                      "ordinal.")  # fmt: skip
+LEVELS = click.option("--levels", callback=_levels, metavar="LOWEST,...,HIGHEST",
+                      help="For methods of levels: the levels in their order, needed if they are words.")  # fmt: skip
 COLUMNS = click.option("--columns", callback=_columns, metavar="ROW,COLUMN[,VALUE]",
                        help="Headers of a long file, if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
 LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from halfseen.solvers.base import Factor, GammaPrior, Momentum, Penalty, Solver, State
+from halfseen.solvers.base import ColumnPenalty, Factor, GammaPrior, Momentum, Penalty, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
@@ -14,7 +14,7 @@ from halfseen.solvers.sgd import GD, SGD
 FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
 #: Everything that a model file may hold of the solver that folds new rows in, by name.
 SOLVERS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, Ridge)
+    kind.__name__: kind for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, ColumnPenalty, Ridge)
 }
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "GD",
     "SGD",
     "SOLVERS",
+    "ColumnPenalty",
     "Factor",
     "Gamma",
     "GammaFactor",

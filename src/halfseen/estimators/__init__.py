@@ -6,7 +6,7 @@ from halfseen.estimators.ordnmf import OrdNMF
 from halfseen.estimators.poisson import BernoulliPoisson, CompoundPoisson, PoissonFactorization
 from halfseen.estimators.quantizer import Quantizer
 from halfseen.estimators.rank_one_nmf import RankOne, RankOneNMF, rank_one
-from halfseen.estimators.squared import SquaredOrdNMF, SquaredPoisson
+from halfseen.estimators.squared_models import SquaredOrdNMF, SquaredPoisson
 from halfseen.estimators.table_imputer import TableImputer
 
 __all__ = [

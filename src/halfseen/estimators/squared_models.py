@@ -175,7 +175,9 @@ class SquaredFactorization(Factorization):
                 )
                 if fit.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
-                scores.append(ndcg_of_held_out(fit.rows.mean, fit.columns.mean, train, held_out, self.engine, self.n_jobs))
+                scores.append(
+                    ndcg_of_held_out(fit.rows.mean, fit.columns.mean, train, held_out, self.engine, self.n_jobs)
+                )
                 if len(scores) > 2 and scores[-1] < scores[-2] < scores[-3]:
                     break
         if not np.isfinite(scores).all():

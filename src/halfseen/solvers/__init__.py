@@ -14,7 +14,8 @@ from halfseen.solvers.sgd import GD, SGD
 FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
 #: Everything that a model file may hold of the solver that folds new rows in, by name.
 SOLVERS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, ColumnPenalty, Ridge)
+    kind.__name__: kind
+    for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, ColumnPenalty, Ridge)
 }
 
 __all__ = [

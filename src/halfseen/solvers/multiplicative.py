@@ -127,7 +127,9 @@ class Multiplicative(Solver[PointFactor]):
         """l2 of every column, as a column vector on the engine; None if all have the same."""
         if not isinstance(self.penalty, ColumnPenalty):
             return None
-        return problem.engine.asarray((self.penalty.l2 * self.penalty.columns[:, None]).astype(problem.cells.observed.dtype))
+        return problem.engine.asarray(
+            (self.penalty.l2 * self.penalty.columns[:, None]).astype(problem.cells.observed.dtype)
+        )
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
@@ -147,7 +149,9 @@ class Multiplicative(Solver[PointFactor]):
             kept, totals = None, problem.sweep(rules.costs, W, H).totals
         l2 = self._l2_of_columns(problem, H)
         penalties = [
-            problem.engine.map(penalties_of, self.penalty, *arrays)[1] for arrays in ((W, None), (H, l2)) if self.penalty
+            problem.engine.map(penalties_of, self.penalty, *arrays)[1]
+            for arrays in ((W, None), (H, l2))
+            if self.penalty
         ]
         terms = problem.engine.fetch(totals, *problem.cost_of_zeros(W, H), *penalties)
         loss = sum(float(term[0]) for term in terms)

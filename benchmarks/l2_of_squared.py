@@ -1,12 +1,14 @@
 """The l2 that SquaredOrdNMF finds, beside the one that ranks held-out cells best
 
-Test cells stay untouched: a fifth of the training cells of a split is held out. NDCG@100, its mean over four thresholds of
-relevance, after one fit for every part (share) of sqrt(n) + sqrt(m) tried, and by default, where the share is found from the
-cells of the fit alone; with one l2 for all columns, and scaled by frequency. "search": its time as a part of the fit's.
+Test cells stay untouched: a fifth of the training cells of a split is held out. NDCG@100, its mean over four thresholds
+of relevance, after one fit for every part (share) of sqrt(n) + sqrt(m) tried, and by default, where the share is found
+from the cells of the fit alone; with one l2 for all columns, and scaled by frequency. "search": its time as a part of
+the fit's.
 It takes long: `python -m benchmarks l2_of_squared` runs it, `python -m benchmarks` does not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,18 +69,19 @@ def _rows(name: str, case: Case) -> Iterator[tuple[str, ...]]:
     fitted, held_out = split_cells(train, HELD_OUT, random_state=SEED)
     unit = float(np.sqrt(fitted.shape).sum())
 
-    def ndcg(**given: Any) -> tuple[Any, float]:
-        model = halfseen.SquaredOrdNMF(**given, random_state=SEED).fit(fitted)
-        return model, float(np.mean(halfseen.metrics.ndcg_at_k(model, fitted, held_out, 100, list(case.thresholds))))
+    def fit(**given: Any) -> Any:
+        return halfseen.SquaredOrdNMF(**given, random_state=SEED).fit(fitted)
+
+    def ndcg(model: Any) -> float:
+        return float(np.mean(halfseen.metrics.ndcg_at_k(model, fitted, held_out, 100, list(case.thresholds))))
 
     for scaling in SCALINGS:
-        by_share = [ndcg(l2=share * unit, frequency_scaling=scaling)[1] for share in SHARES]
-        best = int(np.argmax(by_share))
-        model, found = ndcg(frequency_scaling=scaling)
-        asked = {"frequency_scaling": scaling, "random_state": SEED}
-        whole = seconds_of(lambda: halfseen.SquaredOrdNMF(**asked).fit(fitted)).cpu
-        alone = seconds_of(lambda: halfseen.SquaredOrdNMF(l2=model.l2_, **asked).fit(fitted)).cpu
+        by_share = [ndcg(fit(l2=share * unit, frequency_scaling=scaling)) for share in SHARES]
+        best, l2 = int(np.argmax(by_share)), fit(frequency_scaling=scaling).l2_
+        whole = seconds_of(partial(fit, frequency_scaling=scaling)).cpu
+        alone = seconds_of(partial(fit, frequency_scaling=scaling, l2=l2)).cpu
         yield (
             name, f"{levels.shape[0]:,} x {levels.shape[1]:,}", f"{levels.nnz:,}", f"{scaling:g}", f"{SHARES[best]:g}",
-            f"{by_share[best]:.4f}", f"{model.l2_ / unit:.2f}", f"{found:.4f}", f"{whole / alone - 1:.2f}",
+            f"{by_share[best]:.4f}", f"{l2 / unit:.2f}", f"{ndcg(fit(frequency_scaling=scaling, l2=l2)):.4f}",
+            f"{whole / alone - 1:.2f}",
         )  # fmt: skip

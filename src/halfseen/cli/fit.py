@@ -41,8 +41,8 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
               "for ranking: squared-ordnmf: levels; squared-poisson: counts and clicks. Best for missing levels: "
               "ordinal: with probabilities; round: by rounding, also exact.")  # fmt: skip
 @click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:5,10,20",
-              help="Number of components, by default 10 (squared methods: up to 200); auto chooses it by held-out cells, "
-              "after a colon from these numbers.")  # fmt: skip
+              help="Number of components, by default 10 (squared methods: up to 200); auto chooses it by held-out "
+              "cells, after a colon from these numbers.")  # fmt: skip
 @click.option("-o", "--output", default="model.hs", type=click.Path(), help="File for the model.")
 @options.LOSS
 @click.option("--link", help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")

@@ -607,7 +607,7 @@ class Method:
 class Factorization(BaseFactorization):
     """A factorization found by the loop: subclasses are a constructor, a docstring and `_method`."""
 
-    n_components: int
+    n_components: Any
     accelerate: bool
     init: Any
     random_state: Any
@@ -673,10 +673,10 @@ class Factorization(BaseFactorization):
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
             """Fitted attributes after a run."""
-            factors: list[Any] = [fit.rows, fit.columns]
+            rows, others = fit.rows, fit.columns
             if cells.dtype != observed.dtype:
-                factors = [factor._make(array.astype(observed.dtype) for array in factor) for factor in factors]
-            record = (*factors, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
+                rows, others = (f._make(array.astype(observed.dtype) for array in f) for f in (rows, others))
+            record = (rows, others, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
             model = FittedModel(*record, observed.unseen, folding, fingerprint)
             of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
             return of_run | columns

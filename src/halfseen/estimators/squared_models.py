@@ -16,7 +16,7 @@ from halfseen.engines.topk import Products, best_columns
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import Factorization, Method, Prepared, fitted, prepare
 from halfseen.estimators.ordnmf import LEVEL_RULES, initial_ordinal
-from halfseen.fitting import run, split_validation
+from halfseen.fitting import Start, run, split_validation
 from halfseen.likelihoods import Likelihood, Poisson, Squared
 from halfseen.model import Fit, Status
 from halfseen.observed import Observed
@@ -31,7 +31,7 @@ L2_SHARES = (1.95, 1.4, 1.0, 0.72, 0.52, 0.37)
 #: Iterations at the first share; at each further one, of so many cells, and in proportion to the square root of cells.
 FIRST_ITERATIONS, FURTHER_ITERATIONS, CELLS_OF_THESE = 16, 8, 60_000
 #: Components, and cells, of the fits that look for l2: more take rows at random.
-SEARCH_COMPONENTS, SEARCH_CELLS = 100, 200_000
+SEARCH_COMPONENTS, SEARCH_CELLS = 100, 150_000
 LEAST_ENTRY = 1e-12
 #: Fewer cells, or fewer that can be held out, say too little.
 LEAST_CELLS, LEAST_HELD_OUT = 5_000, 500
@@ -137,7 +137,7 @@ class SquaredFactorization(Factorization):
         """The share of sqrt(n) + sqrt(m) at which held-out cells rank best; None if the data say too little.
 
         One path of short fits in single precision, each from the last one's factors and with a smaller share. They lag
-        behind, and would like a smaller share than they would if they converged; fits to all cells, which are more, do.
+        behind, so the best share is smaller than that of converged fits; so is that of all cells, which are more.
         """
         if cells.unseen != "zero" or cells.nnz < LEAST_CELLS:
             return None
@@ -150,10 +150,14 @@ class SquaredFactorization(Factorization):
             train, held_out = split_validation(in_precision(cells, np.float32), 0.2, random)
         except DataError:  # hardly a row or column with two cells
             return None
-        if held_out.nnz < LEAST_HELD_OUT:
+        if np.count_nonzero(held_out.values > 0) < LEAST_HELD_OUT:
             return None
         k = min(n_components, SEARCH_COMPONENTS)
         shapes = ((train.shape[0], k), (train.shape[1], k))
+
+        def start_at(W: Array, H: Array) -> Start:
+            return lambda: (W, H)
+
         further = max(1, round(FURTHER_ITERATIONS * np.sqrt(cells.nnz / CELLS_OF_THESE)))
         scores: list[float] = []
         fit: Fit | None = None
@@ -168,7 +172,7 @@ class SquaredFactorization(Factorization):
                 fit = run(
                     problem if fit is None else problem.with_likelihood(fit.likelihood),
                     solver,
-                    lambda start=start: start,
+                    start_at(*start),
                     max_iter=further if scores else FIRST_ITERATIONS,
                     tol=0.0,
                     accelerate=bool(self.accelerate),
@@ -230,7 +234,7 @@ class SquaredOrdNMF(SquaredFactorization):
         Prior exp(-l2 / 2 w^2) on every entry of both factors. None takes share * (sqrt(n) + sqrt(m)): in x, the noise
         of every cell is about as large, and such is its spectral norm, which an L2 on both factors must outweigh. The
         share is where cells held out of training rank best, between 1.95 and 0.37: a fifth of the observed cells, of
-        as many random rows as have 200,000, after six short fits with 100 components, each from the factors of the
+        as many random rows as have 150,000, after six short fits with 100 components, each from the factors of the
         one before. It depends on `random_state`, and takes at most about as long as the fit itself.
         Where unseen cells are missing, or fewer than 5,000 are observed, the share is 0.72.
     frequency_scaling : float, default=0.0

@@ -38,6 +38,7 @@ ESTIMATORS = [
     OrdNMF(),
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
+    SquaredOrdNMF(frequency_scaling=0.5),
     SquaredPoisson(),
     OrdinalMF(),
     OrdinalMF(link="probit"),

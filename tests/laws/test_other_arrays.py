@@ -235,6 +235,7 @@ ESTIMATORS = [
     OrdNMF(),
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
+    SquaredOrdNMF(frequency_scaling=0.5),
     SquaredPoisson(),
     *(OrdinalMF(link=link) for link in LINKS),
     OrdinalMF(own_thresholds="rows"),

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from halfseen import (
     BernoulliPoisson,
     CompoundPoisson,
+    ImplicitMF,
     OrdinalMF,
     OrdNMF,
     PoissonFactorization,
@@ -40,6 +41,7 @@ ESTIMATORS = [
     SquaredOrdNMF(),
     SquaredOrdNMF(frequency_scaling=0.5),
     SquaredPoisson(),
+    ImplicitMF(dtype=None),
     OrdinalMF(),
     OrdinalMF(link="probit"),
     OrdinalMF(own_thresholds="rows"),

@@ -39,7 +39,6 @@ OTHER = {
     "l1": [3.0],
     "l2": [7.0],
     "frequency_scaling": [0.5],
-    "dtype": ["float32"],
     "prior_shape": [5.0],
     "prior_rate": [4.0],
     "p": [0.9],

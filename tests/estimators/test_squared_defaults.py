@@ -177,3 +177,14 @@ def test_precision(monkeypatch):
 def test_refusals(name, value):
     with refused(ParameterError, name):
         SquaredPoisson(**{name: value}).fit(counts())
+
+
+def test_new_columns_have_the_l2_of_the_average_one(tmp_path):
+    lines = [(f"u{u}", f"i{i}", int(y)) for (u, i), y in np.ndenumerate(levels_matrix()) if y]
+    model = SquaredOrdNMF(3, l2=0.7, frequency_scaling=P, random_state=0, max_iter=50).fit(lines)
+    before = model.column_l2_
+    model.partial_fit([("u0", "new", 5), ("u1", "new", 3), ("u2", "newer", 1)])
+    assert_array_equal(model.column_l2_, np.append(before, [0.7, 0.7]))
+    model.save(tmp_path / "model.hs")
+    assert_array_equal(load(tmp_path / "model.hs").H_, model.H_)
+    assert np.all(np.isfinite(model.H_))

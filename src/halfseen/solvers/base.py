@@ -201,6 +201,10 @@ class Solver(ABC, Generic[FactorT]):
     def default_factor(self, average: Array, count: int, side: Side) -> FactorT:
         """The factor of `count` rows (or columns) without data, given the average of the others."""
 
+    def for_new_columns(self, known: int, count: int) -> "Solver[FactorT]":
+        """The solver for the first `known` columns of the fit and `count` new ones, which have no frequency yet."""
+        return self
+
     def _require(self, holds: bool, likelihood: Likelihood, need: str) -> None:
         if not holds:
             raise ParameterError(

@@ -135,6 +135,14 @@ class Multiplicative(Solver[PointFactor]):
         """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
         return previous - current <= tol * abs(first)
 
+    def for_new_columns(self, known: int, count: int) -> "Multiplicative":
+        if not isinstance(self.penalty, ColumnPenalty):
+            return self
+        if not known:
+            return replace(self, penalty=Penalty(self.penalty.l1, self.penalty.l2))
+        columns = np.append(self.penalty.columns[:known], np.ones(count))
+        return replace(self, penalty=replace(self.penalty, columns=columns))
+
     def default_factor(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
 

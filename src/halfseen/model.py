@@ -307,15 +307,16 @@ class FittedModel(Ranker):
     def _folded(self, observed: Observed, side: Side, engine: str, n_jobs: int | None, name: str) -> Any:
         """Factor of new rows with the columns fixed, or the other way round."""
         folding: Any = self.folding
+        solver = folding.solver if side is Side.ROWS else folding.solver.for_new_columns(0, observed.shape[1])
         cells = self.encoder.weigh(self.encoder.codes(observed))
-        with open_engine(engine, n_jobs, self.likelihood, folding.solver) as opened:
+        with open_engine(engine, n_jobs, self.likelihood, solver) as opened:
             problem = Problem(opened, opened.place(cells, side), self.likelihood)
             self.likelihood.check(cells, name)
             near, far = (self.rows, self.columns) if side is Side.ROWS else (self.columns, self.rows)
             far = far._make(np.ascontiguousarray(array, dtype=cells.dtype) for array in far)
             average = near.mean.mean(axis=0)
             limits = {"max_iter": folding.max_iter, "tol": folding.tol}
-            return fold_in(problem, folding.solver, far, average, side=side, **limits)
+            return fold_in(problem, solver, far, average, side=side, **limits)
 
     def updated(self, new: Observed, engine: str, n_jobs: int | None, name: str) -> "FittedModel":
         """The model with new cells, without another fit.
@@ -353,6 +354,8 @@ class FittedModel(Ranker):
         )
         index, seen = index_of(cells), Seen.from_observed(cells)
         grown = replace(self, rows=rows, columns=columns, index=index, seen=seen, fingerprint=cells.fingerprint())
+        if self.folding is not None and m > old_m:
+            grown = replace(grown, folding=replace(self.folding, solver=solver.for_new_columns(old_m, m - old_m)))
         changed, created = cells.select_rows(touched), cells.select_columns(np.arange(old_m, m))
         steps = [(Side.ROWS, changed, rows, touched)]
         if m > old_m:

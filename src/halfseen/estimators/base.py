@@ -715,6 +715,8 @@ class Method:
         Function of (problem, solver, shapes, random state) that makes random factors (W, H); by default the solver's.
     folding : callable, optional
         From the solver of the fit to the one that folds new rows in, if that is another.
+    n_components : int, optional
+        Number of components, if not that of the estimator.
     """
 
     encoder: Encoder
@@ -722,12 +724,13 @@ class Method:
     solver: Solver[Any] | Callable[[Observed, Any], Solver[Any]]
     start: Callable[[Problem, Any, Any, Any], tuple[Array, Array]] | None = None
     folding: Callable[[Any], Solver[Any]] | None = None
+    n_components: int | None = None
 
 
 class Factorization(BaseFactorization):
     """A factorization found by the loop: subclasses are a constructor, a docstring and `_method`."""
 
-    n_components: int
+    n_components: Any
     accelerate: bool
     init: Any
     random_state: Any
@@ -825,7 +828,7 @@ class Factorization(BaseFactorization):
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         """Fit what was read of X, and keep the fitted attributes, with those of the columns."""
-        method, encoder, cells, likelihood, solver = prepare(self, observed)
+        method, encoder, cells, likelihood, solver = self._prepare(observed)
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
@@ -837,13 +840,16 @@ class Factorization(BaseFactorization):
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
             """Fitted attributes after a run."""
-            record = (fit.rows, fit.columns, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
+            rows, others = fit.rows, fit.columns
+            if cells.dtype != observed.dtype:
+                rows, others = (f._make(array.astype(observed.dtype) for array in f) for f in (rows, others))
+            record = (rows, others, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
             model = FittedModel(*record, observed.unseen, folding, fingerprint)
             of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
             return of_run | columns
 
         with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
-            engine.check_memory(cells, self.n_components, likelihood)
+            engine.check_memory(cells, method.n_components or self.n_components, likelihood)
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 
             def at_iteration(outcome: Outcome) -> dict[str, Any]:
@@ -852,6 +858,10 @@ class Factorization(BaseFactorization):
             with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
                 fit = self._run(problem, solver, method, callback)
                 keep(self, attributes(fit, observed.fingerprint()))
+
+    def _prepare(self, observed: Observed) -> "Prepared":
+        """What `prepare` makes of training data; where the data decide more, this is where."""
+        return prepare(self, observed)
 
     def _run(self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None) -> Fit:
         random = check_random_state(self.random_state)
@@ -870,7 +880,8 @@ class Factorization(BaseFactorization):
     ) -> tuple[Array, Array]:
         """Factors to start from, as `init` says."""
         n, m = problem.cells.observed.shape
-        shapes = ((n, self.n_components), (m, self.n_components))
+        k = method.n_components or self.n_components
+        shapes = ((n, k), (m, k))
         if not isinstance(self.init, str):
             W, H = (check_start(*given, solver) for given in zip(self.init, shapes, ("W0", "H0"), strict=True))
             return W, H

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
         rank_one,
     )
     from halfseen.io import observe
-    from halfseen.model import Recommendations, Status
+    from halfseen.model import Status
     from halfseen.observed import Observed
+    from halfseen.ranking import Recommendations
     from halfseen.rankone import SharedFactors, TensorFactors, rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
     from halfseen.selection import RankSearch
@@ -41,8 +42,9 @@ _EXPORTS = {
     "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
     "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
-    "model": "Recommendations Status",
+    "model": "Status",
     "observed": "Observed",
+    "ranking": "Recommendations",
     "rankone": "SharedFactors TensorFactors rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
     "selection": "RankSearch",

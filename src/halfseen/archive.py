@@ -96,6 +96,8 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
         fields = {name: _with_arrays(field, arrays) for name, field in packed.items() if name != "type"}
         return kind.from_state(fields, sizes)
     state = kind.state
+    later = {name: None for name, field in state.items() if may_be_none(field)}  # which older files lack
+    packed = later | packed
     if packed.keys() != {"type", *state}:
         raise ValueError(f"{path} must have the fields {', '.join(state)}")
     if kind in FACTORS.values():  # whose length is the number of rows, or of columns
@@ -106,6 +108,11 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
     if hasattr(value, "check_state"):
         value.check_state(path)
     return value
+
+
+def may_be_none(expected: Any) -> bool:
+    """Whether a declared field may be None."""
+    return isinstance(expected, UnionType) or (isinstance(expected, ArraySpec) and expected.optional)
 
 
 def _with_arrays(packed: Any, arrays: dict[str, Array]) -> Any:

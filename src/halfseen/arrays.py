@@ -79,6 +79,8 @@ class ArraySpec:
         Whether values must not decrease along the last axis.
     optional : bool, default=False
         Whether the array may be absent; None stands for it then.
+    small : bool, default=False
+        Whether numbers may have one byte or two.
     """
 
     kind: str
@@ -89,6 +91,7 @@ class ArraySpec:
     rising: bool = False
     sorted: bool = False
     optional: bool = False
+    small: bool = False
 
     def check(self, name: str, array: Any, sizes: dict[str, int]) -> None:
         """Refuse an array that does not meet the requirements.
@@ -108,7 +111,7 @@ class ArraySpec:
             If the type, the number of axes, a size, a value or the order is wrong.
         """
         is_usable = isinstance(array, np.ndarray) and array.dtype.isnative and array.dtype.kind in self.kind
-        if not is_usable or (array.dtype.kind in "iuf" and array.dtype.itemsize < 4):
+        if not is_usable or (array.dtype.kind in "iuf" and array.dtype.itemsize < 4 and not self.small):
             found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
             raise ValueError(f"{name} must be an array of kind {self.kind!r}. Found {found}.")
         if array.ndim != len(self.shape):

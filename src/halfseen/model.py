@@ -9,20 +9,18 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from halfseen.arrays import Array, ArraySpec
+from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
-from halfseen.engines.base import Best
 from halfseen.engines.threads import one_blas_thread
-from halfseen.engines.topk import Products, best_columns
+from halfseen.engines.topk import Products, Scores, cosines
 from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
-from halfseen.io import observe
-from halfseen.labels import Index, Places, quoted, uniform
+from halfseen.labels import Index
 from halfseen.likelihoods import Likelihood, OwnThresholds
 from halfseen.observed import Observed, match_cells
+from halfseen.ranking import Ranker, Seen, read_cells
 from halfseen.solvers import Problem, Solver
-from halfseen.validation import did_you_mean
 
 #: Cells whose products are held at a time.
 CELLS_AT_A_TIME = 1 << 18
@@ -106,65 +104,6 @@ class Interval(NamedTuple):
     high: Array
 
 
-class Recommendations(NamedTuple):
-    """Best columns of each requested row, best first.
-
-    Where a row has fewer candidates than another, its last ids are None (-1 for positions) and their scores NaN.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n_rows, n)
-        Labels of the columns, or their positions where they have none.
-    scores : ndarray of shape (n_rows, n)
-        Scores by which the columns were ranked.
-    """
-
-    ids: Array
-    scores: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """Which cells a fit has seen, row by row: indices[indptr[i]:indptr[i + 1]] are the columns seen in row i, or, if
-    `lists_holes`, those that were not."""
-
-    indptr: Array
-    indices: Array
-    n_columns: int
-    lists_holes: bool = False
-
-    state: ClassVar[Mapping[str, Any]] = {
-        "indptr": ArraySpec("i", ("rows+1",), low=0, sorted=True),
-        "indices": ArraySpec("i", ("cells",), low=0, high="columns"),
-        "n_columns": int,
-        "lists_holes": bool,
-    }
-
-    def check_state(self, path: str) -> None:
-        """Refuse row pointers that do not list all cells."""
-        if self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
-            raise ValueError(f"{path}/indptr must run from 0 to {self.indices.size}")
-
-    @classmethod
-    def from_observed(cls, observed: Observed) -> "Seen":
-        """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later."""
-        return cls(observed.indptr.copy(), observed.indices.copy(), observed.shape[1])
-
-    def in_rows(self, rows: Array) -> tuple[Array, Array]:
-        """Columns seen in the given rows, as (indptr, indices)."""
-        if not self.lists_holes and rows.size and np.all(np.diff(rows) == 1):  # consecutive rows, often all of them
-            indptr = self.indptr[rows[0] : rows[-1] + 2].astype(np.int64)
-            return indptr - indptr[0], self.indices[indptr[0] : indptr[-1]]
-        counts = np.diff(self.indptr)[rows]
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        cells = np.arange(ends[-1]) - np.repeat(ends[:-1] - self.indptr[rows], counts)
-        if not self.lists_holes:
-            return ends, self.indices[cells]
-        is_seen = np.ones((ends.size - 1, self.n_columns), bool)
-        is_seen[np.repeat(np.arange(len(is_seen)), counts), self.indices[cells]] = False
-        return np.arange(ends.size) * self.n_columns - ends, np.nonzero(is_seen)[1]
-
-
 @dataclass(frozen=True, eq=False)
 class Folding:
     """How new rows are folded in."""
@@ -182,7 +121,7 @@ class Folding:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedModel:
+class FittedModel(Ranker):
     """All that prediction needs of a fit, and nothing else: no later `set_params` changes it.
 
     Parameters
@@ -262,94 +201,19 @@ class FittedModel:
         return len(self.W), len(self.H)
 
     @property
-    def labels(self) -> Places:
-        """Labels of rows and columns, None where they have none."""
-        return Places(*(None if index is None else index.labels for index in self.index))
-
-    @property
     def can_fold_in(self) -> bool:
         """Whether new rows can be folded in."""
         return self.folding is not None
 
     @property
+    def levels_to_read(self) -> Any:
+        """Which text may stand for values, as `levels` of `halfseen.observe`."""
+        return self.encoder.levels_to_read
+
+    @property
     def has_posterior(self) -> bool:
         """Whether factors have a distribution."""
         return hasattr(self.rows, "sample")
-
-    # -----------------------------------------------------------------------------------------------------------------
-    # labels and cells
-
-    def positions(self, wanted: Any, side: str) -> Array:
-        """Positions of rows or columns (`side`) requested by label or, if the fit had none, by position."""
-        wanted = [wanted] if is_single(wanted) else wanted
-        if len(wanted) == 0:
-            return np.empty(0, np.int64)
-        axis = 0 if side == "row" else 1
-        index, size = self.index[axis], self.shape[axis]
-        remedy = cli = f"For a new {side}, fit again."
-        if side == "row" and self.can_fold_in:
-            remedy = f"{remedy[:-1]}, or pass its history (a dict from columns to values)."
-            cli = f"{cli[:-1]}, or pass its history: halfseen recommend --history FILE."
-        if index is None:
-            wanted = np.asarray(wanted)
-            if wanted.dtype.kind not in "iu":
-                raise DataError(
-                    f"The {side}s of this model have no labels and are asked for by position, 0 to {size - 1}.",
-                    found=f"{wanted.reshape(-1)[:1].tolist()}",
-                    remedy="Pass whole numbers, or fit on data with labels.",
-                )
-            outside = np.flatnonzero((wanted < 0) | (wanted >= size))
-            if outside.size:
-                raise DataError(
-                    f"Positions of {side}s must be 0 to {size - 1}.",
-                    found=f"{wanted.reshape(-1)[outside[0]]} ({outside.size} outside in all)",
-                    remedy=remedy,
-                    remedy_cli=cli,
-                )
-            return wanted.astype(np.int64)
-        try:
-            positions = index.find(uniform(wanted, side))
-        except DataError:  # ids of mixed kinds: each is looked up, and the first unknown one named below
-            positions = np.array([_position(index, label, side) for label in wanted], dtype=np.int64)
-        unknown = np.flatnonzero(positions < 0)
-        if unknown.size:
-            first = list(wanted)[unknown[0]]
-            hint = ""
-            if index.labels.dtype.kind != "O":
-                hint = f"The ids are of type {index.labels.dtype}, not text. " if isinstance(first, str) else ""
-            elif near := did_you_mean(str(first), index.positions):
-                hint = f"Did you mean {near!r}? "
-            raise DataError(
-                f"A {side} must be one of the {len(index)} {side}s that were fitted.",
-                found=f"{quoted(first)} ({unknown.size} unknown in all)",
-                remedy=hint + remedy,
-                remedy_cli=hint + cli,
-            )
-        return positions
-
-    def labels_at(self, positions: Array, side: str) -> Array:
-        """Labels at positions; the positions themselves if the fit had no labels."""
-        index = self.index[0 if side == "row" else 1]
-        return positions if index is None else index.labels[positions]
-
-    def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
-        """Positions of pairs; one row for many columns, or one column for many rows, is allowed."""
-        u, i = (
-            self.positions(wanted, side).reshape(() if is_single(wanted) else -1)
-            for wanted, side in ((rows, "row"), (cols, "column"))
-        )
-        if u.shape and i.shape and u.shape != i.shape:
-            raise DataError(
-                "rows and cols must be equally long, a cell for each pair.",
-                found=f"{u.size} rows and {i.size} columns",
-                remedy="Repeat the shorter one, or pass a single label.",
-            )
-        return u, i
-
-    def read_cells(self, X: Any, name: str = "X") -> Observed:
-        """Cells of X in the rows and columns of the model; others are left out, with a warning."""
-        cells = read_cells(X, name, self.unseen, self.encoder.levels_to_read)
-        return match_cells(cells, self.shape, self.labels, name, duplicates="keep")
 
     def scored_cells(self, X: Any) -> Observed:
         """Codes of the cells of X that have a likelihood; where unseen cells are zeros, those above 0."""
@@ -430,32 +294,25 @@ class FittedModel:
         return W
 
     def served_rows(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Any:
-        """New rows as `recommend` takes them; a row without a history is served like the average row."""
+        """W of new rows; a row without a history is served like the average row."""
         W = self.fold_in(observed, engine, n_jobs, name)
         W[observed.seen_per_row() == 0] = self.W.mean(axis=0)
         return W
 
     def known_rows(self, positions: Array) -> Any:
-        """Rows of the fit as `recommend` takes them."""
+        """W of rows of the fit."""
         return self.W[positions]
 
-    def recommend(
-        self, W: Any, seen: tuple[Array, Array] | None, n: int, candidates: Array, engine: str, n_jobs: int | None
-    ) -> Recommendations:
-        """Best n of the candidate columns for rows with factor W, without what they have seen."""
-        products = Products(W, self.H)
-        return self.named(best_columns(products, n, hidden=seen, candidates=candidates, n_jobs=n_jobs, engine=engine))
+    def scores(self, rows: Any) -> Scores:
+        """x of rows with factor W: whatever increases with x ranks as x does."""
+        return Products(rows, self.H)
 
-    def named(self, best: Best) -> Recommendations:
-        """Columns by their labels, without those that no row has."""
-        is_filled = best.columns >= 0
-        width = int(is_filled.sum(axis=1).max(initial=0))
-        positions, scores, is_filled = best.columns[:, :width], best.scores[:, :width], is_filled[:, :width]
-        ids = self.labels_at(positions, "column")
-        if not is_filled.all():
-            nothing: Any = -1 if self.index[1] is None else None
-            ids = np.where(is_filled, ids, nothing)
-        return Recommendations(ids, scores)
+    def similarities(self, positions: Array, side: str) -> Scores:
+        """Cosines between factors, without biases."""
+        factor = self.W if side == "row" else self.H
+        solver = None if self.folding is None else self.folding.solver
+        has_biases = getattr(getattr(solver, "ridge", None), "biases", False)
+        return cosines(factor[:, : factor.shape[1] - 2 * has_biases], positions)
 
     # -----------------------------------------------------------------------------------------------------------------
     # distributions
@@ -555,38 +412,6 @@ class FittedModel:
         for draw in range(n_draws):
             x[draw] = products_at(*self.sample_factors(random, rows, columns), u, i)
         return x
-
-
-def index_of(observed: Observed) -> tuple[Index | None, Index | None]:
-    """Labels of the rows and columns of data, None where they have none."""
-    rows, columns = observed.row_labels, observed.column_labels
-    return None if rows is None else Index(rows), None if columns is None else Index(columns)
-
-
-def is_single(wanted: Any) -> bool:
-    """Whether something is one label, rather than a list of them."""
-    return isinstance(wanted, str | bytes) or not hasattr(wanted, "__len__")
-
-
-def _position(index: Index, label: Any, side: str) -> int:
-    try:
-        return index.positions.get(label, -1)
-    except TypeError:
-        raise DataError(
-            f"A {side} must be asked for by a label, all of one kind.",
-            found=f"a {type(label).__name__}",
-            remedy="Pass a list of labels, or a list of histories (dicts from columns to values).",
-        ) from None
-
-
-def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -> Observed:
-    """Cells about which a model is asked, in rows and columns of their own, which may be new ones.
-
-    An `Observed` says itself what unseen means.
-    """
-    if X is None:
-        raise DataError("must be data, as for fit.", parameter=name, found="None", remedy=f"Pass the cells of {name}.")
-    return observe(X, unseen=None if isinstance(X, Observed) else unseen, levels=levels, allow_empty=True)
 
 
 def products_at(W: Array, H: Array, u: Array, i: Array) -> Array:

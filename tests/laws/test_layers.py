@@ -20,7 +20,7 @@ LAYERS = {
     ("metrics", "rank", "roundrank", "uncoupled"): 12,
     ("estimators",): 11,
     ("archive", "archive_v1", "fitting", "geometry", "sampling"): 10,
-    ("model",): 9,
+    ("model", "ranking"): 9,
     ("folding", "rankone"): 8,
     ("solvers",): 7,
     ("engines", "encoders"): 6,
@@ -161,9 +161,9 @@ def test_the_code_is_divided_into_few_pieces():
     assert sizes["files_per_1000_lines"] <= 6
     assert sizes["private_module_functions"] <= 350
     assert sizes["type_ignores"] <= 15
-    assert sizes["base_names_twice"] == ["base"]
+    assert sizes["base_names_twice"] == ["base", "ranking"]
 
 
 def test_a_fit_passes_through_few_files():
     walked = code_size().walk_of_a_fit()
-    assert len(walked) <= 26, walked
+    assert len(walked) <= 27, walked

@@ -128,7 +128,7 @@ def kinds_of(W, H):
 @pytest.mark.parametrize("at_a_time", [4, 60, 10**6])
 def test_models_of_every_kind(kind, at_a_time, monkeypatch):
     monkeypatch.setattr(scorers, "SCORES_AT_A_TIME", at_a_time)
-    monkeypatch.setattr(scorers, "ROWS_OF_FACTORS", max(1, at_a_time // 15))
+    monkeypatch.setattr(scorers, "ROWS_AT_A_TIME", max(1, at_a_time // 15))
     W, H, train, test = problem()
     found = ranking_scores(kinds_of(W, H)[kind], train, test, 5, 3)
     assert_allclose(found, expected(W @ H.T, train, test, 5, 3), rtol=1e-12)
@@ -186,7 +186,7 @@ def test_after_a_split_all_fits_together():
 
 @pytest.mark.parametrize("n_jobs", [2, 5, None])
 def test_the_same_bits_for_any_number_of_threads(n_jobs, monkeypatch):
-    monkeypatch.setattr(scorers, "ROWS_OF_FACTORS", 70)
+    monkeypatch.setattr(scorers, "ROWS_AT_A_TIME", 70)
     W, H, train, test = problem(0, 200, 100, 10, exact=False)
     one = ranking_scores((W, H), train, test, 10, [1, 4], n_jobs=1)
     many = ranking_scores((W, H), train, test, 10, [1, 4], n_jobs=n_jobs)

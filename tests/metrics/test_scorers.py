@@ -9,8 +9,8 @@ from halfseen import RankOneNMF, WeightedNMF, observe
 from halfseen.errors import DataError, DataWarning
 from halfseen.metrics import ranking_scores, scorers
 from halfseen.metrics.scorers import held_out
-from halfseen.model import Seen
 from halfseen.observed import Observed
+from halfseen.ranking import Seen
 from tests.estimators.models import refused
 
 

@@ -82,6 +82,13 @@ class DenseScores:
         return DenseScores(self.x[:, columns])
 
 
+def cosines(vectors: Array, positions: Array) -> Products:
+    """Cosines between the vectors at these positions and all; 0 for a vector of length 0."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    unit = vectors / np.where(lengths > 0, lengths, 1)[:, None]
+    return Products(unit[positions], unit)
+
+
 def best_columns(
     scores: Scores,
     n: int,

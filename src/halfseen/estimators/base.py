@@ -47,12 +47,10 @@ from halfseen.model import (
     FittedModel,
     Folding,
     Interval,
-    Recommendations,
-    Seen,
-    index_of,
     random_generator,
 )
 from halfseen.observed import Observed
+from halfseen.ranking import Ranker, Recommendations, Seen, index_of
 from halfseen.solvers import Problem, Solver
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.
@@ -70,54 +68,28 @@ def needs(*what: str) -> Callable[[Any], bool]:
     return lambda self: self.offers.issuperset(what)
 
 
-class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """A half-seen matrix as W H^T. Subclasses say how `model_` is found."""
+class BaseRecommender(BaseEstimator, ABC):
+    """A model that ranks columns for rows. Subclasses say how `model_`, a `Ranker`, is found."""
 
-    max_iter: int
-    tol: float
-    verbose: int
-    unseen: str
     engine: str
     n_jobs: int | None
 
     model_: Any
 
-    #: Rules of the parameters that all estimators have; subclasses add theirs.
-    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
-        "max_iter": validation.whole(1),
-        "tol": validation.number(0.0),
-        "unseen": validation.one_of("missing", "zero"),
-        **ENGINE_RULES,
-    }
-    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
-    offers: ClassVar[frozenset[str]] = frozenset()
-    #: Whether `score` is a log-likelihood, or minus a mere loss.
-    score_is_log_likelihood: ClassVar[bool] = False
+    #: Rules of the parameters that all of them have; subclasses add theirs.
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {**ENGINE_RULES}
 
     #: Class of `model_`, and the types of `_more_state`, for files.
-    record: ClassVar[type[FittedModel]] = FittedModel
+    record: ClassVar[type[Ranker]]
     more_state: ClassVar[tuple[Any, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         insert_parameters(cls)
 
-    W_ = fitted(lambda model: model.W, "Row factors, of shape (n_rows, n_components).")
-    H_ = fitted(lambda model: model.H, "Column factors, of shape (n_columns, n_components).")
-    components_ = fitted(lambda model: model.H.T, "`H_` transposed, as scikit-learn has it.")
-    likelihood_ = fitted(lambda model: model.likelihood, "Likelihood, with the parameters that were learned.")
     row_labels_ = fitted(lambda model: model.labels.row_labels, "Labels of rows, None without any.")
     column_labels_ = fitted(lambda model: model.labels.column_labels, "Labels of columns, None without any.")
     seen_ = fitted(lambda model: model.seen, "Cells of the training data.")
-
-    @property
-    def objective_name(self) -> str:
-        """What the objective in the trace is, in words."""
-        return "Evidence bound" if self.score_is_log_likelihood else "Loss"
-
-    @abstractmethod
-    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
-        """Find W and H."""
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name; an unknown name is answered with the one probably meant.
@@ -130,6 +102,109 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         validation.check_names(params, self.get_params(deep=False), type(self).__name__)
         super().set_params(**params)
         return self
+
+    def recommend(
+        self,
+        rows: Labels | Data,
+        n: int = 10,
+        exclude_seen: bool = True,
+        items: Labels | None = None,
+        exclude: Labels | None = None,
+    ) -> Recommendations:
+        """Best columns for each row, by the expected value.
+
+        Parameters
+        ----------
+        rows : label, array-like of labels, or data
+            Rows of the fit, by label or position; or new histories: a list of dicts from column labels to values, or
+            data as for `transform`.
+        n : int, default=10
+            Number of columns per row.
+        exclude_seen : bool, default=True
+            Leave out what the row has seen already, in the fit or in its history.
+        items : array-like of labels, default=None
+            Only these columns are candidates.
+        exclude : array-like of labels, default=None
+            Columns that are no candidates.
+
+        Returns
+        -------
+        Recommendations
+            Ids and scores, best first.
+        """
+        check_is_fitted(self)
+        validation.check_parameters({"n": n}, {"n": validation.whole(1)})
+        model = self.model_
+        if is_row_data(rows):
+            observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
+            served = model.served_rows(observed, self.engine, self.n_jobs, type(self).__name__)
+            seen = (observed.indptr, observed.indices)
+        else:
+            positions = model.positions(rows, "row")
+            served, seen = model.known_rows(positions), model.seen.in_rows(positions)
+        is_candidate = np.full(model.shape[1], items is None)
+        if items is not None:
+            is_candidate[model.positions(items, "column")] = True
+        if exclude is not None:
+            is_candidate[model.positions(exclude, "column")] = False
+        candidates = np.flatnonzero(is_candidate)
+        return model.recommend_rows(served, seen if exclude_seen else None, n, candidates, self.engine, self.n_jobs)
+
+    def save(self, path: FilePath) -> None:
+        """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write.
+        """
+        check_is_fitted(self)
+        save_model(self, path)
+
+    def _more_state(self) -> tuple[Any, ...]:
+        """What a file keeps beside the model and the trace."""
+        return ()
+
+    def _set_state(self, model: Any, trace: dict[str, Array], more: tuple[Any, ...]) -> None:
+        """Take back what a file kept."""
+        self.model_, self.trace_ = model, trace
+
+
+class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseRecommender):
+    """A half-seen matrix as W H^T. Subclasses say how `model_` is found."""
+
+    max_iter: int
+    tol: float
+    verbose: int
+    unseen: str
+
+    #: Rules of the parameters that all estimators have; subclasses add theirs.
+    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
+        "max_iter": validation.whole(1),
+        "tol": validation.number(0.0),
+        "unseen": validation.one_of("missing", "zero"),
+        **BaseRecommender.parameter_rules,
+    }
+    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
+    offers: ClassVar[frozenset[str]] = frozenset()
+    #: Whether `score` is a log-likelihood, or minus a mere loss.
+    score_is_log_likelihood: ClassVar[bool] = False
+
+    record: ClassVar[type[FittedModel]] = FittedModel
+
+    W_ = fitted(lambda model: model.W, "Row factors, of shape (n_rows, n_components).")
+    H_ = fitted(lambda model: model.H, "Column factors, of shape (n_columns, n_components).")
+    components_ = fitted(lambda model: model.H.T, "`H_` transposed, as scikit-learn has it.")
+    likelihood_ = fitted(lambda model: model.likelihood, "Likelihood, with the parameters that were learned.")
+
+    @property
+    def objective_name(self) -> str:
+        """What the objective in the trace is, in words."""
+        return "Evidence bound" if self.score_is_log_likelihood else "Loss"
+
+    @abstractmethod
+    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
+        """Find W and H."""
 
     @insert_parameters
     def fit_transform(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Array:
@@ -361,53 +436,6 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         means: Array = self.model_.means(self.rows_of(X))
         return means
 
-    def recommend(
-        self,
-        rows: Labels | Data,
-        n: int = 10,
-        exclude_seen: bool = True,
-        items: Labels | None = None,
-        exclude: Labels | None = None,
-    ) -> Recommendations:
-        """Best columns for each row, by the expected value.
-
-        Parameters
-        ----------
-        rows : label, array-like of labels, or data
-            Rows of the fit, by label or position; or new histories: a list of dicts from column labels to values, or
-            data as for `transform`.
-        n : int, default=10
-            Number of columns per row.
-        exclude_seen : bool, default=True
-            Leave out what the row has seen already, in the fit or in its history.
-        items : array-like of labels, default=None
-            Only these columns are candidates.
-        exclude : array-like of labels, default=None
-            Columns that are no candidates.
-
-        Returns
-        -------
-        Recommendations
-            Ids and scores, best first.
-        """
-        check_is_fitted(self)
-        validation.check_parameters({"n": n}, {"n": validation.whole(1)})
-        model = self.model_
-        if is_row_data(rows):
-            observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
-            W = model.served_rows(observed, self.engine, self.n_jobs, type(self).__name__)
-            seen = (observed.indptr, observed.indices)
-        else:
-            positions = model.positions(rows, "row")
-            W, seen = model.known_rows(positions), model.seen.in_rows(positions)
-        is_candidate = np.full(len(model.H), items is None)
-        if items is not None:
-            is_candidate[model.positions(items, "column")] = True
-        if exclude is not None:
-            is_candidate[model.positions(exclude, "column")] = False
-        candidates = np.flatnonzero(is_candidate)
-        return model.recommend(W, seen if exclude_seen else None, n, candidates, self.engine, self.n_jobs)
-
     @available_if(needs("likelihood"))
     def log_likelihood(self, X: Data, *, each: bool = False) -> float | Array:
         """Log-likelihood of cells that were held out of the fit.
@@ -542,25 +570,6 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             loss = problem.divergence(engine.asarray(W), engine.asarray(H))
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
-
-    def save(self, path: FilePath) -> None:
-        """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write.
-        """
-        check_is_fitted(self)
-        save_model(self, path)
-
-    def _more_state(self) -> tuple[Any, ...]:
-        """What a file keeps beside the model and the trace."""
-        return ()
-
-    def _set_state(self, model: Any, trace: dict[str, Array], more: tuple[Any, ...]) -> None:
-        """Take back what a file kept."""
-        self.model_, self.trace_ = model, trace
 
     @property
     def _n_features_out(self) -> int:

@@ -67,7 +67,7 @@ def observe_rows(
     labels = model.labels.column_labels
     _check_zeros(X, model.unseen)
     options: dict[str, Any] = {"unseen": unseen or model.unseen, "allow_empty": allow_empty}
-    levels = options["levels"] = model.encoder.levels_to_read
+    levels = options["levels"] = model.levels_to_read
     if is_list_of_histories(X):
         return _observe_histories(model, X, **options)
     options["cell_weight"] = cell_weight

@@ -32,8 +32,9 @@ from halfseen.fitting import (
     warn_if_empty,
 )
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
-from halfseen.model import Fit, Seen, Status, index_of, products_at
+from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
+from halfseen.ranking import Seen, index_of
 from halfseen.sampling.markov_chains import Mixing, Plan, Sampled, sample_chains
 from halfseen.sampling.sampled_model import FactorRecorder, SampledModel, implicit_sets, principal_factors
 from halfseen.solvers import BIAS_L2, GD, SGD, Newton, PointFactor, Problem, Ridge, Solver

@@ -40,8 +40,9 @@ from halfseen.io.reader import grid_of
 from halfseen.io.tables import CellWeight
 from halfseen.labels import Index, quoted
 from halfseen.likelihoods import Poisson
-from halfseen.model import FittedModel, Seen, Status
+from halfseen.model import FittedModel, Status
 from halfseen.observed import Observed
+from halfseen.ranking import Seen
 from halfseen.rankone import Components, DenseTable, ListedTable, Marginals, Step, Table
 from halfseen.solvers import PointFactor
 

@@ -25,8 +25,8 @@ from halfseen.docstrings import insert_parameters
 from halfseen.engines.topk import best_columns
 from halfseen.errors import DataError, ParameterError
 from halfseen.metrics.scorers import cell_keys, find_keys, held_out, scorer_of
-from halfseen.model import Seen
 from halfseen.observed import Observed, match_cells
+from halfseen.ranking import Seen
 
 
 class RankingScores(NamedTuple):

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 from halfseen.arrays import Array
 from halfseen.engines.topk import DenseScores, Products, Scores
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators.base import BaseFactorization
+from halfseen.estimators.base import BaseRecommender
 from halfseen.labels import Places
-from halfseen.model import Seen, read_cells
 from halfseen.observed import Observed
+from halfseen.ranking import Ranker, Seen, read_cells
 
-#: Rows ranked in one go by factors: enough to keep threads busy, few enough that their lists take little room.
-ROWS_OF_FACTORS = 1 << 12
+#: Rows ranked in one go by models and factors: enough to keep threads busy, few enough that their lists are small.
+ROWS_AT_A_TIME = 1 << 12
 #: Scores asked for in one go where they don't come from factors: 8 MB.
 SCORES_AT_A_TIME = 1 << 20
 
@@ -44,18 +44,20 @@ class Scorer:
 
 def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
     """The scorer that a model is, and what was seen in training: by default, what the model was fitted on."""
-    if isinstance(model, BaseFactorization):
+    if isinstance(model, BaseRecommender):
         check_is_fitted(model)
-        scorer = _by_factors(
-            model.W_,
-            model.H_,
-            model.model_.labels,
-            unseen=model.model_.unseen,
-            level_names=model.model_.encoder.levels_to_read,
-            engine=model.engine,
-            n_jobs=model.n_jobs,
+        ranker: Ranker = model.model_
+        scorer = Scorer(
+            ranker.shape,
+            lambda rows: ranker.scores(ranker.known_rows(rows)),
+            ROWS_AT_A_TIME,
+            ranker.labels,
+            ranker.unseen,
+            ranker.levels_to_read,
+            model.engine,
+            model.n_jobs,
         )
-        return scorer, model.seen_ if train is None else scorer.read(train, "train")
+        return scorer, ranker.seen if train is None else scorer.read(train, "train")
     seen = read_cells(train, "train")
     labels = Places(seen.row_labels, seen.column_labels)
     scorer = _scorer(model, seen.shape, labels)
@@ -85,7 +87,7 @@ def _scorer(model: Any, shape: tuple[int, int], labels: Places) -> Scorer:
     )
 
 
-def _by_factors(W: Array, H: Array, labels: Places, **further: Any) -> Scorer:
+def _by_factors(W: Array, H: Array, labels: Places) -> Scorer:
     for name, factor in (("W", W), ("H", H)):
         if factor.ndim != 2 or factor.dtype.kind not in "fiub" or not np.all(np.isfinite(factor)):
             raise DataError(
@@ -101,7 +103,7 @@ def _by_factors(W: Array, H: Array, labels: Places, **further: Any) -> Scorer:
             remedy="Pass H with a row for each column of the data.",
         )
     W, H = _as_floats(W), _as_floats(H)
-    return Scorer((len(W), len(H)), lambda rows: Products(W[rows], H), ROWS_OF_FACTORS, labels, **further)
+    return Scorer((len(W), len(H)), lambda rows: Products(W[rows], H), ROWS_AT_A_TIME, labels)
 
 
 def _by_array(x: Array, labels: Places) -> Scorer:

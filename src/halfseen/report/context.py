@@ -14,10 +14,11 @@ from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.inputs import unfold_rows
 from halfseen.metrics.scorers import held_out
-from halfseen.model import FittedModel, Seen, read_cells
+from halfseen.model import FittedModel
 from halfseen.observed import Observed, match_cells
 from halfseen.plots.model_plots import best_model, describe_unfit, has_factors
 from halfseen.plots.ordinal_plots import level_names
+from halfseen.ranking import Seen, read_cells
 from halfseen.report.page import MAX_LABEL_LENGTH, Ordered, in_order, label_text
 
 #: Columns whose mean sizes differ by more than this factor are taken to have different units.

@@ -17,8 +17,8 @@ from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.ordinal_mf import ThresholdFactorization
 from halfseen.labels import Places
-from halfseen.model import read_cells
 from halfseen.observed import Observed, match_cells
+from halfseen.ranking import read_cells
 from halfseen.roundrank import witnesses
 from halfseen.roundrank.chains import rank_one_level_ranges
 from halfseen.roundrank.exact_rounding import exact_levels

@@ -26,8 +26,9 @@ from numpy.typing import ArrayLike
 from halfseen.arrays import Array
 from halfseen.errors import DataError, ParameterError
 from halfseen.labels import Places
-from halfseen.model import random_generator, read_cells
+from halfseen.model import random_generator
 from halfseen.observed import Observed
+from halfseen.ranking import read_cells
 from halfseen.roundrank.exact_rounding import check_levels
 from halfseen.validation import check_parameters, seed, whole
 

@@ -12,8 +12,8 @@ from scipy.special import gammaincinv, ndtr
 
 from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.threads import Threads, one_blas_thread
-from halfseen.engines.topk import best_columns
-from halfseen.model import FittedModel, Interval, Recommendations
+from halfseen.engines.topk import Scores, cosines
+from halfseen.model import FittedModel, Interval
 from halfseen.observed import Observed
 from halfseen.sampling.markov_chains import Mixing, Plan, Recorder
 
@@ -297,11 +297,12 @@ class SampledModel(FittedModel):
         W, noise, thresholds = self.kept.rows
         return RowDraws(W[positions], noise[positions], None if thresholds is None else thresholds[positions])
 
-    def recommend(
-        self, W: Any, seen: tuple[Array, Array] | None, n: int, candidates: Array, engine: str, n_jobs: int | None
-    ) -> Recommendations:
-        scores = _ExpectedValues(self, W, np.arange(self.shape[1]))
-        return self.named(best_columns(scores, n, hidden=seen, candidates=candidates, n_jobs=n_jobs))
+    def scores(self, rows: Any) -> Scores:
+        return _ExpectedValues(self, rows, np.arange(self.shape[1]))
+
+    def similarities(self, positions: Array, side: str) -> Scores:
+        """Cosines between the components of the posterior mean of x, without biases."""
+        return cosines((self.W if side == "row" else self.H)[:, : self.kept.n_components], positions)
 
     def log_likelihoods(self, cells: Observed) -> Array:
         return self._logs(self.kept.rows, cells)

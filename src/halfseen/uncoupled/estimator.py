@@ -22,7 +22,8 @@ from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
 from halfseen.fitting import warn_if_not_converged
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
-from halfseen.model import Fit, FittedModel, Interval, Seen
+from halfseen.model import Fit, FittedModel, Interval
+from halfseen.ranking import Seen
 from halfseen.sampling.coupling import SCALES
 from halfseen.sampling.markov_chains import Mixing
 from halfseen.uncoupled.collection import Uncoupled

@@ -1,0 +1,365 @@
+"""Ranking: the best columns for rows, and rows and columns that are alike.
+
+The records of all models that rank are `Ranker`: they know labels, seen cells and scores, and estimators, metrics and
+the command line ask them. A new kind of model says only what its rows are (`known_rows`, `served_rows`), how they score
+the columns (`scores`), and which rows or columns are alike (`similarities`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from halfseen.arrays import Array, ArraySpec
+from halfseen.engines.base import Best, ColumnLists
+from halfseen.engines.topk import Scores, best_columns
+from halfseen.errors import DataError, DataWarning
+from halfseen.labels import Index, Places, quoted, uniform
+from halfseen.observed import Observed, match_cells
+from halfseen.validation import did_you_mean
+
+#: Types of the values of seen cells in a record, the smallest first.
+VALUE_TYPES = ("u1", "i1", "f2", "u2", "i2", "f4", "i4", "f8")
+
+
+class Recommendations(tuple[Array, Array]):
+    """Best columns of each row, best first: a pair `ids, scores` that knows more.
+
+    Where a row has fewer candidates than another, its last ids are None (-1 for positions) and their scores NaN.
+
+    Parameters
+    ----------
+    ids : ndarray of shape (n_rows, n)
+        Labels of the columns (or rows, if these are similar rows), or their positions where they have none.
+    scores : ndarray of shape (n_rows, n)
+        Scores by which they were ranked.
+    rows : ndarray of shape (n_rows,), default=None
+        What was asked for: labels or positions.
+    is_known : ndarray of bool of shape (n_rows,), default=None
+        Whether the model knows the row. One that it does not know gets the most popular columns; their scores are the
+        numbers of their training cells.
+    notes : sequence of DataWarning, default=()
+        What was left out, and how much.
+    """
+
+    rows: Array
+    is_known: Array
+    notes: tuple[DataWarning, ...]
+
+    def __new__(
+        cls, ids: Array, scores: Array, rows: Any = None, is_known: Any = None, notes: Sequence[DataWarning] = ()
+    ) -> "Recommendations":
+        self = super().__new__(cls, (ids, scores))
+        self.rows = np.arange(len(ids)) if rows is None else rows
+        self.is_known = np.ones(len(ids), bool) if is_known is None else is_known
+        self.notes = tuple(notes)
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return *self, self.rows, self.is_known, self.notes
+
+    def __repr__(self) -> str:
+        return f"Recommendations(ids={self.ids!r}, scores={self.scores!r})"
+
+    @property
+    def ids(self) -> Array:
+        """Labels of the columns, or their positions where they have none."""
+        return self[0]
+
+    @property
+    def scores(self) -> Array:
+        """Scores by which the columns were ranked."""
+        return self[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Which cells a fit has seen, row by row: indices[indptr[i]:indptr[i + 1]] are the columns seen in row i, or, if
+    `lists_holes`, those that were not.
+
+    `values` are the values of these cells, in the smallest type that holds them exactly; None where they are not known,
+    as in files of version 0.1, and where holes are listed.
+    """
+
+    indptr: Array
+    indices: Array
+    n_columns: int
+    lists_holes: bool = False
+    values: Array | None = None
+
+    state: ClassVar[Mapping[str, Any]] = {
+        "indptr": ArraySpec("i", ("rows+1",), low=0, sorted=True),
+        "indices": ArraySpec("i", ("cells",), low=0, high="columns"),
+        "n_columns": int,
+        "lists_holes": bool,
+        "values": ArraySpec("iuf", ("cells",), small=True, optional=True),
+    }
+
+    def check_state(self, path: str) -> None:
+        """Refuse row pointers that do not list all cells, and values of holes."""
+        if self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
+            raise ValueError(f"{path}/indptr must run from 0 to {self.indices.size}")
+        if self.lists_holes and self.values is not None:
+            raise ValueError(f"{path}/values must be absent where holes are listed")
+
+    @classmethod
+    def from_observed(cls, observed: Observed) -> "Seen":
+        """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later."""
+        indptr, indices = observed.indptr.copy(), observed.indices.copy()
+        return cls(indptr, indices, observed.shape[1], values=smallest_exact(observed.values))
+
+    def in_rows(self, rows: Array) -> ColumnLists:
+        """Columns seen in the given rows, as (indptr, indices)."""
+        if not self.lists_holes and rows.size and np.all(np.diff(rows) == 1):  # consecutive rows, often all of them
+            indptr = self.indptr[rows[0] : rows[-1] + 2].astype(np.int64)
+            return indptr - indptr[0], self.indices[indptr[0] : indptr[-1]]
+        ends, cells = self._cells_of(rows)
+        if not self.lists_holes:
+            return ends, self.indices[cells]
+        is_seen = np.ones((ends.size - 1, self.n_columns), bool)
+        is_seen[np.repeat(np.arange(len(is_seen)), np.diff(ends)), self.indices[cells]] = False
+        return np.arange(ends.size) * self.n_columns - ends, np.nonzero(is_seen)[1]
+
+    def per_column(self) -> Array:
+        """Number of cells seen in each column."""
+        counts: Array = np.bincount(self.indices, minlength=self.n_columns)
+        return self.indptr.size - 1 - counts if self.lists_holes else counts
+
+    def observed(self, rows: Array, unseen: str, dtype: Any = np.float64) -> Observed:
+        """The cells of the given rows with their values, for models that fold them in."""
+        if self.values is None:
+            raise DataError(
+                "The model must know the values of its training cells.",
+                found="none, as in files of version 0.1 and fits of `RankOneNMF` to tables without many holes",
+                remedy="Fit again, or pass the history of the row: a dict from columns to values.",
+                remedy_cli="Fit again.",
+            )
+        ends, cells = self._cells_of(rows)
+        shape = rows.size, self.n_columns
+        return Observed(ends, self.indices[cells], self.values[cells].astype(dtype), shape, unseen=unseen)
+
+    def _cells_of(self, rows: Array) -> tuple[Array, Array]:
+        """Positions of the listed cells of some rows, with row pointers."""
+        counts = np.diff(self.indptr)[rows]
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        return ends, np.arange(ends[-1]) - np.repeat(ends[:-1] - self.indptr[rows], counts)
+
+
+def smallest_exact(values: Array) -> Array:
+    """A copy of numbers in the smallest type that holds each of them exactly: stars take a byte, half stars two."""
+    low, high = (values.min(), values.max()) if values.size else (0, 0)
+    for name in VALUE_TYPES:
+        kind = np.dtype(name)
+        limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+        if low >= limits.min and high <= limits.max and np.array_equal(small := values.astype(kind), values):
+            return small
+    return values.copy()
+
+
+class Ranker(ABC):
+    """A model that ranks columns for rows: the base of the records of all such models.
+
+    Attributes
+    ----------
+    index : tuple of Index or None
+        Labels of rows and of columns.
+    seen : Seen
+        Cells of the training data.
+    unseen : {"missing", "zero"}
+        What an unseen cell means.
+    fingerprint : str or None
+        Of the training data.
+    """
+
+    index: tuple[Index | None, Index | None]
+    seen: Seen
+    unseen: str
+    fingerprint: str | None
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # what a kind of model says
+
+    @abstractmethod
+    def known_rows(self, positions: Array) -> Any:
+        """Rows of the fit, as `scores` takes them."""
+
+    @abstractmethod
+    def served_rows(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Any:
+        """New rows with their histories, as `scores` takes them; one without any is served like the average row."""
+
+    @abstractmethod
+    def scores(self, rows: Any) -> Scores:
+        """Scores of all columns for each of these rows, computed tile by tile."""
+
+    @abstractmethod
+    def similarities(self, positions: Array, side: str) -> Scores:
+        """How alike the rows or columns (`side`) at these positions and all others are, computed tile by tile."""
+
+    @property
+    def can_fold_in(self) -> bool:
+        """Whether new rows can be served."""
+        return True
+
+    @property
+    def levels_to_read(self) -> Any:
+        """Which text may stand for values, as `levels` of `halfseen.observe`."""
+        return None
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # labels and cells
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.seen.indptr.size - 1, self.seen.n_columns
+
+    @property
+    def labels(self) -> Places:
+        """Labels of rows and columns, None where they have none."""
+        return Places(*(None if index is None else index.labels for index in self.index))
+
+    def positions(self, wanted: Any, side: str, strict: bool = True) -> Array:
+        """Positions of rows or columns (`side`) requested by label or, if the fit had none, by position.
+
+        What the model does not know is refused or, unless `strict`, at position -1.
+        """
+        wanted = [wanted] if is_single(wanted) else wanted
+        if len(wanted) == 0:
+            return np.empty(0, np.int64)
+        axis = 0 if side == "row" else 1
+        index, size = self.index[axis], self.shape[axis]
+        remedy = cli = f"For a new {side}, fit again."
+        if side == "row" and self.can_fold_in:
+            remedy = f"{remedy[:-1]}, or pass its history (a dict from columns to values)."
+            cli = f"{cli[:-1]}, or pass its history: halfseen recommend --history FILE."
+        if index is None:
+            wanted = np.asarray(wanted)
+            if wanted.dtype.kind not in "iu":
+                raise DataError(
+                    f"The {side}s of this model have no labels and are asked for by position, 0 to {size - 1}.",
+                    found=f"{wanted.reshape(-1)[:1].tolist()}",
+                    remedy="Pass whole numbers, or fit on data with labels.",
+                )
+            is_outside = (wanted < 0) | (wanted >= size)
+            outside = np.flatnonzero(is_outside)
+            if outside.size and strict:
+                raise DataError(
+                    f"Positions of {side}s must be 0 to {size - 1}.",
+                    found=f"{wanted.reshape(-1)[outside[0]]} ({outside.size} outside in all)",
+                    remedy=remedy,
+                    remedy_cli=cli,
+                )
+            return np.where(is_outside, -1, wanted.astype(np.int64))
+        try:
+            positions = index.find(uniform(wanted, side))
+        except DataError:  # ids of mixed kinds: each is looked up, and the first unknown one named below
+            positions = np.array([_position(index, label, side) for label in wanted], dtype=np.int64)
+        unknown = np.flatnonzero(positions < 0)
+        if unknown.size and strict:
+            first = list(wanted)[unknown[0]]
+            hint = ""
+            if index.labels.dtype.kind != "O":
+                hint = f"The ids are of type {index.labels.dtype}, not text. " if isinstance(first, str) else ""
+            elif near := did_you_mean(str(first), index.positions):
+                hint = f"Did you mean {near!r}? "
+            raise DataError(
+                f"A {side} must be one of the {len(index)} {side}s that were fitted.",
+                found=f"{quoted(first)} ({unknown.size} unknown in all)",
+                remedy=hint + remedy,
+                remedy_cli=hint + cli,
+            )
+        return positions
+
+    def labels_at(self, positions: Array, side: str) -> Array:
+        """Labels at positions; the positions themselves if the fit had no labels."""
+        index = self.index[0 if side == "row" else 1]
+        return positions if index is None else index.labels[positions]
+
+    def pairs(self, rows: Any, cols: Any) -> tuple[Array, Array]:
+        """Positions of pairs; one row for many columns, or one column for many rows, is allowed."""
+        u, i = (
+            self.positions(wanted, side).reshape(() if is_single(wanted) else -1)
+            for wanted, side in ((rows, "row"), (cols, "column"))
+        )
+        if u.shape and i.shape and u.shape != i.shape:
+            raise DataError(
+                "rows and cols must be equally long, a cell for each pair.",
+                found=f"{u.size} rows and {i.size} columns",
+                remedy="Repeat the shorter one, or pass a single label.",
+            )
+        return u, i
+
+    def read_cells(self, X: Any, name: str = "X") -> Observed:
+        """Cells of X in the rows and columns of the model; others are left out, with a warning."""
+        cells = read_cells(X, name, self.unseen, self.levels_to_read)
+        return match_cells(cells, self.shape, self.labels, name, duplicates="keep")
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # ranking
+
+    def recommend_rows(
+        self,
+        rows: Any,
+        seen: ColumnLists | None,
+        n: int,
+        candidates: Array | None = None,
+        engine: str = "cpu",
+        n_jobs: int | None = None,
+    ) -> Recommendations:
+        """Best n of the candidate columns (ascending positions; None: all) for rows, without what they have seen."""
+        return self.named(best_columns(self.scores(rows), n, seen, candidates, n_jobs, engine=engine))
+
+    def similar(
+        self, positions: Array, side: str, n: int, engine: str = "cpu", n_jobs: int | None = None
+    ) -> Recommendations:
+        """Rows or columns most like those at these positions, without these themselves."""
+        itself = np.arange(positions.size + 1), positions
+        best = best_columns(self.similarities(positions, side), n, itself, n_jobs=n_jobs, engine=engine)
+        return self.named(best, side, self.labels_at(positions, side))
+
+    def named(self, best: Best, side: str = "column", rows: Any = None) -> Recommendations:
+        """Columns (or rows, as `side` says) by their labels, without those that no row has."""
+        is_filled = best.columns >= 0
+        width = int(is_filled.sum(axis=1).max(initial=0))
+        positions, scores, is_filled = best.columns[:, :width], best.scores[:, :width], is_filled[:, :width]
+        ids = self.labels_at(positions, side)
+        if not is_filled.all():
+            nothing: Any = -1 if self.index[0 if side == "row" else 1] is None else None
+            ids = np.where(is_filled, ids, nothing)
+        return Recommendations(ids, scores, rows)
+
+
+def index_of(observed: Observed) -> tuple[Index | None, Index | None]:
+    """Labels of the rows and columns of data, None where they have none."""
+    rows, columns = observed.row_labels, observed.column_labels
+    return None if rows is None else Index(rows), None if columns is None else Index(columns)
+
+
+def is_single(wanted: Any) -> bool:
+    """Whether something is one label, rather than a list of them."""
+    return isinstance(wanted, str | bytes) or not hasattr(wanted, "__len__")
+
+
+def _position(index: Index, label: Any, side: str) -> int:
+    try:
+        return index.positions.get(label, -1)
+    except TypeError:
+        raise DataError(
+            f"A {side} must be asked for by a label, all of one kind.",
+            found=f"a {type(label).__name__}",
+            remedy="Pass a list of labels, or a list of histories (dicts from columns to values).",
+        ) from None
+
+
+def read_cells(X: Any, name: str, unseen: str = "missing", levels: Any = None) -> Observed:
+    """Cells about which a model is asked, in rows and columns of their own, which may be new ones.
+
+    An `Observed` says itself what unseen means.
+    """
+    from halfseen.io import observe  # readers of files are loaded when there is something to read
+
+    if X is None:
+        raise DataError("must be data, as for fit.", parameter=name, found="None", remedy=f"Pass the cells of {name}.")
+    return observe(X, unseen=None if isinstance(X, Observed) else unseen, levels=levels, allow_empty=True)

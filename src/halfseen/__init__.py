@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
+        ItemGraph,
         OrdinalMF,
         OrdNMF,
         PoissonFactorization,
+        Popularity,
         Quantizer,
         RankOne,
         RankOneNMF,
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson CompoundPoisson ItemGraph OrdNMF OrdinalMF PoissonFactorization Popularity Quantizer "
+    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "model": "Status",
     "observed": "Observed",

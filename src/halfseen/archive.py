@@ -24,6 +24,7 @@ from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
 from halfseen.encoders import ENCODERS
 from halfseen.errors import ModelFileError
+from halfseen.graphs import GRAPH_RECORDS
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
@@ -40,9 +41,9 @@ MAX_HEADER = 1 << 20
 #: Parameters that may be arrays, which a fitted model does not need.
 ARRAYS = ("init", "row_features", "column_features")
 #: Arrays of a trace.
-TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
+TRACES = ("objective", "seconds", "l2", "held_out", "violated", "noise", "spread")
 #: Registries of the classes that may occur in a model file, by name.
-REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS, SAMPLED_RECORDS)
+REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS, SAMPLED_RECORDS, GRAPH_RECORDS)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:

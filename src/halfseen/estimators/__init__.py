@@ -1,5 +1,6 @@
 """scikit-learn estimators: each is a constructor, a docstring and what its parameters mean (`_method`)."""
 
+from halfseen.estimators.item_graph import ItemGraph, Popularity
 from halfseen.estimators.nmf import WeightedNMF
 from halfseen.estimators.ordinal_mf import OrdinalMF, RoundMF
 from halfseen.estimators.ordnmf import OrdNMF, SquaredOrdNMF, SquaredPoisson
@@ -11,9 +12,11 @@ from halfseen.estimators.table_imputer import TableImputer
 __all__ = [
     "BernoulliPoisson",
     "CompoundPoisson",
+    "ItemGraph",
     "OrdNMF",
     "OrdinalMF",
     "PoissonFactorization",
+    "Popularity",
     "Quantizer",
     "RankOne",
     "RankOneNMF",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from halfseen.archive import load
     from halfseen.estimators import (
         BernoulliPoisson,
+        Blend,
         CompoundPoisson,
         ItemGraph,
         OrdinalMF,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson ItemGraph OrdNMF OrdinalMF PoissonFactorization Popularity Quantizer "
-    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson Blend CompoundPoisson ItemGraph OrdNMF OrdinalMF PoissonFactorization Popularity "
+    "Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "model": "Status",
     "observed": "Observed",

@@ -22,12 +22,14 @@ import numpy as np
 
 from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
+from halfseen.blending import BLEND_RECORDS
 from halfseen.encoders import ENCODERS
 from halfseen.errors import ModelFileError
 from halfseen.graphs import GRAPH_RECORDS
 from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
+from halfseen.ranking import Ranker
 from halfseen.sampling.sampled_model import SAMPLED_RECORDS
 from halfseen.solvers import FACTORS, SOLVERS
 from halfseen.validation import check_parameters
@@ -43,7 +45,16 @@ ARRAYS = ("init", "row_features", "column_features")
 #: Arrays of a trace.
 TRACES = ("objective", "seconds", "l2", "held_out", "violated", "noise", "spread")
 #: Registries of the classes that may occur in a model file, by name.
-REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS, SAMPLED_RECORDS, GRAPH_RECORDS)
+REGISTRIES: tuple[Any, ...] = (
+    LIKELIHOODS,
+    FACTORS,
+    SOLVERS,
+    ENCODERS,
+    RECORDS,
+    SAMPLED_RECORDS,
+    GRAPH_RECORDS,
+    BLEND_RECORDS,
+)
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -104,6 +115,8 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
     if kind in FACTORS.values():  # whose length is the number of rows, or of columns
         side = path.rpartition("/")[2]
         state = {name: replace(spec, shape=(side, *spec.shape[1:])) for name, spec in state.items()}
+    if issubclass(kind, Ranker) and path != "model":  # one of several, of ranks and levels of its own
+        sizes = {name: size for name, size in sizes.items() if name in ("rows", "columns")}
     fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, sizes) for name, one in state.items()}
     value = kind(**fields)
     if hasattr(value, "check_state"):

@@ -56,7 +56,7 @@ class Cells(NamedTuple):
 
 
 def cells_of(observed: Observed, values: str) -> Cells:
-    """Numbers of X: the values, log(1 + value), or 1 for what is above 0; times the weight, the mean of repeated ones."""
+    """Numbers of X: values (of repeated ones the mean), log(1 + value), or 1 for what is above 0; times the weight."""
     if observed.is_first_at_cell is not None:
         observed = Observed.from_cells(
             observed.row_of_cell(), observed.indices, observed.values, observed.shape,
@@ -372,19 +372,23 @@ class HeldOut(NamedTuple):
             rows = np.sort(random.choice(rows, most_rows, replace=False))
         return cls(rows, held.select_rows(rows), relevance_thresholds(held.values))
 
-    def ndcg(self, columns: Array) -> Array:
-        """NDCG of rankings, (n_thresholds, n_rows), NaN where no held-out cell of a row is relevant."""
+    def values_at(self, columns: Array) -> Array:
+        """Values of the held-out cells of the rows at columns, (n_rows, ...); -inf where there is none, and at -1."""
         n, m = self.cells.shape
         keys = self.cells.row_of_cell().astype(np.int64) * m + self.cells.indices
         asked = np.where(columns < 0, -1, np.arange(n)[:, None] * m + columns)
         places = np.minimum(np.searchsorted(keys, asked), max(keys.size - 1, 0))
-        values = np.where(keys[places] == asked, self.cells.values[places], -np.inf)
+        return np.where(keys[places] == asked, self.cells.values[places], -np.inf)
+
+    def ndcg(self, values: Array) -> Array:
+        """NDCG of rankings whose columns have these values, (n_thresholds, n_rows); NaN where nothing is relevant."""
         discounts = 1 / np.log2(np.arange(2, LENGTH + 2))
         ideal = np.append(np.nan, np.cumsum(discounts))
         scores = []
         for threshold in self.thresholds:
-            n_relevant = np.bincount(keys[self.cells.values >= threshold] // m, minlength=n)
-            gains = (values >= threshold) @ discounts[: columns.shape[1]]
+            relevant = np.append(0, np.cumsum(self.cells.values >= threshold))
+            n_relevant = relevant[self.cells.indptr[1:]] - relevant[self.cells.indptr[:-1]]
+            gains = (values >= threshold) @ discounts[: values.shape[1]]
             scores.append(gains / ideal[np.minimum(n_relevant, LENGTH)])
         return np.array(scores)
 
@@ -688,7 +692,7 @@ def search(
     def score(l2: float) -> float:
         weights = regression.solve(l2, np.float32, NEIGHBOURS_SOUGHT)
         best = best_columns(GraphScores(rows, weights), LENGTH, seen, n_jobs=threads.count)
-        return mean_ndcg(held_out.ndcg(best.columns))
+        return mean_ndcg(held_out.ndcg(held_out.values_at(best.columns)))
 
     if l2 is not None:
         return l2, [], score(l2)

@@ -1,5 +1,6 @@
 """scikit-learn estimators: each is a constructor, a docstring and what its parameters mean (`_method`)."""
 
+from halfseen.estimators.ensemble import Blend
 from halfseen.estimators.item_graph import ItemGraph, Popularity
 from halfseen.estimators.nmf import WeightedNMF
 from halfseen.estimators.ordinal_mf import OrdinalMF, RoundMF
@@ -11,6 +12,7 @@ from halfseen.estimators.table_imputer import TableImputer
 
 __all__ = [
     "BernoulliPoisson",
+    "Blend",
     "CompoundPoisson",
     "ItemGraph",
     "OrdNMF",

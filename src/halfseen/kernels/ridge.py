@@ -149,7 +149,7 @@ def _exact(function: Any) -> Any:
 
 @_exact
 def add_rows(indptr: Array, indices: Array, values: Array, weights: Array, first: int, x: Array) -> None:
-    """x_ui += sum_j x_uj B_ji  for the columns i from `first` on, B dense, with a row for each column of the history."""
+    """x_ui += sum_j x_uj B_ji  for the columns i from `first` on, B dense, a row for each column of histories."""
     last = first + x.shape[1]
     for u in range(x.shape[0]):
         row = x[u]

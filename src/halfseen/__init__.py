@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         BernoulliPoisson,
         Blend,
         CompoundPoisson,
+        ImplicitMF,
         ItemGraph,
         OrdinalMF,
         OrdNMF,
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson Blend CompoundPoisson ItemGraph OrdNMF OrdinalMF PoissonFactorization Popularity "
-    "Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson Blend CompoundPoisson ImplicitMF ItemGraph OrdNMF OrdinalMF PoissonFactorization "
+    "Popularity Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "model": "Status",
     "observed": "Observed",

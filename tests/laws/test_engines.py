@@ -171,6 +171,39 @@ def test_spmm(engine, case, dtype, index, side):
     assert_allclose(sums, (grid(observed, c) if side is Side.ROWS else grid(observed, c).T) @ far, rtol=RTOL[dtype])
 
 
+@every_case
+@each_float
+@each_index
+@every_side
+@pytest.mark.parametrize("k", [5])
+def test_conjugate_gradients(engine, case, dtype, index, side, k):
+    """As many steps as components lead to the solution of the normal equations of each row; one lowers the loss."""
+    observed = cast(CASES[case](), dtype, index)
+    curvature, pull = random_cells(observed, 2, dtype=dtype)
+    near, far = signed_start(*observed.shape, k, dtype=dtype)[:: 1 if side is Side.ROWS else -1]
+    gram, l2 = far.T @ far, np.linspace(0.5, 2.0, len(near)).astype(dtype)
+    on_device = on(engine, curvature, pull, near, far, gram, l2)
+    cells = engine.place(observed, *Side)
+    c, s = (grid(observed, one).toarray() for one in (curvature, pull))
+    c, s = (c, s) if side is Side.ROWS else (c.T, s.T)
+    A = gram.astype(float) + np.einsum("ui,ia,ib->uab", c, far, far) + l2[:, None, None] * np.eye(k)
+    b = np.einsum("ui,ia->ua", s, far)
+    truth = np.linalg.solve(A, b[:, :, None])[:, :, 0]
+
+    def loss(F):
+        F = F.astype(float)
+        return 0.5 * np.einsum("ua,uab,ub->u", F, A, F) - np.sum(F * b, axis=1)
+
+    start_at = np.where(b.any(axis=1)[:, None], near, 0)
+    for n_steps in (1, 3 * k):
+        rows, total = engine.conjugate_gradients(cells, *on_device, side, n_steps)
+        rows, (total,) = engine.to_numpy(rows), engine.fetch(total)
+        assert rows.dtype == dtype
+        assert_close(total, [loss(rows).sum()], np.abs(loss(near)).sum() + np.abs(loss(truth)).sum(), RULE_RTOL[dtype])
+        assert np.all(loss(rows) <= loss(start_at) + RULE_RTOL[dtype] * (1 + np.abs(loss(start_at))))
+    assert_close(rows, truth, np.abs(truth).max(initial=0) + 1e-3, 50 * RULE_RTOL[dtype])
+
+
 @each_float
 @pytest.mark.parametrize("entries", [0, 1, 31])
 def test_column_sums_and_gram(engine, dtype, entries):

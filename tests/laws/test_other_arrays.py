@@ -21,6 +21,7 @@ import halfseen.solvers
 from halfseen import (
     BernoulliPoisson,
     CompoundPoisson,
+    ImplicitMF,
     OrdinalMF,
     OrdNMF,
     PoissonFactorization,
@@ -39,7 +40,7 @@ from halfseen.folding import fold_in
 from halfseen.io import observe
 from halfseen.likelihoods import LINKS, rules
 from halfseen.likelihoods.rules import CellParams, Terms
-from halfseen.solvers import Gamma, Multiplicative, Newton, Penalty, Problem, Ridge
+from halfseen.solvers import Gamma, LeastSquares, Multiplicative, Newton, Penalty, Problem, Ridge
 from tests.estimators.models import Recorder, refused
 from tests.laws.cases import (
     LIKELIHOODS,
@@ -236,6 +237,7 @@ ESTIMATORS = [
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
     SquaredPoisson(),
+    ImplicitMF(dtype=None),
     *(OrdinalMF(link=link) for link in LINKS),
     OrdinalMF(own_thresholds="rows"),
     OrdinalMF(own_thresholds="columns", early_stopping=True, n_iter_no_change=2),
@@ -345,7 +347,7 @@ def test_all_rules_are_found():
     assert {name.rsplit(".", 1)[1] for name in RULES} >= {
         "pulls", "pulls_and_pushes", "pushes", "costs", "means", "counts_and_means", "counts", "quadratics",
         "divergences", "parameter_terms", "gamma_posterior", "multiplied", "penalties_of", "extrapolated",
-        "ridge_costs", "relative_changes", "inverse_gaussian_posterior", "local_bound",
+        "ridge_costs", "normal_equations", "relative_changes", "inverse_gaussian_posterior", "local_bound",
     }  # fmt: skip
 
 

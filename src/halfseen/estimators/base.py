@@ -562,8 +562,8 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         check_is_fitted(self)
         model = self.model_
         observed = observe_rows(self, X, allow_empty=False)
-        W = self._fold_in(observed).astype(observed.dtype, copy=False)
         cells = model.encoder.weigh(model.encoder.codes(observed))
+        W = self._fold_in(observed).astype(cells.dtype, copy=False)
         H = np.ascontiguousarray(model.H, dtype=cells.dtype)
         with open_engine(self.engine, self.n_jobs, model.likelihood) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)

@@ -210,6 +210,10 @@ class FittedModel(Ranker):
         """Which text may stand for values, as `levels` of `halfseen.observe`."""
         return self.encoder.levels_to_read
 
+    def nearest_levels(self, observed: Observed) -> tuple[Observed, int]:
+        """Cells whose values between two levels of the fit are at the nearer one, and the number of these cells."""
+        return self.encoder.nearest(observed)
+
     @property
     def has_posterior(self) -> bool:
         """Whether factors have a distribution."""
@@ -250,7 +254,7 @@ class FittedModel(Ranker):
         return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
 
     def predict(self, what: str, u: Array, i: Array) -> Array:
-        """The "mean", the "level" (its code), or the "probabilities" of all levels at pairs of positions."""
+        """The "mean", the "mean of seen" cells, the "level" (its code), or the "probabilities" of levels at pairs."""
         return self._answer(what, self.products(u, i), self.likelihood_at(u, i))
 
     def predict_rows(self, what: str, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
@@ -258,13 +262,27 @@ class FittedModel(Ranker):
         return self._answer(what, self.fold_in(observed, engine, n_jobs, name) @ self.H.T, self.likelihood_at())
 
     def _answer(self, what: str, x: Array, likelihood: Any) -> Array:
-        if what == "mean":
+        if what == "mean of seen" and self.unseen == "zero":
+            return self._mean_above_zero(x, likelihood)
+        if what in ("mean", "mean of seen"):
             means: Array = likelihood.mean(x)
             return means
         if what == "level":
             return self.level_at(x, likelihood)
         probabilities: Array = likelihood.probabilities(x.astype(np.float64))
         return probabilities
+
+    def _mean_above_zero(self, x: Array, likelihood: Any) -> Array:
+        """E[y | y > 0, x]: of levels by their probabilities, else E[y] / P(y > 0), at an x not too near to 0."""
+        x = likelihood.away_from_zero(x)
+        if likelihood.highest is None:
+            means: Array = likelihood.mean(x) / -np.expm1(likelihood.log_prob(np.zeros_like(x), x))
+            return means
+        logs = likelihood.log_prob_levels(x)
+        shares = np.exp(logs - logsumexp(logs, axis=0))
+        values = getattr(self.encoder, "level_values", np.arange(likelihood.highest + 1))
+        of_levels: Array = np.tensordot(values[1:].astype(np.float64), shares, axes=1)
+        return of_levels
 
     def means(self, W: Array) -> Array:
         """Expected values of every cell of rows with factor W, which are new ones unless it is the model's own."""

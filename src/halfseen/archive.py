@@ -44,6 +44,8 @@ MAX_HEADER = 1 << 20
 ARRAYS = ("init", "row_features", "column_features")
 #: Arrays of a trace.
 TRACES = ("objective", "seconds", "l2", "held_out", "violated", "noise", "spread")
+#: Sizes that all models of a file share.
+SHARED_SIZES = ("rows", "columns")
 #: Registries of the classes that may occur in a model file, by name.
 REGISTRIES: tuple[Any, ...] = (
     LIKELIHOODS,
@@ -115,9 +117,11 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
     if kind in FACTORS.values():  # whose length is the number of rows, or of columns
         side = path.rpartition("/")[2]
         state = {name: replace(spec, shape=(side, *spec.shape[1:])) for name, spec in state.items()}
+    own = sizes
     if issubclass(kind, Ranker) and path != "model":  # one of several, of ranks and levels of its own
-        sizes = {name: size for name, size in sizes.items() if name in ("rows", "columns")}
-    fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, sizes) for name, one in state.items()}
+        own = {name: size for name, size in sizes.items() if name in SHARED_SIZES}
+    fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, own) for name, one in state.items()}
+    sizes.update({name: size for name, size in own.items() if name in SHARED_SIZES})
     value = kind(**fields)
     if hasattr(value, "check_state"):
         value.check_state(path)

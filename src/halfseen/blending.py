@@ -133,8 +133,12 @@ class BlendModel(Ranker):
     ----------
     models : sequence of Ranker
         Records of the models, of the same rows and columns.
+    names : sequence of str
+        Their names.
     weights : ndarray of shape (n_models,)
         Their weights, of sum 1.
+    ndcg, standard_errors : ndarray of shape (n_models + 1,) or None
+        NDCG of each model and of the blend on held-out cells; None if there were none.
     index, seen, unseen, fingerprint
         See `Ranker`.
     level_names : ndarray or None
@@ -142,7 +146,10 @@ class BlendModel(Ranker):
     """
 
     models: tuple[Ranker, ...]
+    names: Sequence[str]
     weights: Array
+    ndcg: Array | None
+    standard_errors: Array | None
     index: tuple[Index | None, Index | None]
     seen: Seen
     unseen: str
@@ -152,7 +159,10 @@ class BlendModel(Ranker):
 
     state: ClassVar[Mapping[str, Any]] = {
         "models": [Ranker],
+        "names": [str],
         "weights": ArraySpec("f", ("models",), low=0.0, high=1.0),
+        "ndcg": ArraySpec("f", ("models+1",), low=0.0, high=1.0, optional=True),
+        "standard_errors": ArraySpec("f", ("models+1",), low=0.0, optional=True),
         "index": (Index | None, Index | None),
         "seen": Seen,
         "unseen": str,
@@ -163,12 +173,23 @@ class BlendModel(Ranker):
     def check_state(self, path: str) -> None:
         """Refuse models that do not fit together."""
         check_labels(self, path)
-        if len(self.models) != self.weights.size or any(model.shape != self.shape for model in self.models):
-            raise ValueError(f"{path} must have {self.weights.size} models of {self.shape} rows and columns")
+        counts = {len(self.models), len(self.names), self.weights.size}
+        if len(counts) > 1 or not self.models or any(model.shape != self.shape for model in self.models):
+            raise ValueError(
+                f"{path} must have {self.weights.size} models of {self.shape} rows and columns, with names"
+            )
 
     @property
     def levels_to_read(self) -> Any:
         return None if self.level_names is None else self.level_names.tolist()
+
+    def nearest_levels(self, observed: Observed) -> tuple[Observed, int]:
+        """Cells whose values all models with levels know, and the number of cells that were moved to one."""
+        moved = 0
+        for model in self.models:
+            observed, of_model = model.nearest_levels(observed)
+            moved = max(moved, of_model)
+        return observed, moved
 
     def known_rows(self, positions: Array) -> list[Any]:
         """Rows of the fit, as each model has them."""

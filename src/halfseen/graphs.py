@@ -11,6 +11,7 @@ have, and columns are held down by l_i, the more the more cells they have.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.threads import Threads, one_blas_thread
 from halfseen.engines.topk import SCORES_OF_A_REQUEST, SCORES_PER_TILE, Chosen, Products, Scores, best_columns
 from halfseen.errors import DataError
-from halfseen.io.splits import split_indices
 from halfseen.labels import Index
 from halfseen.observed import Observed
 from halfseen.ranking import Ranker, Seen, index_of
@@ -34,6 +34,8 @@ MOST_DENSE_COLUMNS = 12_000
 NEIGHBOUR_BYTES, MOST_NEIGHBOURS = 1 << 30, 1000
 #: Neighbours of a column in its regression, where columns are many; and while l2 is sought.
 NEIGHBOURS, NEIGHBOURS_SOUGHT = 200, 50
+#: Share of the cells by which settings are chosen, and the most rows that are ranked.
+HELD_OUT, ROWS_RANKED = 0.2, 1000
 #: Columns that a thread works on at a time.
 COLUMNS_AT_A_TIME = 64
 #: Length of the rankings by which settings and weights are chosen.
@@ -86,6 +88,15 @@ class Weights(ABC):
 
     shape: tuple[int, int]
 
+    @property
+    @abstractmethod
+    def matrix(self) -> Any:
+        """B, dense or sparse."""
+
+    @abstractmethod
+    def at(self, columns: Array, scored: int) -> Array:
+        """Weights of cells in these columns in the score of one."""
+
     @abstractmethod
     def add(self, cells: Cells, first: int, x: Array) -> None:
         """x += the scores of the columns from `first` on, a row for each row of cells.
@@ -109,8 +120,11 @@ class DenseWeights(Weights):
 
     @property
     def matrix(self) -> Array:
-        """B."""
         return self.array
+
+    def at(self, columns: Array, scored: int) -> Array:
+        weights: Array = self.array[columns, scored]
+        return weights
 
     def add(self, cells: Cells, first: int, x: Array) -> None:
         if x.size > SCORES_OF_A_REQUEST or len(x) > 1:
@@ -149,8 +163,11 @@ class SparseWeights(Weights):
 
     @property
     def matrix(self) -> sparse.csr_array:
-        """B."""
         return sparse.csr_array((self.weights, self.columns, self.starts), shape=self.shape)
+
+    def at(self, columns: Array, scored: int) -> Array:
+        weights: Array = self.matrix[columns][:, [scored]].toarray()[:, 0]
+        return weights
 
     def add(self, cells: Cells, first: int, x: Array) -> None:
         if x.size > SCORES_OF_A_REQUEST or len(x) > 1:
@@ -221,11 +238,12 @@ class Regression:
 
     def __init__(self, cells: Cells, n_columns: int, ridge: Ridge, threads: Threads) -> None:
         self._ridge, self._threads, self.n_columns = ridge, threads, n_columns
-        counts = np.diff(cells.indptr)
+        rows = np.repeat(np.arange(cells.indptr.size - 1), np.diff(cells.indptr))
+        self._shape = cells.indptr.size - 1, n_columns
+        counts = np.bincount(rows, cells.values != 0, self._shape[0])  # a cell of weight 0 is as if it were not there
         mean = counts.mean() if counts.any() else 1.0
         row_weights = (np.maximum(counts, 1) / mean) ** (-ridge.row_exponent / 2)
-        self._cells = Cells(cells.indptr, cells.indices, cells.values * np.repeat(row_weights, counts))
-        self._shape = counts.size, n_columns
+        self._cells = Cells(cells.indptr, cells.indices, cells.values * row_weights[rows])
         by_column = sparse.csr_array((np.arange(cells.indices.size), *cells[1::-1]), shape=self._shape).tocsc()
         self._by_column = by_column.indptr, by_column.indices, by_column.data
         squares = np.bincount(cells.indices, np.asarray(self._cells.values, np.float64) ** 2, n_columns)
@@ -354,6 +372,19 @@ def weights_of(P: Array) -> Array:
 # rankings of held-out cells, by which settings are chosen
 
 
+def hold_out(observed: Observed, random: np.random.RandomState) -> tuple[Array, Array]:
+    """Positions of the cells for training, and of those held out, at random; all cells of no row are held out."""
+    first = observed.is_first_at_cell
+    pair_of_cell = np.arange(observed.nnz) if first is None else np.cumsum(first > 0) - 1
+    n_pairs = int(pair_of_cell[-1]) + 1 if pair_of_cell.size else 0
+    is_held = np.zeros(n_pairs, bool)
+    is_held[random.permutation(n_pairs)[: round(HELD_OUT * n_pairs)]] = True
+    cells_held, rows = is_held[pair_of_cell], observed.row_of_cell()
+    left = np.bincount(rows, ~cells_held, observed.shape[0])
+    cells_held &= left[rows] > 0
+    return np.flatnonzero(~cells_held), np.flatnonzero(cells_held)
+
+
 class HeldOut(NamedTuple):
     """Cells that were held out of some rows: what rankings are judged by."""
 
@@ -406,11 +437,8 @@ def relevance_thresholds(values: Array) -> Array:
     return np.unique(np.quantile(values, [0.0, 0.2, 0.5, 0.8], method="inverted_cdf")) if values.size else np.ones(1)
 
 
-def best_penalty(score: Callable[[float], float], start: float) -> tuple[float, list[tuple[float, float]]]:
-    """The penalty of the highest score: up or down by factors of 2 from `start`, then the top of a parabola.
-
-    Returns it with all that were tried and their scores.
-    """
+def best_penalty(score: Callable[[float], float], start: float) -> float:
+    """The penalty of the highest score: up or down by factors of 2 from `start`, then the top of a parabola."""
     tried = {start: score(start), 2 * start: score(2 * start)}
     factor = 2.0 if tried[2 * start] > tried[start] else 0.5
     best = max(tried, key=tried.__getitem__)
@@ -423,7 +451,7 @@ def best_penalty(score: Callable[[float], float], start: float) -> tuple[float, 
     curvature = below - 2 * here + above
     if np.isfinite(curvature) and curvature < 0:
         best *= 2.0 ** (0.5 * (below - above) / curvature)
-    return best, list(tried.items())
+    return best
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -479,6 +507,9 @@ class ItemGraphModel(Ranker):
     def check_state(self, path: str) -> None:
         """Refuse labels and values that do not fit."""
         check_labels(self, path)
+        m = self.shape[1]
+        if self.weights.shape != (m, m) or self.average.size != m:
+            raise ValueError(f"{path}/weights must be for {m} columns")
         if self.values not in VALUES:
             raise ValueError(f"{path}/values must be one of {', '.join(VALUES)}")
 
@@ -515,6 +546,16 @@ class ItemGraphModel(Ranker):
     def scores(self, rows: Any) -> Scores:
         """x_u B."""
         return GraphScores(rows, self.weights)
+
+    def explain(
+        self, observed: Observed, column: int, engine: str = "cpu", n_jobs: int | None = None, name: str = "The model"
+    ) -> tuple[float, Array]:
+        """Score of a column for a row with this history, and what each of its cells adds to it, value times weight."""
+        if observed.nnz < 2 or observed.is_first_at_cell is not None:  # without its only cell, a row is as the average
+            return super().explain(observed, column, engine, n_jobs, name)
+        cells = cells_of(observed, self.values)
+        added = cells.values.astype(np.float64) * self.weights.at(cells.indices, column)
+        return float(added.sum()), added
 
     def similarities(self, positions: Array, side: str) -> Scores:
         """Of columns: rows of B, what a cell in one adds to the scores of the others. Of rows: cosines of histories."""
@@ -564,8 +605,10 @@ class PopularityModel(Ranker):
     }
 
     def check_state(self, path: str) -> None:
-        """Refuse labels that do not fit."""
+        """Refuse labels and scores that do not fit."""
         check_labels(self, path)
+        if self.popularity.size != self.shape[1]:
+            raise ValueError(f"{path}/popularity must have {self.shape[1]} scores")
 
     @property
     def levels_to_read(self) -> Any:
@@ -620,8 +663,6 @@ GRAPH_RECORDS = {kind.__name__: kind for kind in (ItemGraphModel, PopularityMode
 # ---------------------------------------------------------------------------------------------------------------------
 # fits
 
-#: Share of the cells of every row by which settings are chosen, and the most rows that are ranked.
-HELD_OUT, ROWS_RANKED = 0.2, 1000
 #: Mean penalty where the search begins, and where no cells can be held out, in mean sums of squares of the columns.
 FIRST_L2 = 6.0
 #: Logarithms and presence are tried where the largest value is so many times the median.
@@ -629,11 +670,12 @@ WIDE = 10.0
 
 
 class GraphFit(NamedTuple):
-    """A fitted graph, and the settings that were tried on held-out cells: their mean penalties and NDCG."""
+    """A fitted graph, and the mean penalties that were tried on held-out cells, with their NDCG and the time."""
 
     model: ItemGraphModel
     l2: Array
     ndcg: Array
+    seconds: Array
 
 
 def fit_graph(
@@ -642,10 +684,10 @@ def fit_graph(
     """Fit an item graph; the values and the penalty that are None are chosen by held-out cells."""
     m = observed.shape[1]
     candidates = [values] if values is not None else value_candidates(observed)
-    tried: list[tuple[float, float]] = []
+    tried: list[tuple[float, float, float]] = []
     values = candidates[0]
     if l2 is None or len(candidates) > 1:
-        inner, held = split_indices(observed, HELD_OUT, random, by="row")
+        inner, held = hold_out(observed, random)
         if held.size:
             held_out = HeldOut.draw(observed.select_cells(held), ROWS_RANKED, random)
             searches = {
@@ -668,7 +710,7 @@ def fit_graph(
         weights, values, l2, average, history, index_of(observed),
         Seen.from_observed(observed), observed.unseen, observed.fingerprint(), observed.level_names,
     )  # fmt: skip
-    return GraphFit(model, *np.array(tried).reshape(-1, 2).T)
+    return GraphFit(model, *np.array(tried).reshape(-1, 3).T)
 
 
 def value_candidates(observed: Observed) -> list[str]:
@@ -681,8 +723,10 @@ def value_candidates(observed: Observed) -> list[str]:
 
 def search(
     inner: Observed, held_out: HeldOut, values: str, l2: float | None, ridge: Ridge, threads: Threads
-) -> tuple[float, list[tuple[float, float]], float]:
-    """The mean penalty that ranks held-out cells best, all that were tried, and the NDCG."""
+) -> tuple[float, list[tuple[float, float, float]], float]:
+    """The mean penalty that ranks held-out cells best; all that were tried, their NDCG and the time; the best NDCG."""
+    started = perf_counter()
+    tried: list[tuple[float, float, float]] = []
     cells = cells_of(inner, values)
     regression = Regression(cells, inner.shape[1], ridge, threads)
     rows = cells.rows(held_out.rows)
@@ -692,9 +736,12 @@ def search(
     def score(l2: float) -> float:
         weights = regression.solve(l2, np.float32, NEIGHBOURS_SOUGHT)
         best = best_columns(GraphScores(rows, weights), LENGTH, seen, n_jobs=threads.count)
-        return mean_ndcg(held_out.ndcg(held_out.values_at(best.columns)))
+        ndcg = mean_ndcg(held_out.ndcg(held_out.values_at(best.columns)))
+        tried.append((l2, ndcg, perf_counter() - started))
+        return ndcg
 
-    if l2 is not None:
-        return l2, [], score(l2)
-    l2, tried = best_penalty(score, FIRST_L2 * regression.mean_square)
-    return l2, tried, max(ndcg for _, ndcg in tried)
+    if l2 is None:
+        l2 = best_penalty(score, FIRST_L2 * regression.mean_square)
+    else:
+        score(l2)
+    return l2, tried, max(ndcg for _, ndcg, _ in tried)

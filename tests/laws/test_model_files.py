@@ -14,10 +14,10 @@ import halfseen
 from halfseen import WeightedNMF, archive
 from halfseen.errors import ModelFileError
 from tests.laws.cases import counts
-from tests.laws.estimators import RECORDED, fitted, suited
+from tests.laws.estimators import RANKERS, RECORDED, fitted, suited
 from tests.uncoupled import cases
 
-every_record = pytest.mark.parametrize("record", [*RECORDED, *cases.METHODS], ids=str)
+every_record = pytest.mark.parametrize("record", [*RECORDED, *RANKERS, *cases.METHODS], ids=str)
 
 
 def labelled(estimator):

@@ -36,15 +36,17 @@ def describe_data(path: str, observed: Observed) -> str:
 
 def fit_facts(model: Any) -> dict[str, Any]:
     """The model, and how its fit ended."""
-    facts: dict[str, Any] = {
-        "model": type(model).__name__,
-        "n_components": getattr(model, "n_components_", model.n_components),
-    }
+    facts: dict[str, Any] = {"model": type(model).__name__}
+    if hasattr(model, "n_components"):
+        facts["n_components"] = getattr(model, "n_components_", model.n_components)
     facts |= {name: getattr(model, name) for name in (*defining_parameters(model), "unseen") if hasattr(model, name)}
     facts |= {"status": model.status_.name, "iterations": model.n_iter_}
     traced = [(name, model.trace_[name]) for name in model.trace_ if name in ("objective", "seconds")]
     facts |= {name: values[-1] for name, values in traced if len(values)}
-    return facts | ({"objective_name": model.objective_name} if "objective" in facts else {})
+    facts |= {"objective_name": model.objective_name} if "objective" in facts else {}
+    if hasattr(model, "quality_"):  # of a blend
+        facts["models"] = [dict(zip(model.quality_, line, strict=True)) for line in zip(*model.quality_.values())]
+    return facts
 
 
 def defining_parameters(model: Any) -> list[str]:
@@ -56,7 +58,15 @@ def defining_parameters(model: Any) -> list[str]:
 def describe_model(model: Any) -> str:
     """The model and its main parameters."""
     chosen = "".join(f", {name} {getattr(model, name)}" for name in defining_parameters(model))
-    return f"{type(model).__name__}: {count(model.n_components, 'component')}{chosen}, unseen cells are {model.unseen}."
+    size = f"{count(model.n_components, 'component')}{chosen}, " if hasattr(model, "n_components") else ""
+    if hasattr(model, "quality_"):
+        lines = list(zip(*model.quality_.values(), strict=True))
+        size = ", ".join(f"{name} x {weight:.2f} ({ndcg:.4f} alone)" for name, weight, ndcg, _ in lines[:-1])
+        size += f"; together {lines[-1][2]:.4f}. NDCG@100 of held-out cells. "
+    elif hasattr(model, "l2_") and not hasattr(model, "n_components"):
+        size = f"mean l2 {model.l2_:.4g}, cells as {model.values_}, "
+    words = f"unseen cells are {model.unseen}."
+    return f"{type(model).__name__}: {size}{words[0].upper() if size.endswith('. ') else words[0]}{words[1:]}"
 
 
 def describe_end(model: Any, step: str = "iteration") -> str:
@@ -68,7 +78,7 @@ def describe_end(model: Any, step: str = "iteration") -> str:
 def describe_objective(model: Any) -> str:
     """The objective after the last and after the first iteration."""
     values = model.trace_["objective"]
-    if not model.n_iter_:
+    if not model.n_iter_ or model.status_.name == "DIRECT":
         return ""
     return f"{model.objective_name} {values[-1]:,.6g} (after the first iteration {values[0]:,.6g})."
 

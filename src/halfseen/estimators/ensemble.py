@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,13 +11,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from halfseen import validation
-from halfseen.arrays import Array, ArraySpec
+from halfseen.arrays import Array
 from halfseen.blending import BlendModel, Candidates, find_weights, standard_error
 from halfseen.estimators.base import BaseRecommender, fitted
+from halfseen.estimators.implicit_mf import ImplicitMF
 from halfseen.estimators.item_graph import DirectRecommender, ItemGraph
 from halfseen.estimators.ordnmf import SquaredOrdNMF
-from halfseen.graphs import HELD_OUT, HeldOut, mean_ndcg
-from halfseen.io.splits import split_indices
+from halfseen.graphs import HeldOut, hold_out, mean_ndcg
 from halfseen.observed import Observed
 from halfseen.ranking import Seen, index_of
 
@@ -27,8 +28,8 @@ MOST_ROWS = 2000
 class Blend(DirectRecommender):
     """Several recommenders as one: their standardised scores, weighted by how they rank held-out cells together.
 
-    Unseen cells are *zeros*, or what they are to a model by its own `unseen`. A fifth of the cells of every row is held
-    out, and all models are fitted to the rest. Their scores are standardised row by row, to mean 0 and deviation 1 over
+    Unseen cells are *zeros*, or what they are to a model by its own `unseen`. A fifth of the cells is held out, and all
+    models are fitted to the rest. Their scores are standardised row by row, to mean 0 and deviation 1 over
     the columns, and the weights are those of the highest NDCG@100 of the held-out cells, in the mean over relevance
     thresholds. Then all models are fitted again, to all cells. Models that see different things (parts, factors of any
     sign, pairs of columns) rank better together than the best of them alone.
@@ -55,6 +56,8 @@ class Blend(DirectRecommender):
         An entry per model, and one for the blend: "model", its name; "weight"; "ndcg", NDCG@100 of the held-out cells
         in the mean over relevance thresholds, and its "standard_error" by rows. The weights were chosen by the same
         cells. NaN where no cells could be held out.
+    trace_ : dict of ndarray
+        "objective", NDCG@100 of held-out cells after each step towards the weights; "seconds" until these were found.
     status_ : Status
         DIRECT.
     model_ : BlendModel
@@ -76,11 +79,6 @@ class Blend(DirectRecommender):
     """
 
     record = BlendModel
-    more_state: ClassVar[tuple[Any, ...]] = (
-        [str],
-        ArraySpec("f", ("scored",), finite=False),
-        ArraySpec("f", ("scored",), finite=False),
-    )
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         "models": lambda value: None if is_list_of_models(value) else MUST_BE_MODELS,
         "random_state": validation.seed(),
@@ -105,7 +103,7 @@ class Blend(DirectRecommender):
     @property
     def models_(self) -> dict[str, Any]:
         """Records of the models, by name."""
-        return dict(zip(self.quality_["model"].tolist(), self.model_.models, strict=False))
+        return dict(zip(self.model_.names, self.model_.models, strict=True))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, with those of the models under their names.
@@ -156,9 +154,10 @@ class Blend(DirectRecommender):
         random = check_random_state(self.random_state)
         given = [(name, self._prepared(model, random)) for name, model in named_models(self.models or default_models())]
         n_models = len(given)
-        weights, ndcg = np.full(n_models, 1 / n_models), np.full((2, n_models + 1), np.nan)
-        inner, held = split_indices(observed, HELD_OUT, random, by="row")
+        weights, scores = np.full(n_models, 1 / n_models), []
+        inner, held = hold_out(observed, random)
         path: list[float] = []
+        started, seconds = perf_counter(), 0.0
         if held.size:
             cells = observed.select_cells(inner)
             held_out = HeldOut.draw(observed.select_cells(held), MOST_ROWS, random)
@@ -172,16 +171,28 @@ class Blend(DirectRecommender):
             candidates = Candidates.find([trial.model_ for trial in records], held_out, seen, self.n_jobs)
             del records
             weights, path = find_weights(lambda one: mean_ndcg(candidates.ndcg(one, self.n_jobs)), n_models)
-            for place, one in enumerate([*np.eye(n_models), weights]):
+            for one in [*np.eye(n_models), weights]:
                 of_rows = candidates.ndcg(one, self.n_jobs)
-                ndcg[:, place] = mean_ndcg(of_rows), standard_error(of_rows)
+                scores.append((mean_ndcg(of_rows), standard_error(of_rows)))
+            seconds = perf_counter() - started
         names = [name for name, _ in given]
+        ndcg, errors = np.array(scores).T if scores else (None, None)
         index, seen = index_of(observed), Seen.from_observed(observed)
         models = [model.fit(as_seen_by(model, observed)).model_ for _, model in given]
         shared = tuple(replace(model, index=index, seen=seen) for model in models)  # one copy for all
-        self._names, self._ndcg = names, ndcg
-        record = (shared, weights, index, seen, observed.unseen, observed.fingerprint(), observed.level_names)
-        return BlendModel(*record), {"objective": np.array(path)}
+        record = (
+            shared,
+            names,
+            weights,
+            ndcg,
+            errors,
+            index,
+            seen,
+            observed.unseen,
+            observed.fingerprint(),
+            observed.level_names,
+        )
+        return BlendModel(*record), {"objective": np.array(path), "seconds": np.full(len(path), seconds)}
 
     def _prepared(self, model: Any, random: np.random.RandomState) -> Any:
         """An unfitted copy with a seed and a number of threads."""
@@ -193,16 +204,11 @@ class Blend(DirectRecommender):
     @property
     def quality_(self) -> dict[str, Array]:
         """How each model and the blend rank held-out cells."""
-        names = np.array([*self._names, "blend"], dtype=object)
-        weights = np.append(self.model_.weights, 1.0)
-        return {"model": names, "weight": weights, "ndcg": self._ndcg[0], "standard_error": self._ndcg[1]}
-
-    def _more_state(self) -> tuple[Any, ...]:
-        return self._names, *self._ndcg
-
-    def _set_state(self, model: Any, trace: dict[str, Array], more: tuple[Any, ...]) -> None:
-        super()._set_state(model, trace, more)
-        self._names, self._ndcg = list(more[0]), np.array(more[1:])
+        model = self.model_
+        names = np.array([*model.names, "blend"], dtype=object)
+        unknown = np.full(names.size, np.nan)
+        ndcg, errors = (unknown if one is None else one for one in (model.ndcg, model.standard_errors))
+        return {"model": names, "weight": np.append(model.weights, 1.0), "ndcg": ndcg, "standard_error": errors}
 
 
 MUST_BE_MODELS = (
@@ -243,7 +249,7 @@ def named_models(models: Sequence[Any]) -> list[tuple[str, Any]]:
 
 def default_models() -> list[Any]:
     """Parts with ordinal levels, factors of any sign, and pairs of columns."""
-    return [SquaredOrdNMF(), ItemGraph()]
+    return [SquaredOrdNMF(), ImplicitMF(), ItemGraph()]
 
 
 def as_seen_by(model: Any, observed: Observed) -> Observed:

@@ -35,6 +35,9 @@ class DirectRecommender(BaseRecommender):
     unseen: ClassVar[str] = "zero"
     #: Which text may stand for values of training data, as `levels` of `halfseen.observe`.
     levels_to_read: ClassVar[Any] = "ordered"
+    #: What the objective in the trace is, in words, and what it has an entry for.
+    objective_name: ClassVar[str] = "NDCG@100 of held-out cells"
+    step_name: ClassVar[str] = "trial"
 
     @insert_parameters
     def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
@@ -104,8 +107,8 @@ class ItemGraph(DirectRecommender):
         What a cell is in x_u: its value, log(1 + value), or 1. None takes the value and, where the largest is more
         than ten times the median, what ranks held-out cells best.
     l2 : float or None, default=None
-        Mean of the penalties l_i. None finds it: a fifth of each row's cells is held out, and the penalty goes up or
-        down by factors of 2 while they are ranked better.
+        Mean of the penalties l_i. None finds it: a fifth of the cells is held out, and the penalty goes up or down by
+        factors of 2 while they are ranked better.
     l2_exponent : float, default=0.5
         l_i is in proportion to this power of the column's sum of squares; 0 is the published model.
     row_exponent : float, default=0.5
@@ -128,7 +131,9 @@ class ItemGraph(DirectRecommender):
     l2_ : float
         Mean penalty of the fit.
     trace_ : dict of ndarray
-        The mean penalties that were tried, "l2", and NDCG@100 of held-out cells, "objective".
+        An entry per penalty that was tried: "l2", its mean; "objective", NDCG@100 of held-out cells; "seconds".
+    n_iter_ : int
+        Number of penalties that were tried.
     status_ : Status
         DIRECT.
     model_ : ItemGraphModel
@@ -196,7 +201,7 @@ class ItemGraph(DirectRecommender):
         random = check_random_state(self.random_state)
         with Threads(self.n_jobs) as threads:
             fit = fit_graph(observed, self.values, self.l2, ridge, random, threads)
-        return fit.model, {"l2": fit.l2, "objective": fit.ndcg}
+        return fit.model, {"l2": fit.l2, "objective": fit.ndcg, "seconds": fit.seconds}
 
     #: Parameters that a fit finds, and later fits to more of the same data need not find again.
     finds: ClassVar[tuple[str, ...]] = ("values", "l2")
@@ -252,4 +257,7 @@ class Popularity(DirectRecommender):
         counts = counts if observed.weights is None else counts * observed.weights
         popularity = np.bincount(observed.indices, counts, observed.shape[1])
         record = index_of(observed), Seen.from_observed(observed), observed.unseen, observed.fingerprint()
-        return PopularityModel(popularity, *record, observed.level_names), {"objective": np.empty(0)}
+        return PopularityModel(popularity, *record, observed.level_names), {
+            "objective": np.empty(0),
+            "seconds": np.empty(0),
+        }

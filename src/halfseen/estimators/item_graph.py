@@ -197,7 +197,8 @@ class ItemGraph(DirectRecommender):
         width = self.n_neighbors
         if width is None and observed.shape[1] > MOST_DENSE_COLUMNS:
             width = NEIGHBOURS
-        ridge = Ridge(self.l2_exponent, self.row_exponent, width if isinstance(width, int) else None)
+        is_dense = width is None or isinstance(width, str) or width >= observed.shape[1] - 1
+        ridge = Ridge(self.l2_exponent, self.row_exponent, None if is_dense else int(width))
         random = check_random_state(self.random_state)
         with Threads(self.n_jobs) as threads:
             fit = fit_graph(observed, self.values, self.l2, ridge, random, threads)

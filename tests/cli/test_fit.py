@@ -70,6 +70,24 @@ def test_options_are_parameters(ratings, tmp_path, words, parameters):
     assert (parameters | {"max_iter": 4000}).items() <= model.get_params().items()
 
 
+@pytest.mark.parametrize("method", ["item-graph", "popularity", "blend"])
+def test_rankers_are_found_without_iterating(ratings, tmp_path, method):
+    path = tmp_path / "model.hs"
+    lines = run("fit", ratings.path, "--method", method, "--seed", 3, "-o", path).output.splitlines()
+    model = halfseen.load(path)
+    assert type(model).__name__ == METHODS[method]
+    assert lines[1].startswith(f"{METHODS[method]}: ")
+    assert lines[1].lower().endswith("unseen cells are zero.")
+    assert lines[2].startswith("DIRECT after ")
+    assert lines[3:] == [lines[-1]]
+    facts = json.loads(run("fit", ratings.path, "--method", method, "--json", "-q", "-o", path).output)
+    assert facts["model"] == METHODS[method]
+    assert ("models" in facts) == (method == "blend")
+    for option in ("--max-iter", "-k"):
+        refused = run("fit", ratings.path, "--method", method, option, 3, "-o", path, code=2)
+        assert f"--method {method} has no" in refused.output
+
+
 def test_chains_have_sweeps_in_the_place_of_iterations(ratings, tmp_path):
     words = ("--method", "ordinal", "--inference", "gibbs", "-k", 2)
     model = fitted(tmp_path, ratings.path, *words, "--sweeps", 60, "--burn", 10)

@@ -70,11 +70,11 @@ class Blend(DirectRecommender):
     Examples
     --------
     >>> import halfseen as hs
-    >>> stars = [(u, i, 1 + (u * i) % 5) for u in range(20) for i in range(15) if (u + i) % 3]
+    >>> stars = [(f"u{u}", f"i{i}", 1 + (u * i) % 5) for u in range(20) for i in range(15) if (u + i) % 3]
     >>> blend = hs.Blend([hs.SquaredOrdNMF(2), hs.ItemGraph()], random_state=0).fit(stars)
     >>> list(blend.models_), round(float(blend.weights_.sum()), 6)
     (['squaredordnmf', 'itemgraph'], 1.0)
-    >>> blend.recommend([3], n=2).ids.shape
+    >>> blend.recommend(["u3"], n=2).ids.shape
     (1, 2)
     """
 

@@ -233,7 +233,7 @@ class Popularity(DirectRecommender):
     --------
     >>> import halfseen as hs
     >>> stars = [("ann", "Alien", 5), ("ann", "Brazil", 4), ("bob", "Alien", 4), ("bob", "Clue", 1)]
-    >>> hs.Popularity().fit(stars).recommend([{{"Brazil": 5}}], n=1)
+    >>> hs.Popularity().fit(stars).recommend([{"Brazil": 5}], n=1)
     Recommendations(ids=array([['Alien']], dtype=object), scores=array([[2.]]))
     """
 

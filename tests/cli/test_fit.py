@@ -1,5 +1,6 @@
 """halfseen fit: from a file to a model file. How files are read is tested in tests/io."""
 
+import json
 import os
 import re
 import signal
@@ -73,7 +74,7 @@ def test_options_are_parameters(ratings, tmp_path, words, parameters):
 @pytest.mark.parametrize("method", ["item-graph", "popularity", "blend"])
 def test_rankers_are_found_without_iterating(ratings, tmp_path, method):
     path = tmp_path / "model.hs"
-    lines = run("fit", ratings.path, "--method", method, "--seed", 3, "-o", path).output.splitlines()
+    lines = done("fit", ratings.path, "--method", method, "--seed", 3, "-o", path)
     model = halfseen.load(path)
     assert type(model).__name__ == METHODS[method]
     assert lines[1].startswith(f"{METHODS[method]}: ")
@@ -84,8 +85,7 @@ def test_rankers_are_found_without_iterating(ratings, tmp_path, method):
     assert facts["model"] == METHODS[method]
     assert ("models" in facts) == (method == "blend")
     for option in ("--max-iter", "-k"):
-        refused = run("fit", ratings.path, "--method", method, option, 3, "-o", path, code=2)
-        assert f"--method {method} has no" in refused.output
+        assert f"--method {method} has no" in misused("fit", ratings.path, "--method", method, option, 3, "-o", path)
 
 
 def test_chains_have_sweeps_in_the_place_of_iterations(ratings, tmp_path):

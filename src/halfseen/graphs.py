@@ -326,9 +326,9 @@ class Regression:
         if self._lists is None:
             room = max(width, min(MOST_NEIGHBOURS, NEIGHBOUR_BYTES // (8 * max(m, 1))))
             size = m, max(1, min(room, m - 1))
-            self._lists = np.empty(size, np.int32), np.empty(size, np.float32)
+            lists = self._lists = np.empty(size, np.int32), np.empty(size, np.float32)
             cells = *self._by_column, *self._cells
-            self._threads.all(lambda block: list_neighbours(*block, *cells, self.squares, *self._lists), self._blocks())
+            self._threads.all(lambda block: list_neighbours(*block, *cells, self.squares, *lists), self._blocks())
         lists, width = self._lists, max(1, min(width, m - 1))
         chosen, weights = np.empty((m, width), np.int32), np.empty((m, width), np.float32)
         given = *lists, self.squares, penalties, width, chosen, weights

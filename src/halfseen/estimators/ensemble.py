@@ -21,6 +21,11 @@ from halfseen.graphs import HeldOut, hold_out, mean_ndcg
 from halfseen.observed import Observed
 from halfseen.ranking import Seen, index_of
 
+#: What `models` must be, and what to do.
+MUST_BE_MODELS = (
+    "None, or a list of recommenders of halfseen, each alone or as (name, recommender), names different and without __",
+    "Pass `[SquaredOrdNMF(), ItemGraph()]`, say.",
+)
 #: Rows by whose held-out cells weights are chosen, at most.
 MOST_ROWS = 2000
 
@@ -209,12 +214,6 @@ class Blend(DirectRecommender):
         unknown = np.full(names.size, np.nan)
         ndcg, errors = (unknown if one is None else one for one in (model.ndcg, model.standard_errors))
         return {"model": names, "weight": np.append(model.weights, 1.0), "ndcg": ndcg, "standard_error": errors}
-
-
-MUST_BE_MODELS = (
-    "None, or a list of recommenders of halfseen, each alone or as (name, recommender), names different and without __",
-    "Pass `[SquaredOrdNMF(), ItemGraph()]`, say.",
-)
 
 
 def is_list_of_models(value: Any) -> bool:

@@ -197,8 +197,9 @@ class ItemGraph(DirectRecommender):
         width = self.n_neighbors
         if width is None and observed.shape[1] > MOST_DENSE_COLUMNS:
             width = NEIGHBOURS
-        is_dense = width is None or isinstance(width, str) or width >= observed.shape[1] - 1
-        ridge = Ridge(self.l2_exponent, self.row_exponent, None if is_dense else int(width))
+        neighbours = None if width is None or isinstance(width, str) else int(width)
+        is_sparse = neighbours is not None and neighbours < observed.shape[1] - 1
+        ridge = Ridge(self.l2_exponent, self.row_exponent, neighbours if is_sparse else None)
         random = check_random_state(self.random_state)
         with Threads(self.n_jobs) as threads:
             fit = fit_graph(observed, self.values, self.l2, ridge, random, threads)

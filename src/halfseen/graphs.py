@@ -21,7 +21,7 @@ from scipy.linalg import lapack
 from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.threads import Threads, one_blas_thread
 from halfseen.engines.topk import SCORES_OF_A_REQUEST, SCORES_PER_TILE, Chosen, Products, Scores, best_columns
-from halfseen.errors import DataError
+from halfseen.errors import DataError, ParameterError
 from halfseen.labels import Index
 from halfseen.observed import Observed
 from halfseen.ranking import Ranker, Seen, index_of
@@ -286,7 +286,12 @@ class Regression:
                 invert(P)
             except np.linalg.LinAlgError:
                 if dtype == np.float64:
-                    raise
+                    raise ParameterError(
+                        "must be large enough for the regressions to have one solution.",
+                        parameter="l2",
+                        found=f"a mean of {penalties.mean():.3g}, with columns of {self.mean_square:.3g} on average",
+                        remedy="Use a larger one, or None.",
+                    ) from None
                 return self._solve_dense(penalties, np.float64)
             return weights_of(P)
 

@@ -279,6 +279,8 @@ def test_parameters_are_refused_by_name():
     ):  # fmt: skip
         with refused(ParameterError, parameter=name):
             ItemGraph(**parameters).fit(ratings())
+    with refused(ParameterError, parameter="l2", found="a mean of 1e-300"):
+        ItemGraph(l2=1e-300).fit(np.ones((60, 25)))
     assert ItemGraph(n_neighbors="all", l2=1.0).fit(ratings()).weights_.shape == (25, 25)
 
 

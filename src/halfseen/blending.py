@@ -46,8 +46,7 @@ class Columns(NamedTuple):
     def moments(self, W: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of each row's products with all columns."""
         W = W.astype(np.float64)
-        variance = np.einsum("uk,kl,ul->u", W, self.covariance, W, optimize=["einsum_path", (0, 1), (0, 1)])
-        return with_deviation(np.einsum("uk,k->u", W, self.mean), variance)
+        return with_deviation(W @ self.mean, np.einsum("uk,uk->u", W @ self.covariance, W))
 
 
 def with_deviation(mean: Array, variance: Array) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ which has the closed form  B_ij = -P_ij / P_jj,  P = (X^T R X + L)^-1.  Rows cou
 have, and columns are held down by l_i, the more the more cells they have.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -105,6 +106,11 @@ class Weights(ABC):
         """
 
 
+def is_for_kernel(x: Array) -> bool:
+    """Whether scores are many, or compiled loops at hand; to load them for one row would take longer than the row."""
+    return len(x) > 1 or x.size > SCORES_OF_A_REQUEST or "halfseen.kernels.ridge" in sys.modules
+
+
 @dataclass(frozen=True, eq=False)
 class DenseWeights(Weights):
     """B as an array, a row for each column of a history."""
@@ -127,7 +133,7 @@ class DenseWeights(Weights):
         return weights
 
     def add(self, cells: Cells, first: int, x: Array) -> None:
-        if x.size > SCORES_OF_A_REQUEST or len(x) > 1:
+        if is_for_kernel(x):
             from halfseen.kernels.ridge import add_rows
 
             add_rows(*cells, self.array, first, x)
@@ -170,7 +176,7 @@ class SparseWeights(Weights):
         return weights
 
     def add(self, cells: Cells, first: int, x: Array) -> None:
-        if x.size > SCORES_OF_A_REQUEST or len(x) > 1:
+        if is_for_kernel(x):
             from halfseen.kernels.ridge import add_sparse_rows
 
             add_sparse_rows(*cells, self.starts, self.columns, self.weights, first, x)

@@ -101,7 +101,7 @@ def judged(n=120, m=50, seed=0):
 
 
 def test_weights_are_as_good_as_those_of_a_grid():
-    train, _, held_out, models = judged()
+    _, _, held_out, models = judged()
     candidates = Candidates.find([model.model_ for model in models], held_out, models[0].seen_, 1)
 
     def score(weights):

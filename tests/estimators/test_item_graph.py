@@ -195,8 +195,11 @@ def test_inverses_in_place(dtype):
         invert(-np.eye(3).astype(dtype))
 
 
+@pytest.mark.parametrize("is_compiled", [False, True])
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_one_row_is_scored_as_among_many_and_as_in_any_tile(is_sparse):
+def test_one_row_is_scored_as_among_many_and_as_in_any_tile(is_sparse, is_compiled, monkeypatch):
+    """To the last bit, whether one row is summed by a compiled loop or before one is loaded."""
+    monkeypatch.setattr("halfseen.graphs.is_for_kernel", lambda x: is_compiled or len(x) > 1)
     rng = np.random.default_rng(0)
     n, m = 7, 500
     B = np.where(rng.random((m, m)) < 0.1, rng.normal(size=(m, m)), 0).astype(np.float32)

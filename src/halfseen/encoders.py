@@ -16,7 +16,9 @@ from halfseen.observed import Observed
 #: More levels than this are taken for counts or measurements.
 MAX_LEVELS = 100
 #: Values as confidences, by name: the power that they are raised to; None is the logarithm.
-CONFIDENCES: Mapping[str, float | None] = {"values": 1.0, "log": None, "ones": 0.0}
+CONFIDENCES: Mapping[str, float | None] = {"auto": 1.0, "values": 1.0, "log": None, "ones": 0.0}
+#: Values of which the largest is more than this times the mean are counts of many orders of magnitude.
+MOST_OF_MEAN = 10.0
 #: The weight of all unseen zeros together, in that of all seen cells, by default; how it was found: docs/methods.md.
 UNSEEN_SHARE = 5.0
 #: The largest matrix whose unseen zeros are made cells.
@@ -97,11 +99,14 @@ class ConfidenceEncoder(Encoder):
         a; None takes `UNSEEN_SHARE` times the mean of c over all cells of the matrix, and at most that over the seen.
     dtype : {"float32", "float64"} or None
         Of the codes, and of the fit; None: that of the data.
+    may_be_log : bool, default=False
+        Whether to fit takes the logarithm of values of which the largest is more than `MOST_OF_MEAN` times the mean.
     """
 
     power: float | None = 1.0
     unseen_weight: float | None = None
     dtype: str | None = None
+    may_be_log: bool = False
 
     state: ClassVar[Mapping[str, Any]] = {"power": float | None, "unseen_weight": float, "dtype": str | None}
 
@@ -112,12 +117,16 @@ class ConfidenceEncoder(Encoder):
 
     def fit(self, observed: Observed, name: str) -> tuple[Self, Observed]:
         encoder, codes = self, self.codes(observed)
+        if self.may_be_log:
+            seen = codes.values[codes.values > 0].astype(np.float64)
+            is_wide = seen.size > 0 and seen.max() > MOST_OF_MEAN * seen.mean()
+            encoder = replace(self, power=None if is_wide else self.power)
         if self.unseen_weight is None:
-            confidence = self.confidence(codes)
+            confidence = encoder.confidence(codes)
             weights = (confidence > 0) if codes.weights is None else (confidence > 0) * codes.weights
             total = float(np.sum(confidence * weights, dtype=np.float64))
             share = min(1.0 / max(float(weights.sum(dtype=np.float64)), 1.0), UNSEEN_SHARE / np.prod(codes.shape))
-            encoder = replace(self, unseen_weight=share * total or 1.0)
+            encoder = replace(encoder, unseen_weight=share * total or 1.0)
         return encoder, codes
 
     def codes(self, observed: Observed) -> Observed:
@@ -351,7 +360,9 @@ class OrdinalEncoder(Encoder):
         )
 
 
-ENCODERS: Mapping[str, type[Encoder]] = {kind.__name__: kind for kind in (Encoder, PresenceEncoder, ConfidenceEncoder, OrdinalEncoder)}
+ENCODERS: Mapping[str, type[Encoder]] = {
+    kind.__name__: kind for kind in (Encoder, PresenceEncoder, ConfidenceEncoder, OrdinalEncoder)
+}
 
 
 def are_texts(levels: Any) -> bool:

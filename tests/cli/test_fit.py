@@ -62,6 +62,7 @@ def test_every_model_can_be_fitted():
         ("round --loss linear --early-stopping", {"loss": "linear", "early_stopping": True}),
         ("ordinal --link cloglog --own-thresholds rows", {"link": "cloglog", "own_thresholds": "rows"}),
         ("squared-ordnmf -k 2 --engine cpu", {"n_components": 2, "engine": "cpu"}),
+        ("implicit-mf -k 2 --l2 0.1", {"n_components": 2, "l2": 0.1, "unseen": "zero"}),
         ("rank-one", {}),
     ],
 )

@@ -26,6 +26,8 @@ CASES = [
     ("fit cut.csv.gz -o out.hs", "cut.csv.gz"),
     ("fit - -o out.hs < binary.csv", "standard input"),
     ("recommend model.hs --history nowhere.csv -o out.csv", "nowhere.csv"),
+    ("serve nowhere.hs --port 0", "nowhere.hs"),
+    ("serve model.hs --port 0 --names nowhere.csv", "nowhere.csv"),
     ("evaluate model.hs --test held.csv --train nowhere.csv", "nowhere.csv"),
     ("impute binary.csv --force -o out.csv", "binary.csv"),
     ("uncouple --asked nowhere.csv --answers answers.csv -o out.csv", "nowhere.csv"),
@@ -34,6 +36,7 @@ CASES = [
     # models that are none
     ("predict cut.hs --row ann --col ale", "cut.hs"),
     ("recommend table.csv --user ann", "table.csv"),
+    ("serve table.csv --port 0", "table.csv"),
     ("report folder -o out.html", "folder"),
     # columns, rows, studies and datasets that are not there
     ("fit ratings.csv --columns ²,1,2 -o out.hs", "²"),

@@ -186,10 +186,21 @@ def test_labels_new_users_and_files(tmp_path):
     assert_array_equal(again.transform([{"Clue": 2.0}]), model.transform([{"Clue": 2.0}]))
 
 
+def test_wide_counts_are_taken_by_their_logarithm():
+    X = plays()
+    assert ImplicitMF(2, random_state=0).fit(X).confidence_ == "values"
+    X[0, np.flatnonzero(X[0])[0]] = 1e5
+    wide, log = (ImplicitMF(2, confidence=how, random_state=0).fit(X) for how in ("auto", "log"))
+    assert wide.confidence_ == "log"
+    assert_array_equal(wide.W_, log.W_)
+    assert_array_equal(wide.transform(X[:1]), log.transform(X[:1]))
+    assert ImplicitMF(2, confidence=0.5).fit(X).confidence_ == 0.5
+
+
 def test_what_is_refused():
     X = plays()
-    with refused(DataError, found="-1"):
-        ImplicitMF(2).fit(np.where(X == X.max(), -1.0, X))
+    with refused(DataError, found="-"):
+        ImplicitMF(2).fit(-X)
     with refused(ParameterError, "unseen"):
         ImplicitMF(2, unseen="missing").fit(X)
     for confidence in ("value", -1.0, None):

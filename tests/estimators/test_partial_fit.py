@@ -8,6 +8,7 @@ from halfseen.errors import DataError
 
 MODELS = [
     hs.SquaredOrdNMF(4, l2=2.0, tol=1e-8, max_iter=2000, random_state=0),
+    hs.ImplicitMF(4, random_state=0),
     hs.OrdNMF(3, random_state=0),
     hs.OrdNMF(3, noise="exponential", random_state=0),
     hs.WeightedNMF(3, loss="frobenius", tol=1e-6, max_iter=5000, random_state=0),

@@ -204,6 +204,17 @@ def test_conjugate_gradients(engine, case, dtype, index, side, k):
     assert_close(rows, truth, np.abs(truth).max(initial=0) + 1e-3, 50 * RULE_RTOL[dtype])
 
 
+def test_conjugate_gradients_of_a_row_that_is_too_long_for_the_cache():
+    rng, m = np.random.default_rng(0), 30_000
+    observed = Observed.from_cells(np.zeros(m, int), np.arange(m), np.ones(m), (1, m))
+    c, s = rng.uniform(0.5, 2, (2, m))
+    near, far = rng.normal(size=(1, 5)), rng.normal(size=(m, 5))
+    with open_engine("cpu", 1) as engine:
+        cells = engine.place(observed, Side.ROWS)
+        rows, _ = engine.conjugate_gradients(cells, c, s, near, far, np.eye(5), np.ones(1), Side.ROWS, 20)
+    assert_allclose(rows[0], np.linalg.solve(2 * np.eye(5) + (far.T * c) @ far, far.T @ s), rtol=1e-10)
+
+
 @each_float
 @pytest.mark.parametrize("entries", [0, 1, 31])
 def test_column_sums_and_gram(engine, dtype, entries):

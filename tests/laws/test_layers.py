@@ -16,6 +16,7 @@ SOURCE = Path(halfseen.__file__).parent
 LAYERS = {
     ("cli",): 15,
     ("studies",): 14,
+    ("serving",): 14,
     ("plots", "report", "selection", "datasets", "data"): 13,
     ("metrics", "rank", "roundrank", "uncoupled"): 12,
     ("estimators",): 11,

@@ -38,7 +38,7 @@ from halfseen.errors import DataWarning, EngineError, ParameterError
 from halfseen.fitting import run
 from halfseen.folding import fold_in
 from halfseen.io import observe
-from halfseen.likelihoods import LINKS, rules
+from halfseen.likelihoods import LINKS, Gaussian, rules
 from halfseen.likelihoods.rules import CellParams, Terms
 from halfseen.solvers import Gamma, LeastSquares, Multiplicative, Newton, Penalty, Problem, Ridge
 from tests.estimators.models import Recorder, refused
@@ -160,6 +160,11 @@ CASES = [
     if likelihood.push_is_constant or not isinstance(solver, Gamma)
     for unseen in ["missing", "zero"]
     if unseen == "missing" or likelihood.unseen is not None
+    for kind in ["plain", "weighted", "repeated"]
+]
+CASES += [
+    pytest.param(LeastSquares(0.5), Gaussian(), unseen, kind, id=f"least squares-{unseen}-{kind}")
+    for unseen in ["missing", "zero"]
     for kind in ["plain", "weighted", "repeated"]
 ]
 

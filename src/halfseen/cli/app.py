@@ -20,6 +20,7 @@ SUMMARIES = {
     "fit": "Fit a model to ratings, counts, levels or a table with holes.",
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
+    "serve": "Serve a model on this machine: JSON over HTTP.",
     "evaluate": "Score how well a model ranks and predicts held-out cells.",
     "impute": "Fill the holes of a table.",
     "uncouple": "Find out who answered what, from lists without names.",

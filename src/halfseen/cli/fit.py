@@ -44,8 +44,9 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
               help="nmf: non-negative values; rank-one: one component, exactly. Bayesian: poisson: counts and clicks; "
               "ordnmf: stars and other levels; bernoulli: present or not; compound: counts with a few large ones. Best "
               "for ranking: squared-ordnmf: levels; squared-poisson: counts and clicks; implicit-mf: any of "
-              "them, fastest; item-graph: columns that speak for columns; blend: these three, weighted by held-out cells; "
-              "popularity: the same for all rows. Best for missing levels: ordinal: with probabilities; round: by rounding, also exact.")  # fmt: skip
+              "them, fastest; item-graph: columns that speak for columns; blend: these three, weighted by held-out "
+              "cells; popularity: the same for all rows. Best for missing levels: ordinal: with probabilities; round: "
+              "by rounding, also exact.")  # fmt: skip
 @click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:5,10,20",
               help="Number of components, by default 10 (squared methods: 50, implicit-mf: 128); "
               "auto chooses it by held-out cells, after a colon from these numbers.")  # fmt: skip

@@ -45,7 +45,8 @@ def fit_facts(model: Any) -> dict[str, Any]:
     facts |= {name: values[-1] for name, values in traced if len(values)}
     facts |= {"objective_name": model.objective_name} if "objective" in facts else {}
     if hasattr(model, "quality_"):  # of a blend
-        facts["models"] = [dict(zip(model.quality_, line, strict=True)) for line in zip(*model.quality_.values())]
+        lines = zip(*model.quality_.values(), strict=True)
+        facts["models"] = [dict(zip(model.quality_, line, strict=True)) for line in lines]
     return facts
 
 

@@ -39,9 +39,10 @@ class ImplicitMF(Factorization):
     unseen_weight : float or None, default=None
         Weight of the zero in every cell. None takes 5 times the sum of confidences over the number of all cells, so
         that zeros weigh 5 times what is seen, but at most the mean confidence. Hold cells out to choose it.
-    confidence : {"values", "log", "ones"} or float, default="values"
+    confidence : {"auto", "values", "log", "ones"} or float, default="auto"
         How a value becomes the confidence of its cell: as it is, log(1 + value), 1 for all above 0, or the value to a
-        power. Values of 0 have none, and count as unseen but for recommending.
+        power. "auto" takes values as they are, but the logarithm if the largest is more than 10 times their mean, as
+        that of plays is. Values of 0 have no confidence, and count as unseen but for recommending.
     l2 : float or None, default=None
         Penalty on both factors. None takes 0.067 (1 / sqrt(cells per row) + 1 / sqrt(cells per column)). Hold cells out
         to choose it.
@@ -65,6 +66,8 @@ class ImplicitMF(Factorization):
     Attributes
     ----------
     {W_, H_}
+    confidence_ : {"values", "log", "ones"} or float
+        How values became confidences in the fit.
     unseen_weight_ : float
         Weight of unseen zeros in the fit.
     l2_ : float
@@ -97,6 +100,10 @@ class ImplicitMF(Factorization):
     }
     accelerate = False
 
+    confidence_ = fitted(
+        lambda model: {1.0: "values", None: "log", 0.0: "ones"}.get(model.encoder.power, model.encoder.power),
+        "How values became confidences in the fit.",
+    )
     unseen_weight_ = fitted(lambda model: model.encoder.unseen_weight, "Weight of unseen zeros in the fit.")
 
     def __init__(
@@ -104,7 +111,7 @@ class ImplicitMF(Factorization):
         n_components: int = 128,
         *,
         unseen_weight: float | None = None,
-        confidence: str | float = "values",
+        confidence: str | float = "auto",
         l2: float | None = None,
         frequency: float = 1.0,
         n_steps: int = 3,
@@ -143,7 +150,7 @@ class ImplicitMF(Factorization):
     def _encoder(self) -> ConfidenceEncoder:
         power = CONFIDENCES[self.confidence] if isinstance(self.confidence, str) else float(self.confidence)
         unseen_weight = None if self.unseen_weight is None else float(self.unseen_weight)
-        return ConfidenceEncoder(power, unseen_weight, self.dtype)
+        return ConfidenceEncoder(power, unseen_weight, self.dtype, may_be_log=self.confidence == "auto")
 
     def _method(self) -> Method:
         if self.unseen != "zero":

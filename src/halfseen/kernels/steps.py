@@ -128,9 +128,10 @@ def conjugate_gradients(
     k = F.shape[1]
     zero = F.dtype.type(0)
     room, group = max(1, _COPIED_BYTES // (k * F.itemsize)), max(8, _GROUP_BYTES // (k * F.itemsize))
-    longest = 0
+    longest = np.int64(0)
     for u in range(F.shape[0]):
-        longest = max(longest, np.int64(indptr[u + 1] - indptr[u]))
+        if indptr[u + 1] - indptr[u] > longest:
+            longest = np.int64(indptr[u + 1] - indptr[u])
     copied = np.empty((min(room, longest), k), F.dtype)
     in_order = np.arange(max(len(copied), k)).astype(indices.dtype)
     x = np.empty(longest, F.dtype)

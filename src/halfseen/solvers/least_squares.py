@@ -1,6 +1,6 @@
 """Alternating least squares: with one side fixed, the loss is a quadratic in each row of the other.
 
-    (sum over cells of c g_i g_i^T + l2_u) f_u = sum over cells of c y g_i,   l2_u = l2 * (sum of c over the row)^frequency
+    (sum over cells of c g_i g_i^T + l2_u) f_u = sum over cells of c y g_i,   l2_u = l2 * (sum of c)^frequency
 
 with c the weight of a cell. Where unseen cells are zeros they are among the cells, and their sum is the Gram matrix of
 the other side (Hu, Koren & Volinsky 2008). The penalty of a row grows with the weight of its cells (Zhou and others
@@ -72,7 +72,8 @@ class LeastSquares(Solver[PointFactor]):
     def init_state(self, problem: Problem, W: Array, H: Array) -> State[PointFactor]:
         kept = self._quadratics(problem, *Side)
         terms = [problem.sweep(rules.costs, W, H).totals, *problem.cost_of_zeros(W, H)]
-        terms += [problem.engine.map(ridge_costs, None, F, kept.l2[side])[1] for F, side in zip((W, H), Side)]
+        factors = ((W, Side.ROWS), (H, Side.COLUMNS))
+        terms += [problem.engine.map(ridge_costs, None, F, kept.l2[side])[1] for F, side in factors]
         loss = sum(float(term[0]) for term in problem.engine.fetch(*terms))
         return State(PointFactor(W), PointFactor(H), kept, loss, problem.likelihood)
 

@@ -383,17 +383,25 @@ def weights_of(P: Array) -> Array:
 # rankings of held-out cells, by which settings are chosen
 
 
-def hold_out(observed: Observed, random: np.random.RandomState) -> tuple[Array, Array]:
-    """Positions of the cells for training, and of those held out, at random; all cells of no row are held out."""
+def hold_out(observed: Observed, random: np.random.RandomState, n_times: int = 1) -> list[tuple[Array, Array]]:
+    """Positions of the cells for training, and of those held out, at random; all cells of no row are held out.
+
+    Several times, other cells each time. None where there is no cell to hold out.
+    """
     first = observed.is_first_at_cell
     pair_of_cell = np.arange(observed.nnz) if first is None else np.cumsum(first > 0) - 1
     n_pairs = int(pair_of_cell[-1]) + 1 if pair_of_cell.size else 0
-    is_held = np.zeros(n_pairs, bool)
-    is_held[random.permutation(n_pairs)[: round(HELD_OUT * n_pairs)]] = True
-    cells_held, rows = is_held[pair_of_cell], observed.row_of_cell()
-    left = np.bincount(rows, ~cells_held, observed.shape[0])
-    cells_held &= left[rows] > 0
-    return np.flatnonzero(~cells_held), np.flatnonzero(cells_held)
+    order, size, rows = random.permutation(n_pairs), round(HELD_OUT * n_pairs), observed.row_of_cell()
+    splits = []
+    for start in range(0, n_times * size, max(size, 1)):
+        is_held = np.zeros(n_pairs, bool)
+        is_held[order[start : start + size]] = True
+        cells_held = is_held[pair_of_cell]
+        left = np.bincount(rows, ~cells_held, observed.shape[0])
+        cells_held &= left[rows] > 0
+        if cells_held.any():
+            splits.append((np.flatnonzero(~cells_held), np.flatnonzero(cells_held)))
+    return splits
 
 
 class HeldOut(NamedTuple):
@@ -698,8 +706,7 @@ def fit_graph(
     tried: list[tuple[float, float, float]] = []
     values = candidates[0]
     if l2 is None or len(candidates) > 1:
-        inner, held = hold_out(observed, random)
-        if held.size:
+        for inner, held in hold_out(observed, random):
             held_out = HeldOut.draw(observed.select_cells(held), ROWS_RANKED, random)
             searches = {
                 one: search(observed.select_cells(inner), held_out, one, l2, ridge, threads) for one in candidates

@@ -93,7 +93,7 @@ def judged(n=120, m=50, seed=0):
     """Models of training cells, and the cells held out of it."""
     X = observe(ratings(n, m, seed=seed), unseen="zero")
     random = np.random.RandomState(seed)
-    inner, held = hold_out(X, random)
+    ((inner, held),) = hold_out(X, random)
     train = X.select_cells(inner)
     models = [clone(model).set_params(**extra).fit(train) for model, extra in
               zip(SMALL, ({"random_state": 0}, {"random_state": 0}, {"l2": 9.0}), strict=True)]  # fmt: skip
@@ -158,6 +158,8 @@ def test_quality_tells_of_each_model():
     assert (quality["standard_error"] > 0).all()
     assert_array_equal(quality["weight"], [*blend.weights_, 1])
     assert blend.trace_["objective"][-1] == pytest.approx(quality["ndcg"][-1], abs=1e-4)
+    alone = Blend([ItemGraph()], random_state=0).fit(ratings())
+    assert np.isnan(alone.quality_["ndcg"]).all()  # nothing to choose
 
 
 def test_standard_errors_are_those_of_means():

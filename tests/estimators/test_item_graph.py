@@ -157,7 +157,7 @@ def test_wide_counts_choose_their_own_scale():
 def test_held_out_ndcg_is_that_of_the_metrics():
     X = observe(ratings(50, 30), unseen="zero")
     random = np.random.RandomState(0)
-    inner, held = hold_out(X, random)
+    ((inner, held),) = hold_out(X, random)
     train, test = X.select_cells(inner), X.select_cells(held)
     assert_array_equal(np.sort(np.append(inner, held)), np.arange(X.nnz))
     assert (train.seen_per_row()[test.seen_per_row() > 0] > 0).all()
@@ -173,6 +173,13 @@ def test_held_out_ndcg_is_that_of_the_metrics():
     assert_allclose(found[:, is_full[held_out.rows]], by_metric[:, held_out.rows][:, is_full[held_out.rows]])
     assert mean_ndcg(found) == pytest.approx(np.nanmean(found, axis=1).mean())
     assert mean_ndcg(np.full((2, 3), np.nan)) == 0
+
+
+def test_cells_are_held_out_once_each():
+    X = observe(ratings(), unseen="zero")
+    held = [held for _, held in hold_out(X, np.random.RandomState(0), 3)]
+    assert np.unique(np.concatenate(held)).size == sum(map(len, held)) == pytest.approx(0.6 * X.nnz, abs=9)
+    assert hold_out(observe(np.eye(3), unseen="zero"), np.random.RandomState(0)) == []
 
 
 def test_thresholds_of_stars_and_of_presence():

@@ -28,16 +28,19 @@ MUST_BE_MODELS = (
 )
 #: Rows by whose held-out cells weights are chosen, at most.
 MOST_ROWS = 2000
+#: With fewer rows, cells are held out several times, at most so often.
+ROWS_WANTED, MOST_TIMES = 3000, 3
 
 
 class Blend(DirectRecommender):
     """Several recommenders as one: their standardised scores, weighted by how they rank held-out cells together.
 
-    Unseen cells are *zeros*, or what they are to a model by its own `unseen`. A fifth of the cells is held out, and all
-    models are fitted to the rest. Their scores are standardised row by row, to mean 0 and deviation 1 over
-    the columns, and the weights are those of the highest NDCG@100 of the held-out cells, in the mean over relevance
-    thresholds. Then all models are fitted again, to all cells. Models that see different things (parts, factors of any
-    sign, pairs of columns) rank better together than the best of them alone.
+    Unseen cells are *zeros*, or what they are to a model by its own `unseen`. A fifth of the cells is held out, and
+    all models are fitted to the rest. Their scores are standardised row by row, to mean 0 and deviation 1 over the
+    columns, and the weights are those of the highest NDCG@100 of the held-out cells, in the mean over relevance
+    thresholds. With fewer than 3,000 rows that is done twice or three times, with other cells. Then all models are
+    fitted again, to all cells. Models that see different things (parts, factors of any sign, pairs of columns) rank
+    better together than the best of them alone.
 
     Parameters
     ----------
@@ -160,25 +163,32 @@ class Blend(DirectRecommender):
         given = [(name, self._prepared(model, random)) for name, model in named_models(self.models or default_models())]
         n_models = len(given)
         weights, scores = np.full(n_models, 1 / n_models), []
-        inner, held = hold_out(observed, random)
         path: list[float] = []
         started, seconds = perf_counter(), 0.0
-        if held.size:
+        n_times = int(np.clip(np.ceil(ROWS_WANTED / max(observed.shape[0], 1)), 1, MOST_TIMES))
+        trials = []
+        for inner, held in hold_out(observed, random, n_times) if n_models > 1 else []:
             cells = observed.select_cells(inner)
             held_out = HeldOut.draw(observed.select_cells(held), MOST_ROWS, random)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the fits to all cells warn again
-                records = [clone(model).fit(as_seen_by(model, cells)) for _, model in given]
-            for (_, model), trial in zip(given, records, strict=True):
-                found = [name for name in getattr(trial, "finds", ()) if getattr(model, name) is None]
-                model.set_params(**{name: getattr(trial, f"{name}_") for name in found})
+                fits = [clone(model).fit(as_seen_by(model, cells)) for _, model in given]
+            for (_, model), fit in zip(given, fits, strict=True):
+                found = [name for name in getattr(fit, "finds", ()) if getattr(model, name) is None]
+                model.set_params(**{name: getattr(fit, f"{name}_") for name in found})
             seen = Seen(cells.indptr, cells.indices, cells.shape[1])
-            candidates = Candidates.find([trial.model_ for trial in records], held_out, seen, self.n_jobs)
-            del records
-            weights, path = find_weights(lambda one: mean_ndcg(candidates.ndcg(one, self.n_jobs)), n_models)
+            trials.append(Candidates.find([fit.model_ for fit in fits], held_out, seen, self.n_jobs))
+            del fits
+        if trials:
+
+            def score(blend: Array) -> float:
+                return float(np.mean([mean_ndcg(trial.ndcg(blend, self.n_jobs)) for trial in trials]))
+
+            weights, path = find_weights(score, n_models)
             for one in [*np.eye(n_models), weights]:
-                of_rows = candidates.ndcg(one, self.n_jobs)
-                scores.append((mean_ndcg(of_rows), standard_error(of_rows)))
+                of_rows = [trial.ndcg(one, self.n_jobs) for trial in trials]
+                errors = [standard_error(of_trial) for of_trial in of_rows]
+                scores.append((np.mean([*map(mean_ndcg, of_rows)]), np.sqrt(np.square(errors).sum()) / len(trials)))
             seconds = perf_counter() - started
         names = [name for name, _ in given]
         ndcg, errors = np.array(scores).T if scores else (None, None)

@@ -32,12 +32,13 @@ if TYPE_CHECKING:
         rank_one,
     )
     from halfseen.io import observe
+    from halfseen.metrics import evaluate
     from halfseen.model import Status
     from halfseen.observed import Observed
     from halfseen.ranking import Recommendations
     from halfseen.rankone import SharedFactors, TensorFactors, rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
-    from halfseen.selection import RankSearch
+    from halfseen.selection import RankSearch, Search
     from halfseen.uncoupled import Uncoupled, UncoupledNMF
 
 #: Public names by module.
@@ -46,12 +47,13 @@ _EXPORTS = {
     "estimators": "BernoulliPoisson Blend CompoundPoisson ImplicitMF ItemGraph OrdNMF OrdinalMF PoissonFactorization "
     "Popularity Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
+    "metrics": "evaluate",
     "model": "Status",
     "observed": "Observed",
     "ranking": "Recommendations",
     "rankone": "SharedFactors TensorFactors rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
-    "selection": "RankSearch",
+    "selection": "RankSearch Search",
     "uncoupled": "Uncoupled UncoupledNMF",
 }
 _MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")

@@ -49,7 +49,7 @@ def test_every_engine_can_be_chosen():
 
 def test_every_model_can_be_fitted():
     kinds = {name for name in halfseen.__all__ if hasattr(getattr(halfseen, name), "fit")}
-    kinds -= {"Quantizer", "UncoupledNMF", "RankSearch", "TableImputer"}  # but for the first: uncouple, -k auto, impute
+    kinds -= {"Quantizer", "UncoupledNMF", "RankSearch", "Search", "TableImputer"}  # uncouple, -k auto, tune, impute
     assert set(METHODS.values()) == kinds
 
 

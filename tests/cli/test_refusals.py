@@ -25,6 +25,7 @@ CASES = [
     ("fit folder -o out.hs", "folder"),
     ("fit cut.csv.gz -o out.hs", "cut.csv.gz"),
     ("fit - -o out.hs < binary.csv", "standard input"),
+    ("tune nowhere.csv -o out.hs", "nowhere.csv"),
     ("recommend model.hs --history nowhere.csv -o out.csv", "nowhere.csv"),
     ("serve nowhere.hs --port 0", "nowhere.hs"),
     ("serve model.hs --port 0 --names nowhere.csv", "nowhere.csv"),
@@ -40,6 +41,9 @@ CASES = [
     ("report folder -o out.html", "folder"),
     # columns, rows, studies and datasets that are not there
     ("fit ratings.csv --columns ²,1,2 -o out.hs", "²"),
+    ("tune ratings.csv --param nothing=1,2 -o out.hs", "nothing"),
+    ("tune ratings.csv --journal table.csv -k 1,2 -o out.hs", "table.csv"),
+    ("tune ratings.csv --journal out.hs -k 1,2 -o out.hs", "out.hs"),
     ("predict model.hs --row nobody --col ale", "nobody"),
     ("recommend model.hs --user ann --exclude nothing", "nothing"),
     ("impute table.csv --skip nothing --force -o out.csv", "nothing"),

@@ -18,6 +18,7 @@ from halfseen.validation import did_you_mean
 #: The commands in the order of the help, with their summaries there. Each is imported only when it is run.
 SUMMARIES = {
     "fit": "Fit a model to ratings, counts, levels or a table with holes.",
+    "tune": "Choose the parameters of a model by held-out cells, and fit it.",
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
     "serve": "Serve a model on this machine: JSON over HTTP.",

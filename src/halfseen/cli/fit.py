@@ -22,20 +22,8 @@ METHODS = {
     "popularity": "Popularity", "round": "RoundMF", "ordinal": "OrdinalMF",
 }  # fmt: skip
 
-
 #: Methods that are found without iterating.
 DIRECT = ("item-graph", "blend", "popularity")
-
-
-def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[Any] | None:
-    """Levels as numbers if all of them are, else as words."""
-    if value is None:
-        return None
-    words = [word.strip() for word in value.split(",")]
-    try:
-        return [float(word) for word in words]
-    except ValueError:
-        return words
 
 
 @click.command(cls=Command)
@@ -53,10 +41,8 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @click.option("-o", "--output", default="model.hs", type=click.Path(), help="File for the model.")
 @options.LOSS
 @click.option("--link", help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")
-@click.option("--unseen", type=click.Choice(["missing", "zero"]),
-              help="Meaning of an unseen cell; by default missing for nmf, rank-one, round, ordinal.")  # fmt: skip
-@click.option("--levels", callback=_levels, metavar="LOWEST,...,HIGHEST",
-              help="For methods of levels: the levels in their order, needed if they are words.")  # fmt: skip
+@options.UNSEEN
+@options.LEVELS
 @click.option(
     "--own-thresholds", type=click.Choice(["rows", "columns"]), help="For ordinal: thresholds per row or column."
 )

@@ -813,8 +813,8 @@ class Factorization(BaseFactorization):
         if model.index[0] is None:
             new = observe_rows(self, X, cell_weight=cell_weight)
         else:
-            options = {"unseen": None if isinstance(X, Observed) else model.unseen, "allow_empty": True}
-            new = observe(X, levels=model.levels_to_read, cell_weight=cell_weight, **options)
+            unseen = None if isinstance(X, Observed) else model.unseen
+            new = observe(X, unseen=unseen, levels=model.levels_to_read, cell_weight=cell_weight, allow_empty=True)
         self.model_ = model.updated(new, self.engine, self.n_jobs, type(self).__name__)
         self.n_features_in_ = self.model_.shape[1]
         return self

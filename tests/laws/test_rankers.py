@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 
 import halfseen
@@ -140,6 +141,11 @@ def test_scores_at_pairs_are_those_of_the_rows(estimator):
     assert_allclose(model.predict([1, 9, 1], [3, 0, 10]), x[[1, 9, 1], [3, 0, 10]], rtol=1e-6)
     assert_allclose(model.predict(2, [3, 0]), x[2, [3, 0]], rtol=1e-6)
     assert np.ndim(model.predict(2, 3)) == 0
+    X = suited(estimator, np.nan_to_num(counts()))
+    of_new = fitted(estimator, X).predict(X[:4])
+    assert of_new.shape == (4, 11)
+    with refused(DataError, found="a sparse matrix"):
+        model.predict(sparse.csr_array(X))
 
 
 @every_ranker_without_factors

@@ -97,8 +97,8 @@ def describe_file(path: str) -> str:
 
 def describe_counting(model: Any) -> str:
     """How text levels count where a model predicts numbers; "" for other models."""
-    encoder = model.model_.encoder
-    if not encoder.is_text:
+    encoder = getattr(model.model_, "encoder", None)  # scores of rankers without factors count nothing
+    if encoder is None or not encoder.is_text:
         return ""
     start = "1, 2" if model.model_.unseen == "zero" else "0, 1"
     return f"levels counted {start}, ... from {encoder.levels_to_read[0]!r}"

@@ -142,7 +142,7 @@ class Blend(DirectRecommender):
         """
         own = {name: params.pop(name) for name in list(params) if name in self._get_param_names()}
         super().set_params(**own)
-        models = dict(named_models(self.models or ()))
+        models = dict(named_models(self.models or ()) if is_list_of_models(self.models) else ())
         for name in [name for name in params if name in models]:
             given = [list(pair) for pair in named_models(self.models or ())]
             replaced = [(one, params[name] if one == name else model) for one, model in given]

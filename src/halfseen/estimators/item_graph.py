@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,8 +12,9 @@ from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.docstrings import insert_parameters
 from halfseen.engines.threads import Threads
+from halfseen.errors import DataError
 from halfseen.estimators.base import BaseRecommender, fitted
-from halfseen.estimators.inputs import Data, Labels, feature_attributes, keep, observe_for_fit
+from halfseen.estimators.inputs import Data, Labels, feature_attributes, keep, observe_for_fit, observe_rows
 from halfseen.graphs import (
     MOST_DENSE_COLUMNS,
     NEIGHBOURS,
@@ -66,21 +68,35 @@ class DirectRecommender(BaseRecommender):
         raise NotImplementedError
 
     @insert_parameters
-    def predict(self, rows: Labels, cols: Labels) -> Array:
-        """Scores by which columns are ranked, at pairs of rows and columns of the fit.
+    def predict(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
+        """Scores by which columns are ranked, at pairs of rows and columns.
 
         Parameters
         ----------
-        {rows, cols}
+        rows : label, array-like of labels, or data
+            Rows of the pairs, by label, or by position if the data of the fit had no labels. Without `cols`: histories,
+            as for `recommend`.
+        cols : label or array-like of labels, default=None
+            Columns of the pairs; one row may be paired with many columns, and one column with many rows.
 
         Returns
         -------
         ndarray or float
-            Score of each pair.
+            Score of each pair or, without `cols`, of every column for the histories.
         """
         check_is_fitted(self)
-        scores: Array = scores_at(self.model_, *self.model_.pairs(rows, cols))
-        return scores if scores.shape else scores[()]
+        model = self.model_
+        if cols is not None:
+            scores: Array = scores_at(model, *model.pairs(rows, cols))
+            return scores if scores.shape else scores[()]
+        if sparse.issparse(rows):
+            must = "predict(X) gives the score of every column, so X must be dense."
+            remedy = "Name the cells wanted, predict(rows, cols), or ask `recommend` for the best."
+            raise DataError(must, found="a sparse matrix", remedy=remedy, parameter="X")
+        observed = observe_rows(self, rows)
+        served = model.served_rows(observed, self.engine, self.n_jobs, type(self).__name__)
+        dense: Array = model.scores(served).tile(slice(0, observed.shape[0]), slice(0, model.shape[1]))
+        return dense
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -191,7 +191,7 @@ class Blend(DirectRecommender):
                 scores.append((np.mean([*map(mean_ndcg, of_rows)]), np.sqrt(np.square(errors).sum()) / len(trials)))
             seconds = perf_counter() - started
         names = [name for name, _ in given]
-        ndcg, errors = np.array(scores).T if scores else (None, None)
+        ndcg, standard_errors = np.array(scores).T if scores else (None, None)
         index, seen = index_of(observed), Seen.from_observed(observed)
         models = [model.fit(as_seen_by(model, observed)).model_ for _, model in given]
         shared = tuple(replace(model, index=index, seen=seen) for model in models)  # one copy for all

@@ -195,19 +195,11 @@ class Blend(DirectRecommender):
         index, seen = index_of(observed), Seen.from_observed(observed)
         models = [model.fit(as_seen_by(model, observed)).model_ for _, model in given]
         shared = tuple(replace(model, index=index, seen=seen) for model in models)  # one copy for all
-        record = (
-            shared,
-            names,
-            weights,
-            ndcg,
-            errors,
-            index,
-            seen,
-            observed.unseen,
-            observed.fingerprint(),
+        model = BlendModel(
+            shared, names, weights, ndcg, standard_errors, index, seen, observed.unseen, observed.fingerprint(),
             observed.level_names,
-        )
-        return BlendModel(*record), {"objective": np.array(path), "seconds": np.full(len(path), seconds)}
+        )  # fmt: skip
+        return model, {"objective": np.array(path), "seconds": np.full(len(path), seconds)}
 
     def _prepared(self, model: Any, random: np.random.RandomState) -> Any:
         """An unfitted copy with a seed and a number of threads."""

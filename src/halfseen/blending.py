@@ -18,7 +18,8 @@ from halfseen.engines.topk import (
     Scores,
     best_columns,
 )
-from halfseen.graphs import LENGTH, HeldOut, check_labels
+from halfseen.graphs import check_labels
+from halfseen.held_out import LENGTH, HeldOut
 from halfseen.labels import Index
 from halfseen.observed import Observed
 from halfseen.ranking import Ranker, Seen

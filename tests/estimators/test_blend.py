@@ -13,7 +13,7 @@ from halfseen.blending import Blended, Candidates, Columns, Standardized, find_w
 from halfseen.engines import topk
 from halfseen.engines.topk import DenseScores, Products
 from halfseen.errors import ParameterError
-from halfseen.graphs import HeldOut, hold_out, mean_ndcg
+from halfseen.held_out import HeldOut, hold_out, mean_ndcg
 from halfseen.metrics import ranking_scores
 from tests.estimators.models import refused
 from tests.estimators.test_item_graph import ratings

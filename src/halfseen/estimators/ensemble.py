@@ -17,7 +17,7 @@ from halfseen.estimators.base import BaseRecommender, fitted
 from halfseen.estimators.implicit_mf import ImplicitMF
 from halfseen.estimators.item_graph import DirectRecommender, ItemGraph
 from halfseen.estimators.squared_models import SquaredOrdNMF
-from halfseen.graphs import HeldOut, hold_out, mean_ndcg
+from halfseen.held_out import HeldOut, hold_out, mean_ndcg
 from halfseen.observed import Observed
 from halfseen.ranking import Seen, index_of
 

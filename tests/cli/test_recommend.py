@@ -140,7 +140,7 @@ def test_names_of_something_else(model, tmp_path):
     (tmp_path / "t.csv").write_text("id,title\nx,1\ny,2\n")
     result = run("recommend", model, "-u", "bob", "--names", tmp_path / "t.csv")
     assert result.exit_code == 0
-    assert "none of them in its column 'id'" in result.stderr
+    assert "ids of the model. Found none of them" in result.stderr
     (tmp_path / "t.csv").write_text("id\nx\n")
     assert "titles" in refused("recommend", model, "-u", "bob", "--names", tmp_path / "t.csv")
 

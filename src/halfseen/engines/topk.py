@@ -167,11 +167,19 @@ class Chosen:
         return Chosen(self.all, self.columns[columns])
 
 
-def cosines(vectors: Array, positions: Array) -> Products:
-    """Cosines between the vectors at these positions and all; 0 for a vector of length 0."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    unit = vectors / np.where(lengths > 0, lengths, 1)[:, None]
-    return Products(unit[positions], unit)
+class Cosines(Products):
+    """Cosines between some vectors, W, and all, H, each scaled to length 1; 0 for a vector of length 0."""
+
+    @classmethod
+    def between(cls, vectors: Array, positions: Array) -> "Cosines":
+        """Those of the vectors at these positions with all."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        unit = vectors / np.where(lengths > 0, lengths, 1)[:, None]
+        return cls(unit[positions], unit)
+
+    def of(self, positions: Array) -> "Cosines":
+        """Those of others."""
+        return Cosines(self.H[positions], self.H)
 
 
 def best_columns(

@@ -23,7 +23,7 @@ from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In
 from halfseen.cli.summaries import describe_data, describe_file
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.labels import parse_labels
+from halfseen.labels import parse_labels, text_array, uniform
 from halfseen.ranking import Ranker, Recommendations, unknown_rows
 
 #: Rows that are served and written at a time.
@@ -79,6 +79,7 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
     served = load_served(model, engine)
     ranker, (row_labels, column_labels) = served.model, served.model.labels
     rows: Any
+    asked: Array | None = None  # names of rows of which some are unknown, of one kind in all blocks
     notes: list[DataWarning] = []
     if history is not None:
         rows, notes = _read_history(model, history, strict)
@@ -90,6 +91,10 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
         positions = ranker.positions(rows, "row", strict)
         if (positions < 0).any():
             notes.append(unknown_rows(rows, positions, ranker.shape[0]))
+            try:
+                asked = uniform(rows, "row")
+            except DataError:  # numbers beside text
+                asked = text_array(rows)
 
     # candidates by label; what is unknown among them is left out, and told once
     candidates = None
@@ -110,11 +115,13 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
             for top in range(0, count, ROWS_AT_A_TIME):
                 part = slice(top, min(top + ROWS_AT_A_TIME, count))
                 some = rows[part] if history is None else rows.select_rows(np.arange(part.start, part.stop))
-                yield ranker.recommend(some, n, not include_seen, candidates, **served.how)
+                found = ranker.recommend(some, n, not include_seen, candidates, **served.how)
+                found.rows = found.rows if asked is None else asked[part]
+                yield found
                 advance(part.stop - part.start)
 
     heads = ("row", "rank", "column", "score")
-    n_lines = put(blocks(), heads, titles, output, as_json, has_unknown=any("Rows" in note.must for note in notes))
+    n_lines = put(blocks(), heads, titles, output, as_json, has_unknown=asked is not None)
     if not n_lines and output is None and not as_json:
         click.echo("Nothing is left to recommend: everything was seen or excluded.")
     end(notes, output, quiet)
@@ -244,7 +251,10 @@ def put(found: Iterable[Recommendations], heads: Sequence[str], titles: Array | 
     with nullcontext(None) if output is None else write_blocks(output, names) as write:
         for lists in found:
             rows, ranks = np.nonzero(lists.scores == lists.scores)
-            columns = [lists.rows[rows], ranks + 1, lists.ids[rows, ranks], lists.scores[rows, ranks]]
+            if not rows.size:
+                continue
+            ids = uniform(lists.ids[rows, ranks], "column")  # of None and numbers, numbers are left
+            columns = [lists.rows[rows], ranks + 1, ids, lists.scores[rows, ranks]]
             columns += [lists.is_known[rows]] if has_unknown else []
             columns += [titles[lists.positions[rows, ranks]]] if titles is not None else []
             n_lines += rows.size

@@ -1,6 +1,7 @@
 """New cells without another fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import halfseen as hs
@@ -53,6 +54,14 @@ def test_what_has_no_new_cells_stays_to_the_last_bit(model):
     assert np.array_equal(model.H_[: len(H)], H)
     assert model.n_features_in_ == len(H) + 1
     assert list(model.column_labels_[len(H) :]) == [NEW_COLUMN]
+
+
+def test_a_new_column_has_its_name_also_in_a_file(tmp_path):
+    names = ["a", "b", "c", "d"]
+    model = hs.WeightedNMF(1, random_state=0).fit(pd.DataFrame(np.ones((4, 3)), columns=names[:3], index=list("vwxy")))
+    model.partial_fit(pd.DataFrame(np.ones((1, 4)), columns=names, index=["z"])).save(tmp_path / "model.hs")
+    for one in (model, hs.load(tmp_path / "model.hs")):
+        assert (one.n_features_in_, one.feature_names_in_.tolist()) == (4, names)
 
 
 @every_model

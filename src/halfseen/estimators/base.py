@@ -819,6 +819,8 @@ class Factorization(BaseFactorization):
             new = observe(X, unseen=unseen, levels=model.levels_to_read, cell_weight=cell_weight, allow_empty=True)
         self.model_ = model.updated(new, self.engine, self.n_jobs, type(self).__name__)
         self.n_features_in_ = self.model_.shape[1]
+        if hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = self.column_labels_
         return self
 
     @property

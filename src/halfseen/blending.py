@@ -170,6 +170,12 @@ class BlendModel(Ranker):
         "level_names": ArraySpec("O", ("names",), optional=True),
     }
 
+    def __post_init__(self) -> None:
+        """Labels and seen cells are those of all models, and kept once, also where a file has them for each."""
+        models: Any = self.models
+        shared = [replace(one, index=self.index, seen=self.seen) if one.shape == self.shape else one for one in models]
+        object.__setattr__(self, "models", tuple(shared))
+
     def check_state(self, path: str) -> None:
         """Refuse models that do not fit together."""
         check_labels(self, path)

@@ -231,6 +231,10 @@ def test_one_model_alone_and_a_blend_of_blends(tmp_path):
     loaded = halfseen.load(tmp_path / "nested.hs")
     assert_array_equal(loaded.recommend([0, 1], n=5).ids, nested.recommend([0, 1], n=5).ids)
     assert_array_equal(loaded.quality_["ndcg"], nested.quality_["ndcg"])
+    for blend in (nested, loaded):  # one copy of the cells for all
+        assert all(
+            one.seen is blend.seen_ for model in blend.models_.values() for one in getattr(model, "models", [model])
+        )
 
 
 def test_without_cells_to_hold_out_all_weigh_the_same():

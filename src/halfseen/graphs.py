@@ -643,9 +643,10 @@ def fit_graph(
     average = np.bincount(cells.indices, cells.values, m) / max(n, 1)
     history = None
     if observed.weights is not None:
-        first = observed.is_first_at_cell
-        pairs = np.arange(observed.nnz) if first is None else np.cumsum(first > 0) - 1
-        history = (cells.values / np.bincount(pairs, minlength=cells.values.size))[pairs].astype(np.float32)
+        of_value = observed.cell_of_value
+        history = (cells.values if of_value is None else (cells.values / np.bincount(of_value))[of_value]).astype(
+            np.float32
+        )
     model = ItemGraphModel(
         weights, values, l2, average, history, index_of(observed),
         Seen.from_observed(observed), observed.unseen, observed.fingerprint(), observed.level_names,

@@ -42,8 +42,8 @@ def hold_out(observed: Observed, random: np.random.RandomState, n_times: int = 1
 
     Several times, other cells each time. None where there is no cell to hold out.
     """
-    first = observed.is_first_at_cell
-    pair_of_cell = np.arange(observed.nnz) if first is None else np.cumsum(first > 0) - 1
+    pair_of_cell = observed.cell_of_value
+    pair_of_cell = np.arange(observed.nnz) if pair_of_cell is None else pair_of_cell
     n_pairs = int(pair_of_cell[-1]) + 1 if pair_of_cell.size else 0
     order, size, rows = random.permutation(n_pairs), round(SHARE * n_pairs), observed.row_of_cell()
     splits = []

@@ -20,7 +20,7 @@ from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import DenseScores, Scores, best_columns
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import Index, Places, quoted, uniform
-from halfseen.observed import Observed, match_cells
+from halfseen.observed import Observed, first_at_cell, match_cells
 
 #: Libraries of frames, in the order in which one is taken.
 FRAMES = ("polars", "pandas", "pyarrow")
@@ -227,8 +227,9 @@ class Seen:
         return np.arange(ends.size) * self.n_columns - ends, np.nonzero(is_seen)[1]
 
     def per_column(self) -> Array:
-        """Number of cells seen in each column."""
-        counts: Array = np.bincount(self.indices, minlength=self.n_columns)
+        """Number of cells seen in each column; one with several values counts once."""
+        is_first = first_at_cell(self.indptr, self.indices)
+        counts: Array = np.bincount(self.indices[is_first], minlength=self.n_columns)
         return self.indptr.size - 1 - counts if self.lists_holes else counts
 
     def observed(self, rows: Array, unseen: str, dtype: Any = np.float64) -> Observed:

@@ -252,11 +252,11 @@ class BaseRecommender(BaseEstimator, ABC):
         )
 
     @property
-    def can_update(self) -> bool:
+    def _can_update(self) -> bool:
         """Whether `partial_fit` can take in new cells: thresholds of each row or column, and draws, need a fit."""
         return False
 
-    @available_if(lambda self: self.can_update)
+    @available_if(lambda self: self._can_update)
     @insert_parameters
     def partial_fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Take in new cells without another search or long fit; the first call fits.
@@ -835,7 +835,7 @@ class Factorization(BaseFactorization):
         return self
 
     @property
-    def can_update(self) -> bool:
+    def _can_update(self) -> bool:
         return getattr(self, "own_thresholds", None) is None and getattr(self, "inference", "map") == "map"
 
     def _updated(self, new: Observed) -> FittedModel:

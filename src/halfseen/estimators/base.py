@@ -82,6 +82,9 @@ class BaseRecommender(BaseEstimator, ABC):
     #: Rules of the parameters that all of them have; subclasses add theirs.
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {**ENGINE_RULES}
 
+    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
+    offers: ClassVar[frozenset[str]] = frozenset()
+
     #: Class of `model_`, and the types of `_more_state`, for files.
     record: ClassVar[type[Ranker]]
     more_state: ClassVar[tuple[Any, ...]] = ()
@@ -338,8 +341,6 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         "unseen": validation.one_of("missing", "zero"),
         **BaseRecommender.parameter_rules,
     }
-    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
-    offers: ClassVar[frozenset[str]] = frozenset()
     #: Whether `score` is a log-likelihood, or minus a mere loss.
     score_is_log_likelihood: ClassVar[bool] = False
 

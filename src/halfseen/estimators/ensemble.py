@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,11 +14,13 @@ from sklearn.utils import check_random_state
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.blending import BlendModel, Candidates, find_weights, standard_error
+from halfseen.errors import DataError
 from halfseen.estimators.base import BaseRecommender, fitted
 from halfseen.estimators.implicit_mf import ImplicitMF
 from halfseen.estimators.item_graph import DirectRecommender, ItemGraph
 from halfseen.estimators.squared_models import SquaredOrdNMF
 from halfseen.held_out import HeldOut, hold_out, mean_ndcg
+from halfseen.model import FittedModel
 from halfseen.observed import Observed
 from halfseen.ranking import Seen, index_of
 
@@ -108,6 +111,9 @@ class Blend(DirectRecommender):
         self.engine = engine
         self.n_jobs = n_jobs
 
+    #: Models with the parameters that were found, by name; not kept in files.
+    _fitted: Mapping[str, Any] = MappingProxyType({})
+
     @property
     def models_(self) -> dict[str, Any]:
         """Records of the models, by name."""
@@ -194,12 +200,30 @@ class Blend(DirectRecommender):
         ndcg, standard_errors = np.array(scores).T if scores else (None, None)
         index, seen = index_of(observed), Seen.from_observed(observed)
         models = [model.fit(as_seen_by(model, observed)).model_ for _, model in given]
-        shared = tuple(replace(model, index=index, seen=seen) for model in models)  # one copy for all
+        self._fitted = dict(given)
         model = BlendModel(
-            shared, names, weights, ndcg, standard_errors, index, seen, observed.unseen, observed.fingerprint(),
+            tuple(models), names, weights, ndcg, standard_errors, index, seen, observed.unseen, observed.fingerprint(),
             observed.level_names,
         )  # fmt: skip
         return model, {"objective": np.array(path), "seconds": np.full(len(path), seconds)}
+
+    def _updated(self, new: Observed) -> BlendModel:
+        blend: BlendModel = self.model_
+        cells, _ = blend.merged(new, np.float64)
+        models: list[Any] = []
+        for name, record in zip(blend.names, blend.models, strict=True):
+            if type(record) is FittedModel:
+                models.append(record.updated(replace(new, unseen=record.unseen), self.engine, self.n_jobs, name))
+                continue
+            if name not in self._fitted:
+                raise DataError(
+                    "To take in new cells, a blend must know the parameters of its models.",
+                    found=f"none of {name}, as the blend was read from a file",
+                    remedy="Fit it again.",
+                )
+            models.append(clone(self._fitted[name]).fit(as_seen_by(record, cells)).model_)
+        index, seen = index_of(cells), Seen.from_observed(cells)
+        return replace(blend, models=tuple(models), index=index, seen=seen, fingerprint=cells.fingerprint())
 
     def _prepared(self, model: Any, random: np.random.RandomState) -> Any:
         """An unfitted copy with a seed and a number of threads."""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +29,7 @@ from halfseen.graphs import (
 from halfseen.io.tables import CellWeight
 from halfseen.model import Status
 from halfseen.observed import Observed
-from halfseen.ranking import Seen, index_of
+from halfseen.ranking import Ranker, Seen, index_of
 
 
 class DirectRecommender(BaseRecommender):
@@ -66,6 +67,19 @@ class DirectRecommender(BaseRecommender):
     def _fit_observed(self, observed: Observed) -> tuple[Any, dict[str, Array]]:
         """The record, and what was tried on the way."""
         raise NotImplementedError
+
+    #: Parameters that a fit finds, and later fits to more of the same data need not find again.
+    finds: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def _can_update(self) -> bool:
+        return True
+
+    def _updated(self, new: Observed) -> Ranker:
+        cells, _ = self.model_.merged(new, np.float64)
+        found = {name: getattr(self.model_, name) for name in self.finds}
+        model: Ranker = clone(self).set_params(**found)._fit_observed(cells)[0]
+        return model
 
     @insert_parameters
     def predict(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
@@ -173,6 +187,7 @@ class ItemGraph(DirectRecommender):
     """
 
     record = ItemGraphModel
+    finds = ("values", "l2")
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
         "values": validation.one_of(*VALUES, or_none=True),
         "l2": validation.number(0.0, above=True, or_none=True),
@@ -220,9 +235,6 @@ class ItemGraph(DirectRecommender):
         with Threads(self.n_jobs) as threads:
             fit = fit_graph(observed, self.values, self.l2, ridge, random, threads)
         return fit.model, {"l2": fit.l2, "objective": fit.ndcg, "seconds": fit.seconds}
-
-    #: Parameters that a fit finds, and later fits to more of the same data need not find again.
-    finds: ClassVar[tuple[str, ...]] = ("values", "l2")
 
 
 class Popularity(DirectRecommender):

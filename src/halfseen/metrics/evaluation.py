@@ -639,7 +639,7 @@ class _Run:
         known, rows, shape = self.known, self.rows, self.rows.shape
         test = self.cells("test", self.main)
         if not any("Popularity" in (name, type(model).__name__) for name, model in self.models.items()):
-            counts = known.seen_per_column().astype(np.float64)[:, None]
+            counts = Seen.from_observed(known).per_column().astype(np.float64)[:, None]
             history = None if rows is known else rows
             self.fit_seconds["Popularity"] = None
             self.rank("Popularity", (np.ones((shape[0], 1)), counts), known, history, test)

@@ -318,6 +318,11 @@ class FittedModel(Ranker):
             limits = {"max_iter": folding.max_iter, "tol": folding.tol}
             return fold_in(problem, solver, far, average, side=side, **limits)
 
+    @property
+    def can_update(self) -> bool:
+        """Whether `updated` can take in new cells: thresholds of each row or column, and draws, need a fit."""
+        return type(self) is FittedModel and self.can_fold_in and not isinstance(self.likelihood, OwnThresholds)
+
     def updated(self, new: Observed, engine: str, n_jobs: int | None, name: str) -> "FittedModel":
         """The model with new cells, without another fit.
 

@@ -212,7 +212,7 @@ class Blend(DirectRecommender):
         cells, _ = blend.merged(new, np.float64)
         models: list[Any] = []
         for name, record in zip(blend.names, blend.models, strict=True):
-            if type(record) is FittedModel:
+            if isinstance(record, FittedModel) and record.can_update:
                 models.append(record.updated(replace(new, unseen=record.unseen), self.engine, self.n_jobs, name))
                 continue
             if name not in self._fitted:

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from halfseen import validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import DenseScores, Scores, best_columns
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import Index, Places, quoted, uniform
-from halfseen.observed import Observed, match_cells
-from halfseen.validation import did_you_mean
+from halfseen.observed import Observed, first_at_cell, match_cells
 
 #: Libraries of frames, in the order in which one is taken.
 FRAMES = ("polars", "pandas", "pyarrow")
@@ -159,19 +159,19 @@ class Explanation:
         return native_frame(columns, backend)
 
 
-def native_frame(columns: Mapping[str, Array], backend: str | None) -> Any:
-    """A frame of a library by its name; None: the first of polars, pandas and pyarrow that is installed."""
+def native_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
+    """Columns, arrays or lists, as a frame of a library by its name; None: of the first that is installed."""
     import narwhals as nw
 
-    if backend not in (None, *FRAMES):
-        must, found = f"must be one of {', '.join(FRAMES)}.", repr(backend)
-        raise ParameterError(must, parameter="backend", found=found, remedy="Leave it out to take one.")
-    if backend is None:
-        backend = next(name for name in FRAMES if find_spec(name) is not None)
-    lists: dict[str, Any] = {
-        name: column.tolist() if column.dtype.kind in "OM" else column for name, column in columns.items()
+    validation.check_parameters({"backend": backend}, {"backend": validation.one_of(*FRAMES, or_none=True)})
+    library: Any = backend or next(name for name in FRAMES if find_spec(name))  # the last always is
+    if not find_spec(library):
+        must, remedy = "must be of a library that is installed.", f"pip install {library}, or use another."
+        raise ParameterError(must, parameter="backend", found=repr(library), remedy=remedy)
+    lists = {
+        name: column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind in "OM" else column
+        for name, column in columns.items()
     }
-    library: Any = backend
     return nw.from_dict(lists, backend=library).to_native()
 
 
@@ -227,8 +227,9 @@ class Seen:
         return np.arange(ends.size) * self.n_columns - ends, np.nonzero(is_seen)[1]
 
     def per_column(self) -> Array:
-        """Number of cells seen in each column."""
-        counts: Array = np.bincount(self.indices, minlength=self.n_columns)
+        """Number of cells seen in each column; one with several values counts once."""
+        is_first = first_at_cell(self.indptr, self.indices)
+        counts: Array = np.bincount(self.indices[is_first], minlength=self.n_columns)
         return self.indptr.size - 1 - counts if self.lists_holes else counts
 
     def observed(self, rows: Array, unseen: str, dtype: Any = np.float64) -> Observed:
@@ -371,7 +372,7 @@ class Ranker(ABC):
             hint = ""
             if index.labels.dtype.kind != "O":
                 hint = f"The ids are of type {index.labels.dtype}, not text. " if isinstance(first, str) else ""
-            elif near := did_you_mean(str(first), index.positions):
+            elif near := validation.did_you_mean(str(first), index.positions):
                 hint = f"Did you mean {near!r}? "
             raise DataError(
                 f"A {side} must be one of the {len(index)} {side}s that were fitted.",

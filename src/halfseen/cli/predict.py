@@ -90,10 +90,10 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
         raise ParameterError(must, parameter="level", found=found, remedy="Leave `level` out.")
     titles: list[list[Any]] = []
     if names is not None:
-        from halfseen.cli.recommend import read_titles
+        from halfseen.cli.recommend import titles_of
 
         places = record.positions(i, "column", strict=False)
-        of_columns = read_titles(names, record, "column")
+        of_columns = titles_of(names, record, "column")
         titles = [[None if place < 0 else of_columns[place] for place in places.tolist()]]
     lines, heads = zip(u, i, predicted, *titles, strict=True), ["row", "column", "prediction", "title"]
     if as_json:

@@ -300,6 +300,8 @@ class BaseRecommender(BaseEstimator, ABC):
             new = observe(X, unseen=unseen, levels=model.levels_to_read, cell_weight=cell_weight, allow_empty=True)
         self.model_ = self._updated(new)
         self.n_features_in_ = self.model_.shape[1]
+        if hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = self.column_labels_
         return self
 
     def _updated(self, new: Observed) -> Ranker:

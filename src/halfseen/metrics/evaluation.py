@@ -4,10 +4,8 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -22,7 +20,7 @@ from halfseen.metrics.ranking import mean_of_rows, rank_test, standard_error
 from halfseen.metrics.scorers import SCORES_AT_A_TIME, held_out, rows_of
 from halfseen.metrics.value_scores import Estimate, cell_mean, given_not_lowest, group_means, root
 from halfseen.observed import Observed, match_cells
-from halfseen.ranking import Seen, read_cells
+from halfseen.ranking import Seen, native_frame, read_cells
 
 #: Metrics of rankings and of values by name: how tables call them, and whether more (1) or less (-1) is better.
 RANKING_METRICS = {
@@ -195,7 +193,7 @@ class Evaluation:
             Columns model, metric, k, relevant, value, standard_error, rows, cells, difference, difference_error,
             is_best, is_tied; seconds to fit and to rank are metrics, too.
         """
-        return frame_of(self.to_columns(), backend)
+        return native_frame(self.to_columns(), backend)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The columns of `to_frame` as lists."""
@@ -325,20 +323,6 @@ def wrapped(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
             text.append((f"{line[0]:<{left}}" + "".join(f"{line[at + 1]:>{widths[at]}}" for at in part)).rstrip())
         first = stop
     return text
-
-
-def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None) -> Any:
-    """Columns as a frame of polars, pandas or Arrow; None: of the first that is installed."""
-    validation.check_parameters({"backend": backend}, {"backend": validation.one_of(*BACKENDS, or_none=True)})
-    chosen: Any = backend or next(name for name in BACKENDS if find_spec(name))  # the last always is
-    if not find_spec(chosen):
-        must, remedy = "must be of a library that is installed.", f"pip install {chosen}, or use another."
-        raise ParameterError(must, parameter="backend", found=repr(chosen), remedy=remedy)
-    return nw.from_dict(dict(columns), backend=chosen).to_native()
-
-
-#: Libraries of frames.
-BACKENDS = ("polars", "pandas", "pyarrow")
 
 
 def evaluate(
@@ -655,7 +639,7 @@ class _Run:
         known, rows, shape = self.known, self.rows, self.rows.shape
         test = self.cells("test", self.main)
         if not any("Popularity" in (name, type(model).__name__) for name, model in self.models.items()):
-            counts = known.seen_per_column().astype(np.float64)[:, None]
+            counts = Seen.from_observed(known).per_column().astype(np.float64)[:, None]
             history = None if rows is known else rows
             self.fit_seconds["Popularity"] = None
             self.rank("Popularity", (np.ones((shape[0], 1)), counts), known, history, test)
@@ -699,7 +683,7 @@ def error_losses(errors: Array) -> dict[str, Array]:
 
 
 def level_losses(levels: Array, p: Array) -> dict[str, Array]:
-    """Ranked probability score and log loss of each cell, as in `level_scores`."""
+    """Ranked probability score and log loss of each cell, as in `value_scores`."""
     below = np.cumsum(p[:, :-1], axis=1) - (levels[:, None] <= np.arange(p.shape[1] - 1))
     with np.errstate(divide="ignore"):
         logs = np.log(p[np.arange(levels.size), levels])

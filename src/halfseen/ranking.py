@@ -168,11 +168,15 @@ def native_frame(columns: Mapping[str, Array], backend: str | None) -> Any:
         raise ParameterError(must, parameter="backend", found=found, remedy="Leave it out to take one.")
     if backend is None:
         backend = next(name for name in FRAMES if find_spec(name) is not None)
-    lists: dict[str, Any] = {
-        name: column.tolist() if column.dtype.kind in "OM" else column for name, column in columns.items()
-    }
+    lists: dict[str, Any] = {}
+    texts = []
+    for name, column in columns.items():
+        lists[name] = column.tolist() if column.dtype.kind in "OM" else column
+        if column.dtype.kind == "O" and len(set(map(type, lists[name]))) != 1:  # none, or unknown ids of another kind
+            lists[name] = list(map(str, lists[name]))
+            texts.append(nw.col(name).cast(nw.String))
     library: Any = backend
-    return nw.from_dict(lists, backend=library).to_native()
+    return nw.from_dict(lists, backend=library).with_columns(*texts).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,6 +415,18 @@ class Ranker(ABC):
         if (positions >= 0).all():
             return positions
         notes.append(unknown_columns(name, [wanted] if is_single(wanted) else wanted, positions, self.shape[1]))
+        return positions[positions >= 0]
+
+    def known(self, wanted: Any, side: str, strict: bool, notes: list[DataWarning]) -> Array:
+        """Positions of rows or columns that the model knows; others are left out, with a note, unless all are unknown."""
+        positions = self.positions(wanted, side, strict)
+        unknown = np.flatnonzero(positions < 0)
+        if unknown.size == positions.size:
+            return self.positions(wanted, side)
+        if unknown.size:
+            must = f"The {side}s asked for should be among the {self.shape[0 if side == 'row' else 1]} that were fitted."
+            found = f"{unknown.size} of {positions.size} that are not, the first {quoted(list(wanted)[unknown[0]])}"
+            notes.append(DataWarning(must, found=found, remedy="They were left out. `strict=True` refuses them."))
         return positions[positions >= 0]
 
     def read_histories(

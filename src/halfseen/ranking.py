@@ -418,13 +418,14 @@ class Ranker(ABC):
         return positions[positions >= 0]
 
     def known(self, wanted: Any, side: str, strict: bool, notes: list[DataWarning]) -> Array:
-        """Positions of rows or columns that the model knows; others are left out, with a note, unless all are unknown."""
+        """Positions of rows or columns that the model knows; others beside them are left out, with a note."""
         positions = self.positions(wanted, side, strict)
         unknown = np.flatnonzero(positions < 0)
         if unknown.size == positions.size:
             return self.positions(wanted, side)
         if unknown.size:
-            must = f"The {side}s asked for should be among the {self.shape[0 if side == 'row' else 1]} that were fitted."
+            size = self.shape[0 if side == "row" else 1]
+            must = f"The {side}s asked for should be among the {size} that were fitted."
             found = f"{unknown.size} of {positions.size} that are not, the first {quoted(list(wanted)[unknown[0]])}"
             notes.append(DataWarning(must, found=found, remedy="They were left out. `strict=True` refuses them."))
         return positions[positions >= 0]

@@ -229,7 +229,7 @@ def test_levels_of_models_of_zeros_are_judged_given_that_they_are_seen(parts):
 
 @pytest.mark.parametrize("is_squared", [False, True], ids=["poisson", "squared"])
 def test_counts_of_models_of_zeros_are_judged_given_that_they_are_seen(parts, is_squared):
-    """E[y | y > 0] = lambda / (1 - exp(-lambda)), lambda = x or x^2, at held-out cells and in rows that are folded in."""
+    """E[y | y > 0] = rate / (1 - exp(-rate)) with rate x or x^2, at held-out cells and in rows that are folded in."""
     train, test = parts
     kind = hs.SquaredPoisson if is_squared else hs.PoissonFactorization
 

@@ -693,7 +693,7 @@ class _Run:
 
 
 def says_values(model: Any) -> bool:
-    """Whether a model says what the values of seen cells are. Of two levels, the lower one unseen, there is one left."""
+    """Whether a model says what the values of seen cells are; of two levels, the lower one unseen, one is left."""
     if not isinstance(model, BaseFactorization) or model.model_.unseen == "missing":
         return isinstance(model, BaseFactorization)
     return "likelihood" in model.offers and model.model_.encoder.n_levels != 2

@@ -218,8 +218,8 @@ class BaseRecommender(BaseEstimator, ABC):
         """Which cells of a row speak for a column: by how much its score falls if each of them is left out.
 
         The row's cells are folded in as a history, whole and without each of them in turn, so that this is exact for
-        every model. It takes about as long as folding in one new row for each cell of the row. A row without any cell is
-        taken for an average one: so the only cell of a row may have a contribution below 0.
+        every model. It takes about as long as folding in one new row for each cell of the row. A row without any cell
+        is taken for an average one: so the only cell of a row may have a contribution below 0.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ def test_scores_to_rank_by_are_no_values(ratings, method, tmp_path):
     path = tmp_path / "m.hs"
     run("fit", ratings.path, "--method", method, "-q", "-o", path)
     result = run("predict", path, "--row", "bob", "--col", "gin")
-    assert (result.exit_code, result.stderr) == (0, "note: Predictions are scores to rank by, no values of cells.\n")
+    assert (result.exit_code, result.stderr) == (0, "note: Predictions are scores by which columns are ranked.\n")
     expected = halfseen.load(path).predict("bob", "gin")
     assert float(result.stdout.split("\t")[2]) == pytest.approx(float(expected), rel=1e-5)
     assert "--given-seen" in refused("predict", path, "--row", "bob", "--col", "gin", "--given-seen")

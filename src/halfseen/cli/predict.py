@@ -43,7 +43,6 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
     """
     import halfseen
     from halfseen.encoders import ConfidenceEncoder
-    from halfseen.estimators.base import BaseFactorization
 
     if bool(rows or cols) == bool(cells) or len(rows) != len(cols):
         raise click.UsageError("Name the cells: a --col for each --row, or --cells FILE.")
@@ -77,11 +76,10 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
     kept = np.flatnonzero(is_known) if is_known.any() else np.arange(len(u))
     asked = [u[one] for one in kept], [i[one] for one in kept]
     predicted: Any
-    can_split = "likelihood" in getattr(fitted, "offers", ())  # into whether a cell is seen, and its value
+    can_split = "likelihood" in fitted.offers  # into whether a cell is seen, and its value
     if given_seen and record.unseen == "zero" and not can_split:
-        must = f"must be False for {type(fitted).__name__}, which has no probability that a cell is above 0."
-        remedy = "Use `OrdNMF`, `SquaredOrdNMF` or `PoissonFactorization`."
-        raise ParameterError(must, parameter="given_seen", found="True", remedy=remedy)
+        must, found = "must be of a model with a likelihood of values.", f"a {type(fitted).__name__}"
+        raise ParameterError(must, parameter="given_seen", found=found, remedy="Leave `given_seen` out.")
     if not level:
         found = fitted.predict(*asked, given_seen=True) if given_seen else fitted.predict(*asked)
         predicted = np.full(len(u), np.nan)
@@ -121,11 +119,14 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
                 output, header if table.has_header else None, contents, delimiter=table.delimiter, decimal=decimal
             )
         streams.print_lines(describe_file(output), quiet=quiet)
-    if record.unseen == "zero" and not (level or given_seen or as_json):
+    is_score = not hasattr(fitted, "W_") or isinstance(getattr(record, "encoder", None), ConfidenceEncoder)
+    if is_score and not as_json:
+        streams.print_lines("note: Predictions are scores by which columns are ranked.", quiet=quiet, err=True)
+    elif record.unseen == "zero" and not (level or given_seen or as_json):
         offer = "; --given-seen has the mean of a cell that is seen" if can_split else ""
-        is_mean = isinstance(fitted, BaseFactorization) and not isinstance(record.encoder, ConfidenceEncoder)
-        what = f"means in which unseen cells count as 0{offer}" if is_mean else "scores to rank by, no values of cells"
-        streams.print_lines(f"note: Predictions are {what}.", quiet=quiet, err=True)
+        streams.print_lines(
+            f"note: Predictions are means in which unseen cells count as 0{offer}.", quiet=quiet, err=True
+        )
     counting = "" if level else describe_counting(fitted)
     means = counting and f"Predictions are means, {counting}; --level gives the level itself."
     streams.print_lines(note, unknown, means, quiet=quiet, err=True)

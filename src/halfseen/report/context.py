@@ -86,8 +86,11 @@ class ReportContext:
                     read[name] = held_out(cells, model.seen_, *further)
         for one in (*caught["train"], *caught["test"]):
             warnings.warn(one.message, stacklevel=3)  # at the caller of make_report
-        texts = ([str(one.message) for one in of if issubclass(one.category, DataWarning)] for of in caught.values())
-        return cls(model, record, unseen, inner_shape, read["train"], read["test"], uncoupled, *texts, titles)
+        of_train, of_test = (
+            [str(one.message) for one in of if issubclass(one.category, DataWarning)] for of in caught.values()
+        )
+        known, held = read["train"], read["test"]
+        return cls(model, record, unseen, inner_shape, known, held, uncoupled, of_train, of_test, titles)
 
     @property
     def questions_are_rows(self) -> bool:

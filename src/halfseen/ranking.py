@@ -168,11 +168,16 @@ def native_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
     if not find_spec(library):
         must, remedy = "must be of a library that is installed.", f"pip install {library}, or use another."
         raise ParameterError(must, parameter="backend", found=repr(library), remedy=remedy)
-    lists = {
-        name: column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind in "OM" else column
-        for name, column in columns.items()
-    }
-    return nw.from_dict(lists, backend=library).to_native()
+    lists: dict[str, Any] = {}
+    texts = []
+    for name, column in columns.items():
+        is_object = isinstance(column, np.ndarray) and column.dtype.kind in "OM"
+        lists[name] = column.tolist() if is_object else column
+        if is_object and column.dtype.kind == "O" and len(set(map(type, lists[name])) - {type(None)}) != 1:
+            # none, or unknown ids of another kind
+            lists[name] = [None if one is None else str(one) for one in lists[name]]
+            texts.append(nw.col(name).cast(nw.String))
+    return nw.from_dict(lists, backend=library).with_columns(*texts).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,6 +417,19 @@ class Ranker(ABC):
         if (positions >= 0).all():
             return positions
         notes.append(unknown_columns(name, [wanted] if is_single(wanted) else wanted, positions, self.shape[1]))
+        return positions[positions >= 0]
+
+    def known(self, wanted: Any, side: str, strict: bool, notes: list[DataWarning]) -> Array:
+        """Positions of rows or columns that the model knows; others beside them are left out, with a note."""
+        positions = self.positions(wanted, side, strict)
+        unknown = np.flatnonzero(positions < 0)
+        if unknown.size == positions.size:
+            return self.positions(wanted, side)
+        if unknown.size:
+            size = self.shape[0 if side == "row" else 1]
+            must = f"The {side}s asked for should be among the {size} that were fitted."
+            found = f"{unknown.size} of {positions.size} that are not, the first {quoted(list(wanted)[unknown[0]])}"
+            notes.append(DataWarning(must, found=found, remedy="They were left out. `strict=True` refuses them."))
         return positions[positions >= 0]
 
     def read_histories(

@@ -146,6 +146,14 @@ def test_names_of_something_else(model, tmp_path):
     assert "titles" in refused("recommend", model, "-u", "bob", "--names", tmp_path / "t.csv")
 
 
+def test_unknown_items_are_left_out_beside_known_ones(model):
+    words = ("similar", model, "--item", "nothing", "--item", "gin", "-n", 2)
+    result = run(*words)
+    assert result.stdout.splitlines() == done("similar", model, "--item", "gin", "-n", 2)
+    assert "1 of 2 that are not, the first 'nothing'" in result.stderr
+    assert "nothing" in refused(*words, "--strict")
+
+
 def test_similar_items_and_users(model, titles, tmp_path):
     fitted = halfseen.load(model)
     words = ("--item", "gin", "--item", "ale", "-n", 3, "--names", titles, "--json")

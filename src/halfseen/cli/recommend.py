@@ -134,14 +134,15 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
 )
 @click.option("-u", "--user", "users", multiple=True, help="Or a row of the fit, by its id.")
 @click.option("-n", type=int, default=10, help="Number of similar ones for each.")
+@click.option("--strict", is_flag=True, help="Refuse unknown ids, which are else left out where others are known.")
 @options.NAMES
 @options.ENGINE
 @options.OUTPUT
 @JSON
 @options.QUIET
-def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, names: str | None, engine: str | None,
-            output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
-    """Show which items, or users, of MODEL are most like some: by the cosine of their factors.
+def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, strict: bool, names: str | None,
+            engine: str | None, output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
+    """Show which items, or users, of MODEL are most like some: by the cosine of their factors, where it has factors.
 
     \b
     halfseen similar model.hs --item 1214 -n 10 --names titles.csv
@@ -157,11 +158,12 @@ def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, 
     served = load_served(model, engine)
     side = "column" if items else "row"
     labels = served.model.labels.column_labels if items else served.model.labels.row_labels
-    positions = served.model.positions(parse_labels(items or users, labels), side)
+    notes: list[DataWarning] = []
+    positions = served.model.known(parse_labels(items or users, labels), side, strict, notes)
     found = served.model.similar(positions, side, n, served.how["engine"], served.how["n_jobs"])
     titles = None if names is None else titles_of(names, served.model, side)
     put([found], (side, "rank", "similar", "score"), titles, output, as_json)
-    end([], output, quiet)
+    end(notes, output, quiet)
 
 
 def check_n(n: int) -> None:

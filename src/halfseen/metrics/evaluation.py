@@ -341,8 +341,8 @@ def evaluate(
 
     Every metric comes with its standard error by row, and with the difference from the best model, whose standard error
     is paired by row: rows that are hard for one model are hard for the others. Values are judged where a model says
-    what values are: those for which unseen cells are missing; and those with probabilities of levels for which they
-    are zeros, at the cells above zero and given that they are.
+    what values are: those for which unseen cells are missing; and those with probabilities of levels or counts for
+    which they are zeros, at the cells above zero and given that they are, as `predict(..., given_seen=True)` has them.
 
     Parameters
     ----------
@@ -476,7 +476,8 @@ class _Run:
                 self.fit_seconds[name] = time.perf_counter() - start
         self.models = {name: getattr(model, "best_estimator_", model) for name, model in self.models.items()}
         fitted = [model for model in self.models.values() if isinstance(model, BaseRecommender)]
-        self.estimators = sorted(fitted, key=lambda model: not isinstance(model, BaseFactorization))  # of values first
+        # baselines read data as the first of these does: models of levels first, then other models of values
+        self.estimators = sorted(fitted, key=lambda one: (not says_values(one), not hasattr(one, "predict_proba")))
         self.main = self.reading(self.estimators[0]) if self.estimators else Reading()
         if self.data["train"] is not None:
             self.known = self.cells("train", self.main)
@@ -521,7 +522,7 @@ class _Run:
         reading = self.reading(model)
         train, history = (None if self.data[one] is None else self.cells(one, reading) for one in ("train", "history"))
         self.rank(name, model, train, history, self.cells("test", reading))
-        if isinstance(model, BaseFactorization) and set(self.metrics) & set(VALUE_METRICS):
+        if says_values(model) and set(self.metrics) & set(VALUE_METRICS):
             try:
                 found, n_cells = self.values(model, history)
                 for metric, estimate in found.items():
@@ -587,8 +588,6 @@ class _Run:
             history = rows_of(history, record.shape[1], record.labels.column_labels)
             labels, shape = Places(history.row_labels, record.labels.column_labels), history.shape
             seen = Seen(history.indptr, history.indices, shape[1])
-        if is_zero and not has_levels and not (hasattr(model, "log_likelihood") and history is None):
-            return {}, 0
         cells = self.held(reading, labels, shape, seen)
         if is_zero:
             cells = cells.select_cells(encoder.codes(cells).values > 0)
@@ -622,8 +621,8 @@ class _Run:
                 p = given_not_lowest(p)
                 numbers = np.arange(p.shape[1]) if encoder.is_text else encoder.labels_of(np.arange(p.shape[1]))
                 losses |= error_losses(p @ np.asarray(numbers, np.float64) - values[here])
-            elif not is_zero:
-                losses |= error_losses(model.predict(*asked)[pick] - values[here])
+            else:
+                losses |= error_losses(model.predict(*asked, given_seen=is_zero)[pick] - values[here])
             if p is not None:
                 losses |= level_losses(codes[here].astype(np.int64) - lowest, p[:, lowest:])
             parts.append(losses)
@@ -675,6 +674,13 @@ class _Run:
             self.fit_seconds[name] = self.rank_seconds[name] = None
             for metric, estimate in estimates(of_cells, u, shape[0]).items():
                 self.add(name, metric, None, None, estimate, u.size)
+
+
+def says_values(model: Any) -> bool:
+    """Whether a model says what the values of seen cells are; of two levels, the lower one unseen, one is left."""
+    if not isinstance(model, BaseFactorization) or model.model_.unseen == "missing":
+        return isinstance(model, BaseFactorization)
+    return "likelihood" in model.offers and model.model_.encoder.n_levels != 2
 
 
 def error_losses(errors: Array) -> dict[str, Array]:

@@ -492,7 +492,7 @@ class Search(MetaEstimatorMixin, BaseEstimator):
             raise ParameterError(
                 "must name what is to be searched.",
                 parameter="parameters",
-                found=f"None, for a {type(estimator).__name__} that has nothing left at a default with a known range",
+                found=f"nothing: a {type(estimator).__name__} has no parameter left at a default with a known range",
                 remedy='Write {"name": [values]}.',
                 remedy_cli="Name it: --param NAME=LOW:HIGH.",
             )

@@ -169,9 +169,9 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
     ((_, threshold),) = _relevances(fitted, [] if relevant is None else [relevant])
     titles: dict[Any, Any] = {}
     if names is not None:
-        from halfseen.cli.recommend import read_titles
+        from halfseen.cli.recommend import titles_of
 
-        of_columns = read_titles(names, fitted.model_, "column")
+        of_columns = titles_of(names, fitted.model_, "column")
         labels = fitted.model_.labels_at(np.arange(of_columns.size), "column").tolist()
         titles = dict(zip(labels, of_columns.tolist(), strict=True))
     page = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=threshold, names=titles)

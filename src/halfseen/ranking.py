@@ -35,20 +35,20 @@ class Recommendations(tuple[Array, Array]):
 
     Where a row has fewer candidates than another, its last ids are None (-1 for positions) and their scores NaN.
 
-    Parameters
+    Attributes
     ----------
     ids : ndarray of shape (n_rows, n)
         Labels of the columns (or rows, if these are similar rows), or their positions where they have none.
     scores : ndarray of shape (n_rows, n)
         Scores by which they were ranked.
-    rows : ndarray of shape (n_rows,), default=None
+    rows : ndarray of shape (n_rows,)
         What was asked for: labels or positions.
-    is_known : ndarray of bool of shape (n_rows,), default=None
+    is_known : ndarray of bool of shape (n_rows,)
         Whether the model knows the row. One that it does not know gets the most popular columns; their scores are the
         numbers of their training cells.
-    notes : sequence of DataWarning, default=()
+    notes : sequence of DataWarning
         What was left out, and how much.
-    positions : ndarray of int of shape (n_rows, n), default=None
+    positions : ndarray of int of shape (n_rows, n)
         Positions of the columns in the model, -1 where there is none.
     """
 

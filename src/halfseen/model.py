@@ -14,7 +14,7 @@ from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
-from halfseen.engines.topk import Cosines, Products, Scores, Sketch
+from halfseen.engines.topk import Cosines, NeighborIndex, Products, Scores, Sketch
 from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
 from halfseen.labels import Index
@@ -385,12 +385,17 @@ class FittedModel(Ranker):
 
     def scores(self, rows: Any) -> Scores:
         """x of rows with factor W: whatever increases with x ranks as x does."""
-        return Products(rows, self.H, lambda: self.sketch)
+        return Products(rows, self.H, lambda: self.sketch, lambda: self.neighbors)
 
     @cached_property
     def sketch(self) -> Sketch:
         """H with a byte per number, by which lists of single rows are found."""
         return Sketch(self.H)
+
+    @cached_property
+    def neighbors(self) -> NeighborIndex:
+        """An index of H, by which approximate lists are found."""
+        return NeighborIndex(self.H)
 
     def similarities(self, positions: Array, side: str) -> Scores:
         """Cosines between factors, without biases."""

@@ -527,11 +527,13 @@ class Ranker(ABC):
         engine: str = "cpu",
         n_jobs: int | None = None,
         name: str = "The model",
+        approximate: bool = False,
     ) -> Recommendations:
         """Best columns for rows of the fit, by label or position, or for new ones, an `Observed` of their histories.
 
         Unknown rows get popular columns, unknown columns are left out, and values between two levels are at the nearer
-        one, all with a note; if `strict`, they are refused. `name` is the estimator's, for messages.
+        one, all with a note; if `strict`, they are refused. `name` is the estimator's, for messages, and `approximate`
+        as for `best_columns`.
         """
         notes: list[DataWarning] = []
         candidates: Array | None = None
@@ -546,13 +548,15 @@ class Ranker(ABC):
         if isinstance(rows, Observed):
             observed = rows if strict else self.at_nearest_levels(rows, notes)
             served, seen = self.served_rows(observed, engine, n_jobs, name), (observed.indptr, observed.indices)
-            found = self.recommend_rows(served, seen if exclude_seen else None, n, candidates, engine, n_jobs)
+            seen = seen if exclude_seen else None
+            found = self.recommend_rows(served, seen, n, candidates, engine, n_jobs, approximate)
             return Recommendations(*found, observed.row_labels, notes=notes, positions=found.positions)
         positions = self.positions(rows, "row", strict)
         is_known = positions >= 0
         known = positions if is_known.all() else positions[is_known]
         seen = self.seen.in_rows(known) if exclude_seen else None
-        best = best_columns(self.scores(self.known_rows(known)), n, seen, candidates, n_jobs, engine=engine)
+        of_known = self.scores(self.known_rows(known))
+        best = best_columns(of_known, n, seen, candidates, n_jobs, engine=engine, approximate=approximate)
         if known is positions:
             return self.named(best, rows=self.labels_at(positions, "row"), notes=notes)
 
@@ -621,9 +625,11 @@ class Ranker(ABC):
         candidates: Array | None = None,
         engine: str = "cpu",
         n_jobs: int | None = None,
+        approximate: bool = False,
     ) -> Recommendations:
         """Best n of the candidate columns (ascending positions; None: all) for rows, without what they have seen."""
-        return self.named(best_columns(self.scores(rows), n, seen, candidates, n_jobs, engine=engine))
+        best = best_columns(self.scores(rows), n, seen, candidates, n_jobs, engine=engine, approximate=approximate)
+        return self.named(best)
 
     def similar(
         self, positions: Array, side: str, n: int, engine: str = "cpu", n_jobs: int | None = None

@@ -225,3 +225,15 @@ def test_labels_do_not_reach_a_terminal_as_commands(tmp_path):
     assert "u\\x1b[2J:" in result.stdout
     json_text = run("recommend", tmp_path / "m.hs", "--all", "--json").stdout
     assert {one["row"] for one in json.loads(json_text)} <= {"u\x1b[2J", "v", "w"}
+
+
+def test_approximate_lists_of_few_items_are_the_exact_ones(model):
+    pytest.importorskip("usearch", reason="usearch is not installed")
+    assert done("recommend", model, "--all", "--approximate") == done("recommend", model, "--all")
+
+
+def test_approximate_lists_name_what_to_install(model, monkeypatch):
+    monkeypatch.setattr("halfseen.engines.topk.find_spec", lambda name: None)
+    text = refused("recommend", model, "--all", "--approximate")
+    assert "pip install 'halfseen[index]'" in text
+    assert "leave --approximate out" in text

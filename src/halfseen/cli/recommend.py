@@ -51,6 +51,8 @@ class Served(NamedTuple):
 @click.option("--exclude-items", type=In(), help="A file of items never to recommend.")
 @click.option("--strict", is_flag=True, help="Refuse unknown users and items. By default, unknown users get popular "
               "items, and unknown items are left out.")  # fmt: skip
+@click.option("--approximate", is_flag=True, help="Look for items in an index, for millions of items: some of the best "
+              "may be missing. Needs usearch.")  # fmt: skip
 @options.NAMES
 @options.ENGINE
 @options.OUTPUT
@@ -58,7 +60,7 @@ class Served(NamedTuple):
 @options.QUIET
 def recommend(model: str, users: tuple[str, ...], users_file: str | None, everybody: bool, history: str | None, n: int,
               include_seen: bool, items: str | None, exclude: tuple[str, ...], exclude_items: str | None, strict: bool,
-              names: str | None, engine: str | None, output: str | None, as_json: bool,
+              approximate: bool, names: str | None, engine: str | None, output: str | None, as_json: bool,
               quiet: bool) -> None:  # fmt: skip
     """Recommend the best items of MODEL to users.
 
@@ -115,7 +117,7 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
             for top in range(0, count, ROWS_AT_A_TIME):
                 part = slice(top, min(top + ROWS_AT_A_TIME, count))
                 some = rows[part] if history is None else rows.select_rows(np.arange(part.start, part.stop))
-                found = ranker.recommend(some, n, not include_seen, candidates, **served.how)
+                found = ranker.recommend(some, n, not include_seen, candidates, approximate=approximate, **served.how)
                 found.rows = found.rows if asked is None else asked[part]
                 yield found
                 advance(part.stop - part.start)

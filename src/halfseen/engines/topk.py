@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.util import find_spec
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +14,8 @@ from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.engines import RULES, open_engine
 from halfseen.engines.base import Best, ColumnLists
-from halfseen.engines.threads import Threads, one_blas_thread
+from halfseen.engines.threads import Threads, one_blas_thread, thread_count
+from halfseen.errors import ParameterError
 from halfseen.observed import first_at_cell
 
 #: Scores that a thread holds at a time: 4 MB in double precision.
@@ -25,6 +28,8 @@ SCORES_OF_A_REQUEST = 1 << 14
 COLUMNS_FOR_A_SKETCH = 1 << 15
 #: Up to this many scores are sorted sooner than compiled code is loaded for the first time.
 SCORES_WITHOUT_KERNELS = 1 << 22
+#: A row that needs more than one of so many columns from a `NeighborIndex` is ranked exactly, which is faster then.
+COLUMNS_PER_NEIGHBOR = 16
 
 
 class Scores(Protocol):
@@ -84,16 +89,74 @@ class Sketch:
         return low, high
 
 
+class NeighborIndex:
+    """An approximate index of a factor: a graph (HNSW [1]_, by usearch) that finds most of the largest products.
+
+    The graph joins columns by their products themselves [2]_. To make them neighbors on a sphere, by one coordinate
+    more, finds far fewer where the columns' lengths differ, as those of popular and rare columns do. It holds a copy
+    of H in single precision and is built on first use, by one thread: the same graph every time. Copies and pickles
+    build their own.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n_columns, k)
+        The factor.
+
+    References
+    ----------
+    .. [1] Y. Malkov, D. Yashunin, "Efficient and robust approximate nearest neighbor search using hierarchical
+       navigable small world graphs", IEEE TPAMI 2020.
+    .. [2] S. Morozov, A. Babenko, "Non-metric similarity graphs for maximum inner product search", NeurIPS 2018.
+    """
+
+    def __init__(self, H: Array) -> None:
+        self.H = H
+        self._graph: Any = None
+        self._lock = Lock()  # calls of usearch share its working spaces
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.H,)
+
+    def _build(self) -> Any:
+        """The graph; False if the factor has numbers that are not finite, or nothing but zeros."""
+        from usearch.index import Index
+
+        m, k = self.H.shape
+        largest = np.maximum(np.abs(self.H.max(initial=0)), np.abs(self.H.min(initial=0)))
+        if not 0 < largest < np.inf:
+            return False
+        graph = Index(ndim=k, metric="ip", dtype="f32")
+        for top in range(0, m, COLUMNS_PER_TILE):
+            h = (self.H[top : top + COLUMNS_PER_TILE] / largest).astype(np.float32)
+            graph.add(np.arange(top, top + len(h)), h, threads=1)
+        return graph
+
+    def search(self, W: Array, count: int, n_jobs: int | None) -> list[Array]:
+        """About `count` columns for each row of W, finite and not 0, in any order; none if there is no graph."""
+        with self._lock:
+            if self._graph is None:
+                self._graph = self._build()
+            if not self._graph:
+                return [np.empty(0, np.int64)] * len(W)
+            queries = (W / np.abs(W).max(axis=1, keepdims=True)).astype(np.float32)
+            found = self._graph.search(queries, count, threads=min(thread_count(n_jobs), len(W)))
+        if found.keys.ndim == 1:
+            return [found.keys.astype(np.int64)]
+        return [keys[:size].astype(np.int64) for keys, size in zip(found.keys, found.counts, strict=True)]
+
+
 @dataclass(frozen=True)
 class Products:
     """x = W_u @ H_i. An increasing function of x ranks as x does, so the model's link is not needed.
 
-    `sketch` makes, or has, a `Sketch` of H, for lists of single rows.
+    `sketch` makes, or has, a `Sketch` of H, for lists of single rows, and `neighbors` a `NeighborIndex`, for
+    approximate ones.
     """
 
     W: Array
     H: Array
     sketch: Callable[[], Sketch] | None = None
+    neighbors: Callable[[], NeighborIndex] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -191,6 +254,7 @@ def best_columns(
     n_jobs: int | None = None,
     scores_per_tile: int | None = None,
     engine: str = "cpu",
+    approximate: bool = False,
 ) -> Best:
     """The n best columns of each row; of equal ones the first. Scores of NaN and -inf are never among them.
 
@@ -211,6 +275,9 @@ def best_columns(
     engine : {"cpu", "cuda"}, default="cpu"
         Where to compute `Products`; one that does not offer "top_k" leaves it to the processors. Other scores are
         ranked where they are.
+    approximate : bool, default=False
+        Look for the columns of `Products` in their `NeighborIndex`, which may miss some of the best; the scores of
+        those found are exact.
 
     Returns
     -------
@@ -221,8 +288,20 @@ def best_columns(
     ------
     EngineError
         If the engine cannot run here.
+    ParameterError
+        If an approximate search needs usearch, which is not installed.
     """
     validation.check_parameters({"engine": engine, "n_jobs": n_jobs}, RULES)
+    if approximate and isinstance(scores, Products) and scores.neighbors is not None:
+        if find_spec("usearch") is None:
+            install = "Install it: pip install 'halfseen[index]'."
+            raise ParameterError(
+                "`approximate=True` needs usearch.",
+                found="none",
+                remedy=f"{install} Or leave `approximate` out.",
+                remedy_cli=f"{install} Or leave --approximate out.",
+            )
+        return nearly_best(scores, scores.neighbors(), n, hidden, candidates, n_jobs, engine)
     if isinstance(scores, Products) and scores.sketch is not None and engine == "cpu" and is_worth_a_sketch(scores):
         return best_of_one(scores, scores.sketch(), n, hidden, candidates)
     position_of = np.arange(scores.shape[1])
@@ -377,6 +456,52 @@ def best_of_one(scores: Products, sketch: Sketch, n: int, hidden: ColumnLists | 
         x = np.einsum("ik,k->i", scores.H[kept], scores.W[0]).astype(scores.dtype, copy=False)
         order = np.argsort(-x, kind="stable")[:n]
         best.columns[0, : order.size], best.scores[0, : order.size] = kept[order], x[order]
+    return best
+
+
+def nearly_best(
+    scores: Products,
+    neighbors: NeighborIndex,
+    n: int,
+    hidden: ColumnLists | None,
+    candidates: Array | None,
+    n_jobs: int | None,
+    engine: str,
+) -> Best:
+    """`best_columns` among the columns that an index finds; rows for which it finds too few are ranked exactly."""
+    (rows, m), size = scores.shape, scores.shape[1] if candidates is None else candidates.size
+    width = min(n, size)
+    best = Best(np.full((rows, width), -1, np.int64), np.full((rows, width), np.nan, scores.dtype))
+    # columns to ask for: besides the n, as many as may be dropped, and a margin; powers of two, to ask together
+    n_hidden = 0 if hidden is None else np.diff(hidden[0]).astype(np.int64)
+    counts = 2 ** np.ceil(np.log2(np.broadcast_to(3 * n + (m - size) + n_hidden, rows))).astype(np.int64)
+    largest = np.abs(scores.W).max(axis=1, initial=0)
+    is_left = (counts * COLUMNS_PER_NEIGHBOR > m) | ~((largest > 0) & (largest < np.inf))
+    for count in np.unique(counts[~is_left]):
+        alike = np.flatnonzero((counts == count) & ~is_left)
+        height = max(1, SCORES_PER_TILE // int(count))
+        for some in (alike[top : top + height] for top in range(0, alike.size, height)):
+            for u, columns in zip(some, neighbors.search(scores.W[some], int(count), n_jobs), strict=True):
+                kept = np.sort(columns)
+                if hidden is not None:
+                    kept = kept[~np.isin(kept, hidden[1][hidden[0][u] : hidden[0][u + 1]])]
+                if candidates is not None:
+                    kept = kept[np.isin(kept, candidates, assume_unique=True)]
+                x = np.einsum("ik,k->i", scores.H[kept], scores.W[u]).astype(scores.dtype, copy=False)
+                is_score = x > -np.inf
+                kept, x = kept[is_score], x[is_score]
+                if kept.size < width:
+                    is_left[u] = True
+                    continue
+                order = np.argsort(-x, kind="stable")[:width]
+                best.columns[u], best.scores[u] = kept[order], x[order]
+    if is_left.any():
+        left = np.flatnonzero(is_left)
+        if hidden is not None:
+            lists = [hidden[1][hidden[0][u] : hidden[0][u + 1]] for u in left]
+            hidden = np.append(0, np.cumsum([one.size for one in lists])), np.concatenate(lists)
+        exact = Products(scores.W[left], scores.H, scores.sketch)
+        best.columns[left], best.scores[left] = best_columns(exact, n, hidden, candidates, n_jobs, engine=engine)
     return best
 
 

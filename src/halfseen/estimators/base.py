@@ -119,6 +119,7 @@ class BaseRecommender(BaseEstimator, ABC):
         strict: bool = False,
         *,
         items: Labels | None = None,
+        approximate: bool = False,
     ) -> Recommendations:
         """Best columns for each row, by the expected value.
 
@@ -143,6 +144,10 @@ class BaseRecommender(BaseEstimator, ABC):
             otherwise taken for the nearer one.
         items : array-like of labels, default=None
             Another name of `filter_items`.
+        approximate : bool, default=False
+            Look for the columns in an index (HNSW, ``pip install 'halfseen[index]'``), for millions of columns: lists
+            may lack some of the best columns, but their scores are exact. The first call builds the index. Models
+            without factors, and rows for which the index finds too few columns, are ranked exactly.
 
         Returns
         -------
@@ -150,7 +155,10 @@ class BaseRecommender(BaseEstimator, ABC):
             A pair of ids and scores, best first, with `rows`, `is_known` and `to_frame`.
         """
         check_is_fitted(self)
-        validation.check_parameters({"n": n, "strict": strict}, {"n": validation.whole(1), "strict": validation.flag()})
+        validation.check_parameters(
+            {"n": n, "strict": strict, "approximate": approximate},
+            {"n": validation.whole(1), "strict": validation.flag(), "approximate": validation.flag()},
+        )
         if items is not None and filter_items is not None:
             must, found = "must not be given twice.", "`items` besides, which means the same"
             raise ParameterError(must, parameter="filter_items", found=found, remedy="Leave `items` out.")
@@ -159,7 +167,7 @@ class BaseRecommender(BaseEstimator, ABC):
             rows, notes = observe_histories(self, rows, strict)
         found = self.model_.recommend(
             rows, n, exclude_seen, items if filter_items is None else filter_items, exclude, strict,
-            engine=self.engine, n_jobs=self.n_jobs, name=type(self).__name__,
+            engine=self.engine, n_jobs=self.n_jobs, name=type(self).__name__, approximate=approximate,
         )  # fmt: skip
         found.notes = (*notes, *found.notes)
         warn_of(found.notes)

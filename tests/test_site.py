@@ -43,7 +43,7 @@ def test_the_help_on_the_site_is_what_the_program_prints_but_for_the_breaks_of_l
 
 
 def test_a_page_that_forgets_a_command_is_refused():
-    with pytest.raises(ValueError, match="must show the help of fit, predict"):
+    with pytest.raises(ValueError, match="must show the help of fit, tune"):
         tool("command_line").with_help("{{ help fit }}\n")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "halfseen"
 CLASSES = {
     "ParameterError", "DataError", "ModelFileError", "EngineError", "DataWarning", "ConvergenceWarning", "UsageError",
+    "RequestError",
 }  # fmt: skip
 FIELDS = ("parameter", "found", "where", "remedy", "remedy_cli")
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from halfseen.estimators import (
         BernoulliPoisson,
         CompoundPoisson,
+        ImplicitMF,
         OrdinalMF,
         OrdNMF,
         PoissonFactorization,
@@ -28,26 +29,28 @@ if TYPE_CHECKING:
         rank_one,
     )
     from halfseen.io import observe
+    from halfseen.metrics import evaluate
     from halfseen.model import Status
     from halfseen.observed import Observed
     from halfseen.ranking import Recommendations
     from halfseen.rankone import SharedFactors, TensorFactors, rank_one_nmmf, rank_one_nmtf
     from halfseen.report import make_report
-    from halfseen.selection import RankSearch
+    from halfseen.selection import RankSearch, Search
     from halfseen.uncoupled import Uncoupled, UncoupledNMF
 
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson OrdNMF OrdinalMF PoissonFactorization Quantizer RankOneNMF RoundMF "
-    "SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer "
+    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
+    "metrics": "evaluate",
     "model": "Status",
     "observed": "Observed",
     "ranking": "Recommendations",
     "rankone": "SharedFactors TensorFactors rank_one_nmmf rank_one_nmtf",
     "report": "make_report",
-    "selection": "RankSearch",
+    "selection": "RankSearch Search",
     "uncoupled": "Uncoupled UncoupledNMF",
 }
 _MODULES = ("data", "datasets", "errors", "geometry", "metrics", "plots", "rank")

@@ -130,14 +130,18 @@ train : data or None
     Cells seen in training, which are not ranked, as for `fit`; None: those that the model was fitted on.
 test : data
     Cells to rank by, as for `fit`. Rows and columns are matched by label, where there are labels. Weights are not used.
-    Where a dense array is read for a model with `unseen="zero"`, and only there, its zeros are unseen.
-k : int, default=100
-    Length of the ranking.
-relevant : float or array-like of float, default=1
+    Where a dense array is read for a model with `unseen="zero"`, and only there, its zeros are unseen.""",
+    "ranking lengths": """k : int or list of int, default=100
+    Length of the ranking, or a list of lengths, from one ranking.""",
+    "ranking thresholds": """relevant : float or array-like of float, default=1
     A column is relevant if its test value is at least this. A list of thresholds gives as many results, from one
     ranking.
 n_jobs : int or None, default=None
     Number of threads; None: as the model has it, else all processors. The result is the same for any number.""",
+    "value scores": """values, predictions : array-like
+    Value of each cell, and what was predicted for it.
+weights : array-like or None, default=None
+    Weight of each cell.""",
     "level scores": """levels : array-like of shape (n_cells,)
     Level of each cell: its number from 0 on, or one of `labels`.
 probabilities : array-like of shape (n_cells, n_levels)

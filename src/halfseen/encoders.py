@@ -15,6 +15,12 @@ from halfseen.observed import Observed
 
 #: More levels than this are taken for counts or measurements.
 MAX_LEVELS = 100
+#: Values as confidences, by name: the power that they are raised to; None is the logarithm.
+CONFIDENCES: Mapping[str, float | None] = {"auto": 1.0, "values": 1.0, "log": None, "ones": 0.0}
+#: Values of which the largest is more than this times the mean are counts of many orders of magnitude.
+MOST_OF_MEAN = 10.0
+#: The weight of all unseen zeros together, in that of all seen cells, by default; how it was found: docs/methods.md.
+UNSEEN_SHARE = 5.0
 #: The largest matrix whose unseen zeros are made cells.
 MAX_FILLED_CELLS = 1 << 22
 
@@ -71,6 +77,78 @@ class PresenceEncoder(Encoder):
     def codes(self, observed: Observed) -> Observed:
         Poisson().check(observed, "BernoulliPoisson")  # counts of any size are welcome, negative ones are not
         return replace(observed, values=(observed.values > 0).astype(observed.dtype))
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceEncoder(Encoder):
+    """Values as confidences c that a cell should have x = 1, where all cells, weighing a, should have x = 0.
+
+        c (1 - x)^2 + a x^2 = (c + a) (c / (c + a) - x)^2 + a constant
+
+    so a seen cell has the value c / (c + a) and, in units of a, the weight 1 + c / a.
+
+    Parameters
+    ----------
+    power : float or None
+        c is the value to this power; None: log(1 + value).
+    unseen_weight : float or None
+        a; None takes `UNSEEN_SHARE` times the mean of c over all cells of the matrix, and at most that over the seen.
+    dtype : {"float32", "float64"} or None
+        Of the codes, and of the fit; None: that of the data.
+    may_be_log : bool, default=False
+        Whether to fit takes the logarithm of values of which the largest is more than `MOST_OF_MEAN` times the mean.
+    """
+
+    power: float | None = 1.0
+    unseen_weight: float | None = None
+    dtype: str | None = None
+    may_be_log: bool = False
+
+    state: ClassVar[Mapping[str, Any]] = {"power": float | None, "unseen_weight": float, "dtype": str | None}
+
+    def check_state(self, path: str) -> None:
+        """Refuse what no fit could leave."""
+        if self.dtype not in (None, "float32", "float64") or not (self.unseen_weight and self.unseen_weight > 0):
+            raise ValueError(f"{path} must have a known dtype and an unseen_weight above 0")
+
+    def fit(self, observed: Observed, name: str) -> tuple[Self, Observed]:
+        encoder, codes = self, self.codes(observed)
+        if self.may_be_log:
+            seen = codes.values[codes.values > 0].astype(np.float64)
+            is_wide = seen.size > 0 and seen.max() > MOST_OF_MEAN * seen.mean()
+            encoder = replace(self, power=None if is_wide else self.power)
+        if self.unseen_weight is None:
+            confidence = encoder.confidence(codes)
+            weights = (confidence > 0) if codes.weights is None else (confidence > 0) * codes.weights
+            total = float(np.sum(confidence * weights, dtype=np.float64))
+            share = min(1.0 / max(float(weights.sum(dtype=np.float64)), 1.0), UNSEEN_SHARE / np.prod(codes.shape))
+            encoder = replace(encoder, unseen_weight=share * total or 1.0)
+        return encoder, codes
+
+    def codes(self, observed: Observed) -> Observed:
+        values = observed.values
+        negative = np.flatnonzero(values < 0)
+        if negative.size:
+            others = f" ({negative.size} such cells)" if negative.size > 1 else ""
+            raise DataError(
+                "Negative values in data passed to ImplicitMF: they say how surely a cell should rank high, and 0 is "
+                "the least.",
+                found=f"{values[negative[0]]:g}",
+                where=f"at {observed.place(int(negative[0]))}{others}",
+                remedy="Shift or drop these values.",
+            )
+        return observed
+
+    def confidence(self, codes: Observed) -> Array:
+        """c of every cell, in double precision; 0 where the value is 0."""
+        values = codes.values.astype(np.float64)
+        return np.log1p(values) if self.power is None else np.where(values > 0, values**self.power, 0.0)
+
+    def weigh(self, codes: Observed, new_rows: bool = True) -> Observed:
+        ratio = self.confidence(codes) / (self.unseen_weight or 1.0)
+        weights = 1.0 + ratio if codes.weights is None else (1.0 + ratio) * codes.weights
+        dtype = np.dtype(self.dtype or codes.dtype)
+        return replace(codes, values=(ratio / (1.0 + ratio)).astype(dtype), weights=weights.astype(dtype))
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +340,9 @@ class OrdinalEncoder(Encoder):
         )
 
 
-ENCODERS: Mapping[str, type[Encoder]] = {kind.__name__: kind for kind in (Encoder, PresenceEncoder, OrdinalEncoder)}
+ENCODERS: Mapping[str, type[Encoder]] = {
+    kind.__name__: kind for kind in (Encoder, PresenceEncoder, ConfidenceEncoder, OrdinalEncoder)
+}
 
 
 def are_texts(levels: Any) -> bool:
@@ -322,6 +402,20 @@ def level_weight_rule() -> validation.Rule:
             "'levels', None, or a finite weight above 0 for each level",
             f"Did you mean {near!r}?" if near else "Pass a list or a dict of weights.",
         )
+
+    return rule
+
+
+def confidence_rule() -> validation.Rule:
+    """A name of `CONFIDENCES`, or a number of 0 or more."""
+    of_power = validation.number(0.0)
+
+    def rule(value: Any) -> tuple[str, str] | None:
+        if (isinstance(value, str) and value in CONFIDENCES) or of_power(value) is None:
+            return None
+        near = validation.did_you_mean(value, CONFIDENCES) if isinstance(value, str) else None
+        must = f"{', '.join(map(repr, CONFIDENCES))} or a finite number of at least 0, a power of the values"
+        return must, f"Did you mean {near!r}?" if near else "Choose one of these."
 
     return rule
 

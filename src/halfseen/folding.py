@@ -1,4 +1,4 @@
-"""Folding in: the factor of new rows, with the factor of the columns fixed."""
+"""Folding in: the factor of new rows with the factor of the columns fixed, or of new columns with that of the rows."""
 
 from typing import Any
 
@@ -11,8 +11,17 @@ from halfseen.solvers import Factor, Problem, Solver
 from halfseen.solvers.problem import has_data, where
 
 
-def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, *, max_iter: int, tol: float) -> Any:
-    """Factor of new rows; each row depends on its own cells alone.
+def fold_in(
+    problem: Problem,
+    solver: Solver[Any],
+    far: Factor,
+    average: Array,
+    *,
+    max_iter: int,
+    tol: float,
+    side: Side = Side.ROWS,
+) -> Any:
+    """Factor of new rows (or columns, by `side`); each depends on its own cells alone.
 
     Every row starts at the average row and stops by itself, when no entry moves by more than `tol` of its largest.
     A row without an observed cell keeps the average.
@@ -31,6 +40,8 @@ def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, 
         Maximum number of iterations.
     tol : float
         Largest relative change of a row that has settled.
+    side : Side, default=Side.ROWS
+        Whose factor is sought. For columns, read "column" for "row" and "row" for "column" above.
 
     Returns
     -------
@@ -40,15 +51,16 @@ def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, 
     average = average.astype(observed.dtype)
     place = problem.engine.asarray
     far = far._make(place(array) for array in far)
-    folded = solver.default_factor(average, observed.shape[0], Side.ROWS)
-    moving = np.flatnonzero(has_data(observed.seen_per_row(), observed.unseen))
-    problem = _of_rows(problem, moving)
+    counts = observed.seen_per_row() if side is Side.ROWS else observed.seen_per_column()
+    folded = solver.default_factor(average, counts.size, side)
+    moving = np.flatnonzero(has_data(counts, observed.unseen))
+    problem = _part_of(problem, moving, side)
     near = solver.init_factor(place(np.repeat(average[None], moving.size, axis=0)))
     settled = np.zeros(moving.size, dtype=bool)
     for _ in range(max_iter):
         if settled.all():
             break
-        new = where(settled, near, solver.half_step(problem, near, far, Side.ROWS))
+        new = where(settled, near, solver.half_step(problem, near, far, side))
         (changes,), *_ = problem.engine.map(relative_changes, None, near.mean, new.mean)
         settled |= problem.engine.to_numpy(changes) <= tol
         near = new
@@ -56,18 +68,19 @@ def fold_in(problem: Problem, solver: Solver[Any], far: Factor, average: Array, 
             _put(problem, near, folded, moving)
             left = np.flatnonzero(~settled)
             near = near._make(place(problem.engine.to_numpy(array)[left]) for array in near)
-            moving, problem = moving[left], _of_rows(problem, left)
+            moving, problem = moving[left], _part_of(problem, left, side)
             settled = np.zeros(left.size, dtype=bool)
     _put(problem, near, folded, moving)
     return folded
 
 
-def _of_rows(problem: Problem, rows: Array) -> Problem:
-    """The same problem for some of its rows."""
+def _part_of(problem: Problem, chosen: Array, side: Side) -> Problem:
+    """The same problem for some of its rows (or columns, by `side`)."""
     observed = problem.cells.observed
-    if rows.size == observed.shape[0]:
+    if chosen.size == observed.shape[0 if side is Side.ROWS else 1]:
         return problem
-    return Problem(problem.engine, problem.engine.place(observed.select_rows(rows), Side.ROWS), problem.likelihood)
+    part = observed.select_rows(chosen) if side is Side.ROWS else observed.select_columns(chosen)
+    return Problem(problem.engine, problem.engine.place(part, side), problem.likelihood)
 
 
 def _put(problem: Problem, near: Any, folded: Any, rows: Array) -> None:

@@ -1,7 +1,7 @@
 """The outcome of a fit: why it ended, and the fitted model as a record of all that prediction needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,7 +19,7 @@ from halfseen.folding import fold_in
 from halfseen.labels import Index
 from halfseen.likelihoods import Likelihood, OwnThresholds
 from halfseen.observed import Observed, match_cells
-from halfseen.ranking import Ranker, Seen, read_cells
+from halfseen.ranking import Ranker, Seen, index_of, read_cells
 from halfseen.solvers import Problem, Solver
 
 #: Cells whose products are held at a time.
@@ -282,16 +282,67 @@ class FittedModel(Ranker):
 
     def fold_in(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
         """W of new rows, with the columns fixed; `name` is the estimator's, for messages."""
+        W: Array = self._folded(observed, Side.ROWS, engine, n_jobs, name).mean
+        return W
+
+    def _folded(self, observed: Observed, side: Side, engine: str, n_jobs: int | None, name: str) -> Any:
+        """Factor of new rows with the columns fixed, or the other way round."""
         folding: Any = self.folding
         cells = self.encoder.weigh(self.encoder.codes(observed))
         with open_engine(engine, n_jobs, self.likelihood, folding.solver) as opened:
-            problem = Problem(opened, opened.place(cells, Side.ROWS), self.likelihood)
+            problem = Problem(opened, opened.place(cells, side), self.likelihood)
             self.likelihood.check(cells, name)
-            far = self.columns._make(np.ascontiguousarray(array, dtype=cells.dtype) for array in self.columns)
-            average = self.W.mean(axis=0)
-            near = fold_in(problem, folding.solver, far, average, max_iter=folding.max_iter, tol=folding.tol)
-        W: Array = near.mean
-        return W
+            near, far = (self.rows, self.columns) if side is Side.ROWS else (self.columns, self.rows)
+            far = far._make(np.ascontiguousarray(array, dtype=cells.dtype) for array in far)
+            average = near.mean.mean(axis=0)
+            limits = {"max_iter": folding.max_iter, "tol": folding.tol}
+            return fold_in(problem, folding.solver, far, average, side=side, **limits)
+
+    def updated(self, new: Observed, engine: str, n_jobs: int | None, name: str) -> "FittedModel":
+        """The model with new cells, without another fit.
+
+        Columns of the fit and rows without a new cell stay as they are. Rows with new cells are solved again, with the
+        columns fixed, from all their cells; then new columns, with the rows fixed, and then these rows once more.
+
+        Parameters
+        ----------
+        new : Observed
+            Cells; see `Ranker.merged`.
+        engine : str
+            Where to compute.
+        n_jobs : int or None
+            Number of threads.
+        name : str
+            Of the estimator, for messages.
+
+        Returns
+        -------
+        FittedModel
+        """
+        cells, touched = self.merged(new, self.W.dtype)
+        (n, m), (old_n, old_m) = cells.shape, self.shape
+        solver: Any = self.folding.solver if self.folding is not None else None
+        average = (factor.mean.mean(axis=0) for factor in (self.rows, self.columns))
+        rows, columns = (
+            factor._make(
+                np.concatenate([old, np.asarray(more, old.dtype)])
+                for old, more in zip(factor, solver.default_factor(mean, count, side), strict=True)
+            )
+            for factor, mean, count, side in zip(
+                (self.rows, self.columns), average, (n - old_n, m - old_m), Side, strict=True
+            )
+        )
+        index, seen = index_of(cells), Seen.from_observed(cells)
+        grown = replace(self, rows=rows, columns=columns, index=index, seen=seen, fingerprint=cells.fingerprint())
+        changed, created = cells.select_rows(touched), cells.select_columns(np.arange(old_m, m))
+        steps = [(Side.ROWS, changed, rows, touched)]
+        if m > old_m:
+            steps += [(Side.COLUMNS, created, columns, np.arange(old_m, m)), steps[0]]
+        for side, part, factor, places in steps:
+            folded = grown._folded(part, side, engine, n_jobs, name)
+            for target, array in zip(factor, folded, strict=True):
+                target[places] = array
+        return grown
 
     def served_rows(self, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Any:
         """W of new rows; a row without a history is served like the average row."""

@@ -284,6 +284,27 @@ class Observed:
             row_labels=None if self.row_labels is None else self.row_labels[chosen],
         )
 
+    def select_columns(self, columns: ArrayLike) -> Observed:
+        """Select columns.
+
+        Parameters
+        ----------
+        columns : array-like
+            Ascending positions, or a mask.
+
+        Returns
+        -------
+        Observed
+        """
+        chosen = np.asarray(columns)
+        chosen = np.arange(self.shape[1])[chosen if chosen.size else chosen.astype(np.intp)]
+        place = np.full(self.shape[1], -1, self.indices.dtype)
+        place[chosen] = np.arange(chosen.size)
+        cells = self.select_cells(place[self.indices] >= 0)
+        labels = None if self.column_labels is None else self.column_labels[chosen]
+        shape = self.shape[0], chosen.size
+        return replace(cells, indices=place[cells.indices], shape=shape, column_labels=labels)
+
     def select_cells(self, cells: ArrayLike) -> Observed:
         """Select cells; all rows and columns stay.
 

@@ -80,7 +80,7 @@ class Seen:
     `lists_holes`, those that were not.
 
     `values` are the values of these cells, in the smallest type that holds them exactly; None where they are not known,
-    as in files of version 0.1, and where holes are listed.
+    as in files of version 0.1, and where holes are listed. `weights` are their weights, None if all are 1.
     """
 
     indptr: Array
@@ -88,6 +88,7 @@ class Seen:
     n_columns: int
     lists_holes: bool = False
     values: Array | None = None
+    weights: Array | None = None
 
     state: ClassVar[Mapping[str, Any]] = {
         "indptr": ArraySpec("i", ("rows+1",), low=0, sorted=True),
@@ -95,20 +96,22 @@ class Seen:
         "n_columns": int,
         "lists_holes": bool,
         "values": ArraySpec("iuf", ("cells",), small=True, optional=True),
+        "weights": ArraySpec("iuf", ("cells",), small=True, low=0, optional=True),
     }
 
     def check_state(self, path: str) -> None:
         """Refuse row pointers that do not list all cells, and values of holes."""
         if self.indptr[0] != 0 or self.indptr[-1] != self.indices.size:
             raise ValueError(f"{path}/indptr must run from 0 to {self.indices.size}")
-        if self.lists_holes and self.values is not None:
-            raise ValueError(f"{path}/values must be absent where holes are listed")
+        if (self.lists_holes and self.values is not None) or (self.values is None and self.weights is not None):
+            raise ValueError(f"{path}/values must be absent where holes are listed, and so must weights without values")
 
     @classmethod
     def from_observed(cls, observed: Observed) -> "Seen":
         """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later."""
         indptr, indices = observed.indptr.copy(), observed.indices.copy()
-        return cls(indptr, indices, observed.shape[1], values=smallest_exact(observed.values))
+        weights = None if observed.weights is None else smallest_exact(observed.weights)
+        return cls(indptr, indices, observed.shape[1], False, smallest_exact(observed.values), weights)
 
     def in_rows(self, rows: Array) -> ColumnLists:
         """Columns seen in the given rows, as (indptr, indices)."""
@@ -138,7 +141,8 @@ class Seen:
             )
         ends, cells = self._cells_of(rows)
         shape = rows.size, self.n_columns
-        return Observed(ends, self.indices[cells], self.values[cells].astype(dtype), shape, unseen=unseen)
+        weights = None if self.weights is None else self.weights[cells].astype(dtype)
+        return Observed(ends, self.indices[cells], self.values[cells].astype(dtype), shape, weights, unseen)
 
     def _cells_of(self, rows: Array) -> tuple[Array, Array]:
         """Positions of the listed cells of some rows, with row pointers."""
@@ -295,6 +299,55 @@ class Ranker(ABC):
         """Cells of X in the rows and columns of the model; others are left out, with a warning."""
         cells = read_cells(X, name, self.unseen, self.levels_to_read)
         return match_cells(cells, self.shape, self.labels, name, duplicates="keep")
+
+    def merged(self, new: Observed, dtype: Any) -> tuple[Observed, Array]:
+        """The cells of the fit with new ones, and the rows that have new ones.
+
+        Rows and columns are matched by label; those that are new follow those of the fit. Without labels of rows all
+        rows are new. A cell that the fit has seen gets its new value.
+        """
+        old = self.seen.observed(np.arange(self.shape[0]), self.unseen, dtype)
+        places, labels = [], []
+        for axis, (index, given) in enumerate(zip(self.index, (new.row_labels, new.column_labels), strict=True)):
+            size, count = self.shape[axis], new.shape[axis]
+            place = np.arange(count) + (size if axis == 0 else 0)
+            names = None if index is None else index.labels
+            if index is not None and given is not None:
+                place = index.find(given)
+                unknown = np.flatnonzero(place < 0)
+                place[unknown] = size + np.arange(unknown.size)
+                if unknown.size:
+                    added = [*index.labels.tolist(), *given[unknown].tolist()]
+                    is_same = index.labels.dtype.kind == given.dtype.kind
+                    names = uniform(added if is_same else list(map(str, added)), "row" if axis == 0 else "column")
+            elif axis == 0 and (index is not None or given is not None):
+                raise DataError(
+                    "New cells must have labels of rows if the cells of the fit have them, and none if not.",
+                    found="labels" if index is None else "none",
+                    remedy="Pass cells of the same kind as those of the fit.",
+                    parameter="X",
+                )
+            places.append(place)
+            labels.append(names)
+        rows, columns = places[0][new.row_of_cell()], places[1][new.indices]
+        n, m = (max(size, int(place.max(initial=-1)) + 1) for size, place in zip(self.shape, places, strict=True))
+        old_rows, old_columns = old.row_of_cell().astype(np.int64), old.indices.astype(np.int64)
+        stays = ~np.isin(old_rows * m + old_columns, rows.astype(np.int64) * m + columns)
+        ones = [np.ones(cells.nnz, dtype) if cells.weights is None else cells.weights for cells in (old, new)]
+        is_weighted = old.weights is not None or new.weights is not None
+        observed = Observed.from_cells(
+            np.concatenate([old_rows[stays], rows]),
+            np.concatenate([old_columns[stays], columns]),
+            np.concatenate([old.values[stays], new.values.astype(dtype)]),
+            (n, m),
+            weights=np.concatenate([ones[0][stays], ones[1]]) if is_weighted else None,
+            unseen=self.unseen,
+            row_labels=labels[0],
+            column_labels=labels[1],
+            duplicates="keep",
+            allow_empty=True,
+        )
+        return observed, np.unique(np.concatenate([rows, np.arange(self.shape[0], n)]))
 
     # -----------------------------------------------------------------------------------------------------------------
     # ranking

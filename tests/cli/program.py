@@ -16,7 +16,10 @@ from halfseen.cli import main
 from halfseen.errors import DataWarning
 
 SCRIPT = Path(sys.executable).with_name("halfseen")
-MODULES = ("fit", "predict", "evaluate", "impute", "uncouple", "split", "reproduce", "datasets", "installation", "demo")
+MODULES = (
+    "fit", "tune", "predict", "serve", "evaluate", "impute", "uncouple", "split", "reproduce", "datasets",
+    "installation", "demo",
+)  # fmt: skip
 PROGRAM = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-c", "from halfseen.cli import main; main()"]
 
 

@@ -1,15 +1,17 @@
 """halfseen evaluate and halfseen report: the quality of a model on held-out cells, as numbers and as a page."""
 
+import json
 import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import halfseen
 from halfseen.report import Report
 from tests.cli.conftest import ITEMS, USERS, planted_counts, write_long
-from tests.cli.program import done, names_in, refused, refused_for_room, remarked
+from tests.cli.program import done, misused, names_in, refused, refused_for_room, remarked
 from tests.cli.program import halfseen as run
 from tests.report.pages import Page
 
@@ -43,10 +45,27 @@ def evaluated(folder, model, *options):
     return result
 
 
+def tables_of(result):
+    """The printed tables by caption: of each model the numbers by their heads, without standard errors and marks."""
+    tables, heads = {}, []
+    for line in result.stdout.splitlines():
+        name, *fields = re.split(r"  +", line.strip())
+        if line.startswith(("Rankings", "Values", "Differences")):
+            table = tables[line] = {}
+        elif line == "Seconds":
+            table = {}
+        elif line.startswith(" "):
+            heads = [name, *fields]
+        elif fields:
+            numbers = [float(field.partition(" ")[0].rstrip("*=")) for field in fields]
+            table.setdefault(name, {}).update(zip(heads, numbers, strict=len(numbers) == len(heads)))
+    return tables
+
+
 def values_of(result):
-    """The line of values, and the numbers in it."""
-    (line,) = (line for line in result.stdout.splitlines() if line.startswith("Values of "))
-    return line, [float(number) for number in re.findall(r"\d+\.\d{4}", line)]
+    """The caption of values, and the numbers of the model."""
+    ((caption, table),) = ((one, table) for one, table in tables_of(result).items() if one.startswith("Values of "))
+    return caption, table["model.hs"]
 
 
 @pytest.mark.filterwarnings("ignore::halfseen.errors.DataWarning")
@@ -55,21 +74,22 @@ def test_ranking_and_likelihood_are_those_of_the_library(stars):
     ask = ("-k", 2, "--relevant", 1, "--relevant", 4)
     result = evaluated(stars, model, *ask)
     assert result.stderr.count("1 of 4") == 1  # dan is not known
-    _, heads, *lines, likelihood = result.stdout.splitlines()
-    assert heads.split() == ["relevant", "from", "rows", "NDCG@2", "precision@2", "recall@2", "MAP@2"]
+    tables = tables_of(result)
     test = halfseen.observe(stars / "test.csv", unseen="zero")
     scores = halfseen.metrics.ranking_scores(model, None, test, k=2, relevant=[1, 4])
-    for place, (line, threshold, rows) in enumerate(zip(lines, (1, 4), (3, 1), strict=True)):
-        expected = [threshold, rows, *(np.nanmean(metric[place]) for metric in scores)]
-        np.testing.assert_allclose(list(map(float, line.split())), expected, atol=5.1e-5)
+    for place, caption in enumerate(["relevant from 1: 3 rows", "relevant from 4: 1 row"]):
+        found = tables[f"Rankings, {caption}"]
+        assert list(found) == ["model.hs", "Popularity"]
+        expected = [np.nanmean(metric[place]) for metric in scores]
+        shown = [found["model.hs"][f"{head}@2"] for head in ("NDCG", "precision", "recall", "MAP")]
+        np.testing.assert_allclose(shown, expected, atol=5.1e-5)
     logs = model.log_likelihood(stars / "test.csv", each=True)
-    assert likelihood == (
-        f"Log-likelihood of 3 cells, given that they are above 0: {logs.sum():,.6g} ({logs.mean():.4f} per cell)."
-    )
-    assert "Values of" not in result.stdout  # where unseen cells are zeros, means are no predictions of seen values
-    first, read, *others = evaluated(stars, model, *ask, "--train", stars / "train.csv").stdout.splitlines()
-    assert read.startswith(f"Read {stars / 'train.csv'}: ")
-    assert [first, *others] == result.stdout.splitlines()  # what is known may be given, and is that of the fit
+    caption, found = values_of(result)
+    assert caption == "Values of 3 cells, given that they are above 0"
+    assert found == pytest.approx({"log loss": -logs.mean()}, abs=5.1e-5)  # means are no predictions of seen values
+    others = evaluated(stars, model, *ask, "--train", stars / "train.csv")
+    assert others.stdout.splitlines()[1].startswith(f"Read {stars / 'train.csv'}: ")
+    assert tables_of(others) == tables  # what is known may be given, and is that of the fit
 
 
 @pytest.mark.parametrize("model", [halfseen.OrdinalMF(2, l2=0.5), halfseen.WeightedNMF(2, max_iter=1000)], ids=str)
@@ -79,13 +99,13 @@ def test_values_where_unseen_cells_are_missing(stars, model):
     users, items = zip(*HELD, strict=True)
     seen = np.array(list(HELD.values()))
     errors = model.predict(list(users), list(items)) - seen
-    expected = [np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)]
+    expected = [np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors)), np.mean(np.abs(errors) <= 0.5)]
     if hasattr(model, "predict_proba"):
         up_to = np.cumsum(model.predict_proba(list(users), list(items)), axis=1)  # of levels 1, 2 and 4
         expected.append(np.mean((up_to[:, 0] - (seen <= 1)) ** 2 + (up_to[:, 1] - (seen <= 2)) ** 2))
-    assert line.startswith("Values of 3 cells: ")
-    assert ("Log-likelihood of 3 cells" in evaluated(stars, model).stdout) == hasattr(model, "log_likelihood")
-    np.testing.assert_allclose(found, expected, atol=5.1e-5)
+    assert line == "Values of 3 cells"
+    assert ("log loss" in found) == hasattr(model, "log_likelihood")
+    np.testing.assert_allclose(list(found.values())[: len(expected)], expected, atol=5.1e-5)
     with (stars / "test.csv").open("a") as file:
         file.write(STARS.splitlines()[1] + "\n")
     result = evaluated(stars, model)
@@ -96,12 +116,15 @@ def test_values_where_unseen_cells_are_missing(stars, model):
 def test_a_level_that_training_did_not_have_leaves_the_ranking(stars):
     (stars / "test.csv").write_text("user,item,rating\nann,w,3\nbob,z,1\n")
     result = evaluated(stars, halfseen.OrdinalMF(1), "-k", 1)
-    assert result.stdout.splitlines()[-1].split() == ["1", "2", *["1.0000"] * 4]  # one candidate each
+    (table,) = (table for caption, table in tables_of(result).items() if caption == "Rankings, relevant from 1: 2 rows")
+    assert [table["model.hs"][f"{head}@1"] for head in ("NDCG", "precision", "recall")] == [1, 1, 1]  # one candidate
     assert re.match(r"note: .*Found 3 at row 'ann', column 'w'", result.stderr)
 
 
 @pytest.mark.parametrize(
-    ("model", "default"), [(halfseen.OrdNMF(1), ["bad", "3"]), (halfseen.OrdinalMF(1, l2=0.5), ["fair", "2"])], ids=str
+    ("model", "default"),
+    [(halfseen.OrdNMF(1), "bad: 3 rows"), (halfseen.OrdinalMF(1, l2=0.5), "fair: 2 rows")],
+    ids=str,
 )
 def test_words_are_ranked_by_their_place(words, model, default):
     """The lowest is above the zeros of unseen cells; where these are missing every cell reaches it, and the second
@@ -109,22 +132,62 @@ def test_words_are_ranked_by_their_place(words, model, default):
     model.set_params(levels=list(WORDS.values()))
     result = evaluated(words, model)
     assert "levels 'bad' to 'good'." in result.stdout.splitlines()[0]
-    assert result.stdout.splitlines()[2].split()[:2] == default
-    lines = evaluated(words, model, "--relevant", "bad", "--relevant", "good").stdout.splitlines()[2:4]
-    assert [line.split()[:2] for line in lines] == [["bad", "3"], ["good", "1"]]
+    assert f"Rankings, relevant from {default}" in tables_of(result)
+    tables = tables_of(evaluated(words, model, "--relevant", "bad", "--relevant", "good"))
+    assert {f"Rankings, relevant from {one}" for one in ("bad: 3 rows", "good: 1 row")} < set(tables)
     line = refused("evaluate", words / "model.hs", "--test", words / "test.csv", "--relevant", "god")
     assert line.endswith("'good'?")
     if not hasattr(model, "sample") or model.unseen == "missing":
         line, found = values_of(result)
         errors = model.predict_proba(["ann", "bob", "cid"], ["w", "z", "y"]) @ [0, 1, 2] - [2, 0, 1]
         assert "levels counted 0, 1, ... from 'bad'" in line
-        assert found[:2] == pytest.approx([np.sqrt(np.mean(errors**2)), np.mean(np.abs(errors) <= 0.5)], abs=5.1e-5)
+        assert found["RMSE"] == pytest.approx(np.sqrt(np.mean(errors**2)), abs=5.1e-5)
+        assert found["within 0.5"] == pytest.approx(np.mean(np.abs(errors) <= 0.5), abs=5.1e-5)
 
 
 def test_refusals_are_one_line_without_a_note(stars):
     evaluated(stars, halfseen.OrdinalMF(1))
     (stars / "test.csv").write_text("user,item,rating\nnobody,nothing,3\n")
     refused("evaluate", stars / "model.hs", "--test", stars / "test.csv")
+
+
+def test_several_models_are_compared_and_all_numbers_go_to_a_table(stars):
+    evaluated(stars, halfseen.OrdNMF(1))
+    (stars / "model.hs").rename(stars / "a.hs")
+    evaluated(stars, halfseen.PoissonFactorization(1))
+    words = ("evaluate", stars / "a.hs", stars / "model.hs", "--test", stars / "test.csv", "-k", "1,2")
+    result = run(*words, "-o", stars / "scores.csv")
+    tables = tables_of(result)
+    ranked = tables["Rankings, relevant from 1: 3 rows"]
+    assert list(ranked) == ["a.hs", "model.hs", "Popularity"]
+    assert {"NDCG@1", "NDCG@2", "AUC"} < set(ranked["a.hs"])
+    assert "Differences from the best. Rankings, relevant from 1: 3 rows" in tables
+    lines = pd.read_csv(stars / "scores.csv")
+    ndcg = lines[(lines.metric == "ndcg") & (lines.k == 2)].set_index("model").value
+    assert ndcg.to_dict() == pytest.approx({name: row["NDCG@2"] for name, row in ranked.items()}, abs=5.1e-5)
+    found = json.loads(run(*words, "--json", "--no-baselines").stdout)
+    assert found["k"] == [1, 2]
+    assert [one["model"] for one in found["models"]] == ["a.hs", "model.hs"]
+    assert "twice" in misused("evaluate", stars / "a.hs", stars / "a.hs", "--test", stars / "test.csv")
+    assert "'ten'" in refused("evaluate", stars / "a.hs", "--test", stars / "test.csv", "-k", "ten")
+
+
+def test_users_held_out_are_folded_in(ratings, tmp_path):
+    files = {name: tmp_path / f"{name}.csv" for name in ("train", "history", "test")}
+    split = ("--by", "user", "--held-out-users", 2, "--min-cells", 4)
+    outputs = ("-o", files["train"], "--history", files["history"], "--held-out", files["test"])
+    assert "2 users held out by seed 0" in done("split", ratings.path, *split, *outputs)[0]
+    done("fit", files["train"], "--method", "poisson", "-k", 1, "-q", "-o", tmp_path / "model.hs")
+    given = ("--train", files["train"], "--history", files["history"], "--test", files["test"])
+    result = run("evaluate", tmp_path / "model.hs", *given, "-k", 2)
+    assert result.exit_code == 0
+    table = tables_of(result)["Rankings, relevant from 1: 2 rows"]
+    model = halfseen.load(tmp_path / "model.hs")
+    train, history, test = (halfseen.observe(files[name], unseen="zero") for name in files)
+    report = halfseen.evaluate({"m": model}, train, test, history=history, k=2)
+    assert table["model.hs"]["NDCG@2"] == pytest.approx(report.get("m", "ndcg").value, abs=5.1e-5)
+    assert "--history" in misused("split", ratings.path, *split, *outputs[:2], *outputs[4:])
+    assert "--by user" in misused("split", ratings.path, "--min-cells", 4, *outputs[:2], *outputs[4:])
 
 
 # report
@@ -161,7 +224,8 @@ def test_a_report_of_everything(ratings, model, held_out, tmp_path):
     assert page.headings[0][1] == f"PoissonFactorization of {len(USERS)} rows and {len(ITEMS)} columns"
     assert page.facts["Cells seen"].startswith(f"{np.count_nonzero(~np.isnan(ratings.values))} of ")
     (table,) = (rows for caption, rows in page.tables.items() if "Rankings" in caption)
-    assert table[0] == ["Ranked by", "NDCG@3", "Precision@3", "Recall@3", "MAP@3"]
+    assert table[0][:5] == ["Ranked by", "NDCG@3", "Precision@3", "Recall@3", "MAP@3"]
+    assert " ± " in table[1][1]
 
 
 def test_a_report_of_a_model_alone_has_its_usual_place(model, elsewhere):

@@ -48,7 +48,7 @@ def test_every_engine_can_be_chosen():
 
 def test_every_model_can_be_fitted():
     kinds = {name for name in halfseen.__all__ if hasattr(getattr(halfseen, name), "fit")}
-    kinds -= {"Quantizer", "UncoupledNMF", "RankSearch", "TableImputer"}  # but for the first: uncouple, -k auto, impute
+    kinds -= {"Quantizer", "UncoupledNMF", "RankSearch", "Search", "TableImputer"}  # uncouple, -k auto, tune, impute
     assert set(METHODS.values()) == kinds
 
 
@@ -61,6 +61,7 @@ def test_every_model_can_be_fitted():
         ("round --loss linear --early-stopping", {"loss": "linear", "early_stopping": True}),
         ("ordinal --link cloglog --own-thresholds rows", {"link": "cloglog", "own_thresholds": "rows"}),
         ("squared-ordnmf -k 2 --engine cpu", {"n_components": 2, "engine": "cpu"}),
+        ("implicit-mf -k 2 --l2 0.1", {"n_components": 2, "l2": 0.1, "unseen": "zero"}),
         ("rank-one", {}),
     ],
 )

@@ -70,6 +70,7 @@ def assert_filled(path, expected):
 )
 def test_the_table_comes_back_with_its_holes_filled(table, tmp_path, words, options):
     place = tmp_path / "out.csv"
+    words = [*words, "--decimals", "all"]
     lines = done("impute", table, *words, "-o", place)  # the first column names the rows
     assert_filled(place, model_of(VALUES, **options))
     assert lines[0].startswith(f"Read {table}: 5 x 3, 12 cells seen (0.8 of all), values 0.5 to 700. ")
@@ -81,7 +82,8 @@ def test_the_table_comes_back_with_its_holes_filled(table, tmp_path, words, opti
 
 
 def test_columns_are_skipped(table, tmp_path):
-    done("impute", table, "-k", 1, "--skip", "id", "--skip", "rooms", "-o", tmp_path / "out.csv")
+    words = ("-k", 1, "--decimals", "all", "--skip", "id", "--skip", "rooms")
+    done("impute", table, *words, "-o", tmp_path / "out.csv")
     new = records(tmp_path / "out.csv")
     assert [record[5] for record in new] == ["rooms", "3", "2", "?", "4.0", "1"]
     np.testing.assert_allclose(float(new[1][3]), model_of(VALUES[:, :2], 1)[0, 1], rtol=1e-9)
@@ -98,13 +100,28 @@ def test_columns_are_skipped(table, tmp_path):
 )
 def test_tables_come_back_as_they_came(tmp_path, text, words, fill):
     (tmp_path / "t.csv").write_text(text.replace("*", ""))
-    done("impute", tmp_path / "t.csv", "-k", 1, *words, "-o", tmp_path / "out.csv")
+    done("impute", tmp_path / "t.csv", "-k", 1, "--decimals", "all", *words, "-o", tmp_path / "out.csv")
     new, mark = (tmp_path / "out.csv").read_text(), "," if ";" in text else "."
     before, _, after = text.partition("*")
     assert new.startswith(before)
     assert new.endswith(after)
     number = new.removeprefix(before).removesuffix(after)
     assert number == "" if fill is None else float(number.replace(mark, ".")) == pytest.approx(fill)
+
+
+@pytest.mark.parametrize("words", [("--method", "rank-one"), ("-k", 2)])
+def test_factorizations_fill_with_the_decimals_of_the_column(table, tmp_path, words):
+    for decimals in ("auto", "all"):
+        done("impute", table, *words, "--decimals", decimals, "-o", tmp_path / f"{decimals}.csv")
+    done("impute", table, *words, "-o", tmp_path / "default.csv")
+    rounded, exact = records(tmp_path / "auto.csv"), records(tmp_path / "all.csv")
+    assert rounded == records(tmp_path / "default.csv")
+    for row, place in np.argwhere(np.isnan(VALUES)):
+        seen = VALUES[:, place][~np.isnan(VALUES[:, place])]
+        digits = next(d for d in range(9) if np.array_equal(np.round(seen, d), seen))
+        text, number = rounded[row + 1][NUMERIC[place]], float(exact[row + 1][NUMERIC[place]])
+        assert float(text) == round(number, digits)
+        assert len(text.partition(".")[2]) <= digits
 
 
 def test_notes_of_an_empty_row_and_of_a_long_table(tmp_path):

@@ -402,7 +402,7 @@ def test_constant_and_empty_columns_and_rows():
 
 
 def test_one_row():
-    with pytest.warns(DataWarning, match="nothing in it is seen"):
+    with pytest.warns(DataWarning, match="nothing in it is seen.* Drop such columns, or name them in skip"):
         found = imputer().fit_transform([[1.0, np.nan, 3.0]])
     assert_array_equal(found, [[1, np.nan, 3]])
 
@@ -432,6 +432,19 @@ def test_new_rows_may_show_numbers_of_any_size(value, n_rows, trees):
         for found in (model.transform(new), low, high, *model.sample(new, 2, random_state=0)):
             assert found[0, 0] == value
             assert X[:, 1].min() - 1e-9 <= found[0, 1] <= X[:, 1].max() + 1e-9
+
+
+@pytest.mark.parametrize("size", [1e4, 1e12, 1e100, 1e300])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_strange_cell_does_not_decide_about_other_columns(size, seed):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(300, 1)) + random.normal(size=(300, 4)) / 3
+    X[random.random(X.shape) < 0.1] = np.nan
+    X[3, 3] = size
+    with pytest.warns(DataWarning, match="at row 3"):
+        model = imputer().fit(X)
+    assert (model.quality_["ratio"][:3] < 0.7).all()
+    assert "column 3" in str(model.notes_[-1])
 
 
 def test_columns_that_are_never_seen_together_are_filled():

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from scipy import stats
 
 from halfseen.errors import DataError, ParameterError
-from halfseen.io import k_folds, observe, read_table, split_cells
+from halfseen.io import k_folds, observe, read_table, split_cells, split_rows
 from halfseen.io.schema import ReadOptions, recognise
 from halfseen.io.splits import SIDECAR, check_pair, split_file
 from halfseen.observed import Observed
@@ -356,3 +358,82 @@ def test_split_and_fit_agree_about_layout_and_roles(tmp_path_factory, text):
         fields = [zip(part.texts(header.row), part.texts(header.column), strict=True) for part in parts]
         found = {(row.strip(), column.strip()) for part in fields for row, column in part}
         assert found == set(zip(map(str, rows), map(str, columns), strict=True))
+
+
+# Rows
+
+
+def test_rows_held_out_have_a_history_and_cells_for_test():
+    random = np.random.default_rng(0)
+    X = np.where(random.random((30, 20)) < 0.5, random.integers(1, 6, (30, 20)), np.nan)
+    X[:, 19] = np.nan
+    X[:4] = np.nan
+    X[:4, :3], X[10, 19] = 2.0, 3.0  # four rows with three cells; a column that one row has
+    names = np.array([f"r{row}" for row in range(30)], object)
+    observed = replace(observe(X), row_labels=names)
+    for seed in range(5):
+        train, history, test = split_rows(observed, 6, 0.25, seed)
+        assert (train.shape, history.shape, test.shape) == ((24, 20), (6, 20), (6, 20))
+        assert list(history.row_labels) == list(test.row_labels)
+        assert set(train.row_labels) | set(test.row_labels) == set(names)
+        assert not set(test.row_labels) & {f"r{row}" for row in range(4)}  # of fewer than five cells
+        at = [int(label[1:]) for label in test.row_labels]
+        assert_array_equal(train.to_dense(), np.delete(X, at, axis=0))
+        past, held = history.to_dense(), test.to_dense()
+        assert not np.any(~np.isnan(past) & ~np.isnan(held))
+        both, known = np.where(np.isnan(past), held, past), train.seen_per_column() > 0
+        assert_array_equal(both[:, known], X[at][:, known])
+        assert np.isnan(both[:, ~known]).all()  # nothing that no model can rank
+        counts = (~np.isnan(both)).sum(axis=1)
+        assert_array_equal((~np.isnan(held)).sum(axis=1), [round(count * 0.25) for count in counts.tolist()])
+    again = split_rows(observed, 6, 0.25, 4)
+    assert_array_equal(again[2].to_dense(), test.to_dense())
+    assert split_rows(observed, 0.5, random_state=0)[1].shape[0] == 13  # of 26 with five cells
+
+
+def test_repeated_cells_stay_together_when_rows_are_held_out():
+    rows, columns = np.repeat([0, 1, 2, 3], 12), np.tile(np.repeat(np.arange(6), 2), 4)
+    observed = Observed.from_cells(rows, columns, np.arange(48.0), (4, 6), duplicates="keep")
+    _, history, test = split_rows(observed, 2, 0.5, 0)
+    for row in range(2):
+        past, held = (set(part.indices[part.indptr[row] : part.indptr[row + 1]]) for part in (history, test))
+        assert (len(past), len(held), past & held) == (3, 3, set())
+
+
+@pytest.mark.parametrize(("test_rows", "min_cells"), [(0, 5), (1.5, 5), ("x", 5), (5, 5), (4, 2), (0.1, 7), (2, 1)])
+def test_rows_that_cannot_be_held_out(test_rows, min_cells):
+    with pytest.raises((ParameterError, DataError)):
+        split_rows(np.ones((4, 6)), test_rows, min_cells=min_cells)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_split_by_user_is_that_of_its_cells(tmp_path, ending):
+    random = np.random.default_rng(0)
+    rows, columns = np.nonzero(random.random((30, 20)) < 0.5)
+    kept = (columns < 19) | (rows == 10)
+    frame = pd.DataFrame({"user": rows[kept], "item": columns[kept], "rating": 1.0 + columns[kept] % 5})
+    frame.loc[3, "rating"] = np.nan
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    names = [tmp_path / f"{name}.{ending}" for name in ("train", "history", "test")]
+    done = split_file(
+        tmp_path / "all.csv", names[0], names[2], by="user", history=names[1], test_rows=6, random_state=0
+    )
+    parts = [pd.read_csv(name) if ending == "csv" else pd.read_parquet(name) for name in names]
+    train, history, test = parts
+    assert (done.n_train, done.n_history, done.n_test, done.n_rows) == (*map(len, parts), 6)
+    assert set(history.user) == set(test.user)
+    assert test.user.nunique() == 6
+    assert not set(test.user) & set(train.user)
+    assert set(pd.concat([history, test]).item) <= set(train.item)
+    known = frame[frame.user.isin(train.user) | frame.item.isin(train.item)]
+    both = pd.concat(parts).astype(float).sort_values(["user", "item"]).to_numpy()
+    assert_array_equal(both, known.astype(float).sort_values(["user", "item"]).to_numpy())
+    assert not test.rating.isna().any()
+    check_pair(names[0], names[2])
+    with pytest.raises(DataError):
+        check_pair(tmp_path / "all.csv", names[2])
+    with pytest.raises(ParameterError):
+        split_file(tmp_path / "all.csv", names[0], names[2], by="user")
+    pd.DataFrame(np.ones((9, 9)), columns=list("abcdefghi")).to_csv(tmp_path / "wide.csv", index=False)
+    with pytest.raises(DataError):
+        split_file(tmp_path / "wide.csv", names[0], names[2], by="user", history=names[1])

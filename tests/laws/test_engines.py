@@ -171,6 +171,50 @@ def test_spmm(engine, case, dtype, index, side):
     assert_allclose(sums, (grid(observed, c) if side is Side.ROWS else grid(observed, c).T) @ far, rtol=RTOL[dtype])
 
 
+@every_case
+@each_float
+@each_index
+@every_side
+@pytest.mark.parametrize("k", [5])
+def test_conjugate_gradients(engine, case, dtype, index, side, k):
+    """As many steps as components lead to the solution of the normal equations of each row; one lowers the loss."""
+    observed = cast(CASES[case](), dtype, index)
+    curvature, pull = random_cells(observed, 2, dtype=dtype)
+    near, far = signed_start(*observed.shape, k, dtype=dtype)[:: 1 if side is Side.ROWS else -1]
+    gram, l2 = far.T @ far, np.linspace(0.5, 2.0, len(near)).astype(dtype)
+    on_device = on(engine, curvature, pull, near, far, gram, l2)
+    cells = engine.place(observed, *Side)
+    c, s = (grid(observed, one).toarray() for one in (curvature, pull))
+    c, s = (c, s) if side is Side.ROWS else (c.T, s.T)
+    A = gram.astype(float) + np.einsum("ui,ia,ib->uab", c, far, far) + l2[:, None, None] * np.eye(k)
+    b = np.einsum("ui,ia->ua", s, far)
+    truth = np.linalg.solve(A, b[:, :, None])[:, :, 0]
+
+    def loss(F):
+        F = F.astype(float)
+        return 0.5 * np.einsum("ua,uab,ub->u", F, A, F) - np.sum(F * b, axis=1)
+
+    start_at = np.where(b.any(axis=1)[:, None], near, 0)
+    for n_steps in (1, 3 * k):
+        rows, total = engine.conjugate_gradients(cells, *on_device, side, n_steps)
+        rows, (total,) = engine.to_numpy(rows), engine.fetch(total)
+        assert rows.dtype == dtype
+        assert_close(total, [loss(rows).sum()], np.abs(loss(near)).sum() + np.abs(loss(truth)).sum(), RULE_RTOL[dtype])
+        assert np.all(loss(rows) <= loss(start_at) + RULE_RTOL[dtype] * (1 + np.abs(loss(start_at))))
+    assert_close(rows, truth, np.abs(truth).max(initial=0) + 1e-3, 50 * RULE_RTOL[dtype])
+
+
+def test_conjugate_gradients_of_a_row_that_is_too_long_for_the_cache():
+    rng, m = np.random.default_rng(0), 30_000
+    observed = Observed.from_cells(np.zeros(m, int), np.arange(m), np.ones(m), (1, m))
+    c, s = rng.uniform(0.5, 2, (2, m))
+    near, far = rng.normal(size=(1, 5)), rng.normal(size=(m, 5))
+    with open_engine("cpu", 1) as engine:
+        cells = engine.place(observed, Side.ROWS)
+        rows, _ = engine.conjugate_gradients(cells, c, s, near, far, np.eye(5), np.ones(1), Side.ROWS, 20)
+    assert_allclose(rows[0], np.linalg.solve(2 * np.eye(5) + (far.T * c) @ far, far.T @ s), rtol=1e-10)
+
+
 @each_float
 @pytest.mark.parametrize("entries", [0, 1, 31])
 def test_column_sums_and_gram(engine, dtype, entries):

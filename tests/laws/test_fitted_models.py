@@ -69,6 +69,11 @@ OTHER = {
     "n_burn": [3],
     "n_chains": [3],
     "n_draws": [2],
+    "unseen_weight": [2.0],
+    "confidence": ["ones", "log"],
+    "frequency": [0.3],
+    "n_steps": [5],
+    "dtype": ["float64", None],
 }
 #: Parameters that a file does not keep: arrays, which a fitted model does not need.
 NOT_KEPT = ("init", "row_features", "column_features")

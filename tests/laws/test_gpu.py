@@ -11,6 +11,7 @@ from sklearn.base import clone
 from halfseen import (
     BernoulliPoisson,
     CompoundPoisson,
+    ImplicitMF,
     OrdinalMF,
     OrdNMF,
     PoissonFactorization,
@@ -39,6 +40,7 @@ ESTIMATORS = [
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
     SquaredPoisson(),
+    ImplicitMF(dtype=None),
     OrdinalMF(),
     OrdinalMF(link="probit"),
     OrdinalMF(own_thresholds="rows"),

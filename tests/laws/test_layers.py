@@ -16,6 +16,7 @@ SOURCE = Path(halfseen.__file__).parent
 LAYERS = {
     ("cli",): 15,
     ("studies",): 14,
+    ("serving",): 14,
     ("plots", "report", "selection", "datasets", "data"): 13,
     ("metrics", "rank", "roundrank", "uncoupled"): 12,
     ("estimators",): 11,
@@ -112,6 +113,19 @@ def test_only_the_command_line_prints(path):
 @every_file
 def test_nothing_is_asserted_at_users(path):
     assert not [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Assert)]
+
+
+@every_file
+def test_no_name_of_a_module_is_given_twice(path):
+    """A constant that is defined again further down holds for the functions above it, too."""
+    names = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names += [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+    assert sorted(names) == sorted(set(names))
 
 
 def modules_after(code):

@@ -21,6 +21,7 @@ import halfseen.solvers
 from halfseen import (
     BernoulliPoisson,
     CompoundPoisson,
+    ImplicitMF,
     OrdinalMF,
     OrdNMF,
     PoissonFactorization,
@@ -37,9 +38,9 @@ from halfseen.errors import DataWarning, EngineError, ParameterError
 from halfseen.fitting import run
 from halfseen.folding import fold_in
 from halfseen.io import observe
-from halfseen.likelihoods import LINKS, rules
+from halfseen.likelihoods import LINKS, Gaussian, rules
 from halfseen.likelihoods.rules import CellParams, Terms
-from halfseen.solvers import Gamma, Multiplicative, Newton, Penalty, Problem, Ridge
+from halfseen.solvers import Gamma, LeastSquares, Multiplicative, Newton, Penalty, Problem, Ridge
 from tests.estimators.models import Recorder, refused
 from tests.laws.cases import (
     LIKELIHOODS,
@@ -161,6 +162,11 @@ CASES = [
     if unseen == "missing" or likelihood.unseen is not None
     for kind in ["plain", "weighted", "repeated"]
 ]
+CASES += [
+    pytest.param(LeastSquares(0.5), Gaussian(), unseen, kind, id=f"least squares-{unseen}-{kind}")
+    for unseen in ["missing", "zero"]
+    for kind in ["plain", "weighted", "repeated"]
+]
 
 
 @pytest.mark.parametrize("accelerate", [False, True], ids=["plainly", "with momentum"])
@@ -236,6 +242,7 @@ ESTIMATORS = [
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
     SquaredPoisson(),
+    ImplicitMF(dtype=None),
     *(OrdinalMF(link=link) for link in LINKS),
     OrdinalMF(own_thresholds="rows"),
     OrdinalMF(own_thresholds="columns", early_stopping=True, n_iter_no_change=2),
@@ -345,7 +352,7 @@ def test_all_rules_are_found():
     assert {name.rsplit(".", 1)[1] for name in RULES} >= {
         "pulls", "pulls_and_pushes", "pushes", "costs", "means", "counts_and_means", "counts", "quadratics",
         "divergences", "parameter_terms", "gamma_posterior", "multiplied", "penalties_of", "extrapolated",
-        "ridge_costs", "relative_changes", "inverse_gaussian_posterior", "local_bound",
+        "ridge_costs", "normal_equations", "relative_changes", "inverse_gaussian_posterior", "local_bound",
     }  # fmt: skip
 
 

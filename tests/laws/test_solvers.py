@@ -10,8 +10,8 @@ from scipy import integrate, sparse, special, stats
 from halfseen.engines import Side, cpu
 from halfseen.errors import ParameterError
 from halfseen.io import observe
-from halfseen.likelihoods import CompoundPoisson, GammaNoise, Ordinal, Poisson
-from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, Multiplicative, Penalty
+from halfseen.likelihoods import CompoundPoisson, GammaNoise, Gaussian, Ordinal, Poisson
+from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, LeastSquares, Multiplicative, Penalty
 from tests import oracle
 from tests.laws.cases import (
     DECREMENTS,
@@ -174,6 +174,7 @@ def test_where_the_gamma_solver_comes_to_rest_it_stays(rate):
 PAIRS = {
     **{likelihood.name: (Multiplicative(), likelihood) for likelihood in LIKELIHOODS},
     "penalised": (Multiplicative(Penalty(0.2, 0.4)), Poisson()),
+    "least squares": (LeastSquares(1.0), Gaussian()),
     "gamma": (Gamma(), Poisson()),
     "gamma of levels": (Gamma(), Ordinal(DECREMENTS)),
     "gamma of compound counts": (Gamma(), CompoundPoisson(0.7)),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from halfseen import Quantizer, RankOneNMF, RankSearch, RoundMF, Uncoupled, UncoupledNMF, WeightedNMF, plots
+from halfseen import Quantizer, RankOneNMF, RankSearch, RoundMF, Search, Uncoupled, UncoupledNMF, WeightedNMF, plots
 from halfseen.data import planted
 from halfseen.errors import ParameterError
 from tests.estimators.models import long_frame, seen_matrix
@@ -183,6 +183,7 @@ def test_what_cannot_be_drawn(searched):
         ("model", lambda: plots.factors(Quantizer([1, 2]).fit([[1.0, 2.0]]))),
         ("model", lambda: plots.factors({"W_": 1})),
         ("search", lambda: plots.rank_curve(model)),
+        ("search", lambda: plots.rank_curve(Search(WeightedNMF()))),
     ]
     for parameter, draw in calls:
         with pytest.raises(ParameterError, match=f"^{parameter} must be"):

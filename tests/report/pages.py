@@ -53,8 +53,9 @@ class Page(HTMLParser):
         """Of drawings; nothing to read."""
 
     def numbers(self, caption):
-        """The numbers of a table by the first field of each line."""
-        return {row[0]: [float(field.replace(",", "")) for field in row[1:]] for row in self.tables[caption][1:]}
+        """The numbers of a table by the first field of each line, without their standard errors."""
+        values = {row[0]: [field.partition(" ±")[0] for field in row[1:]] for row in self.tables[caption][1:]}
+        return {name: [float(value.replace(",", "")) for value in row] for name, row in values.items()}
 
 
 def page_of(*arguments, **options):

@@ -162,5 +162,11 @@ def test_a_report_carries_the_scores_that_it_shows():
     assert list(shown["lines"][0]) == heads
     errors = model.predict(test.row_of_cell(), test.indices) - test.values
     assert shown["lines"][0]["Root mean squared error"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-12)
-    assert [f"{value:.4g}" for value in list(shown["lines"][0].values())[1:]] == own[1:]
+    of_cells = np.abs(errors)
+    counts, sums = np.bincount(test.row_of_cell()), np.bincount(test.row_of_cell(), of_cells)
+    left = (sums - of_cells.mean() * counts)[counts > 0]
+    error = np.sqrt(np.sum(left**2) * left.size / (left.size - 1)) / of_cells.size
+    assert shown["standard_errors"][0]["Mean absolute error"] == pytest.approx(error, rel=1e-12)
+    pairs = zip(list(shown["lines"][0].values())[1:], shown["standard_errors"][0].values(), strict=True)
+    assert [f"{value:.4g} ± {error:.2g}" for value, error in pairs] == own[1:]
     assert hs.make_report(model, train).scores == ()

@@ -16,8 +16,8 @@ from scipy import sparse
 
 import halfseen as hs
 from halfseen.errors import DataError, DataWarning, HalfseenError, ParameterError
+from halfseen.metrics.value_scores import given_not_lowest
 from halfseen.report.page import format_value
-from halfseen.report.quality import given_not_lowest
 from tests.report.models import CASES, fitted, quiet, survey, table, words
 from tests.report.pages import Page, page_of, split
 
@@ -148,7 +148,8 @@ def test_rankings_are_judged_beside_popularity():
     model = hs.OrdNMF(3, random_state=0).fit(train)
     page = page_of(model, train, test, k=3, relevant=2)
     (caption,) = (caption for caption in page.tables if caption.startswith("Rankings of unseen columns"))
-    assert page.tables[caption][0] == ["Ranked by", "NDCG@3", "Precision@3", "Recall@3", "MAP@3"]
+    heads = ["NDCG@3", "Precision@3", "Recall@3", "MAP@3", "MRR@3", "Hit rate@3", "Coverage@3", "AUC"]
+    assert page.tables[caption][0] == ["Ranked by", *heads]
     table_ = page.numbers(caption)
     seen = train.to_dense() > 0
     relevant = (test.to_dense() >= 2) & ~seen

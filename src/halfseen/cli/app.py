@@ -18,8 +18,10 @@ from halfseen.validation import did_you_mean
 #: The commands in the order of the help, with their summaries there. Each is imported only when it is run.
 SUMMARIES = {
     "fit": "Fit a model to ratings, counts, levels or a table with holes.",
+    "tune": "Choose the parameters of a model by held-out cells, and fit it.",
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
+    "serve": "Serve a model on this machine: JSON over HTTP.",
     "evaluate": "Score how well a model ranks and predicts held-out cells.",
     "impute": "Fill the holes of a table.",
     "uncouple": "Find out who answered what, from lists without names.",

@@ -2,103 +2,121 @@
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
 from halfseen.cli.messages import render
 from halfseen.cli.predict import load_recommender
 from halfseen.cli.streams import JSON, In, Out, print_json, print_lines
-from halfseen.cli.summaries import count, data_facts, describe_counting, describe_data, describe_file
-from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.cli.summaries import data_facts, describe_data, describe_file
+from halfseen.errors import DataError, ParameterError
+from halfseen.io import write_table
 from halfseen.io.splits import check_pair
-from halfseen.observed import Observed, match_cells
 from halfseen.validation import did_you_mean
 
 
 @click.command(cls=Command)
-@options.MODEL
+@click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option("--test", required=True, type=In(), help="A file of held-out cells; - reads it.")
 @click.option("--train", type=In(), help="A file of cells that are known, and not ranked; by default those of the fit.")
-@click.option("-k", "length", type=int, default=100, help="Length of the rankings.")
+@click.option("--history", type=In(),
+              help="A file of cells of rows that are not in the models, and are folded in.")  # fmt: skip
+@click.option("-k", "length", default="100", metavar="NUMBER[,...]", help="Length of the rankings, or several.")
 @click.option("--relevant", multiple=True, metavar="VALUE",
               help="Cells from this value or level on are relevant, by default 1; of levels that are words the lowest, "
               "or the next where unseen cells are missing; may be given several times.")  # fmt: skip
+@click.option("--baselines/--no-baselines", default=True, help="Whether popularity and means stand beside the models.")
 @options.READING
 @options.N_JOBS
 @options.ENGINE
+@click.option("-o", "--output", type=Out(), help="CSV or Parquet file for all numbers; - shows it.")
 @JSON
-def evaluate(model: str, test: str, train: str | None, length: int, relevant: tuple[str, ...], n_jobs: int | None,
-             engine: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
+def evaluate(models: Sequence[str], test: str, train: str | None, history: str | None, length: str,
+             relevant: tuple[str, ...], baselines: bool, n_jobs: int | None, engine: str | None, output: str | None,
+             as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and score the ranks of the relevant ones.
 
-    Means over all rows that have a relevant column among the held-out cells. Models for which unseen cells are missing
-    also print the errors of their predicted values, and the ranked probability score of their levels; models with
-    probabilities, the likelihood of these cells.
+    Means over all rows that have a relevant column among the held-out cells, with their standard errors. Models for
+    which unseen cells are missing also show the errors of their predicted values; models with probabilities, the ranked
+    probability score of levels and the log loss. Several models are compared row by row. Beside them stand simple
+    baselines: popularity, means, frequencies of levels.
 
     \b
     halfseen evaluate model.hs --test held_out.csv
-    halfseen evaluate model.hs --test held_out.csv -k 10 --relevant 4 --relevant 5
+    halfseen evaluate a.hs b.hs --train train.csv --test held_out.csv -k 10,100 --relevant 4 --relevant 5
     halfseen evaluate model.hs --test held_out.csv --relevant good
+    halfseen evaluate model.hs --train train.csv --history history.csv --test test.csv -o scores.csv
     halfseen evaluate model.hs --test held_out.csv --json
     """
     import halfseen
-    from halfseen.metrics.scorers import held_out
 
-    fitted = load_recommender(model, engine)
-    record = fitted.model_
+    try:
+        lengths = [int(one) for one in length.split(",")]
+    except ValueError:
+        must, remedy = "must be a whole number, or several with commas.", "Use 10,100."
+        raise ParameterError(must, parameter="k", found=repr(length), remedy=remedy) from None
+    streams.check_json(as_json, output)
+    if output is not None:
+        streams.check_table(output)
+        streams.check_apart([output], [*models, test, train, history])
+    names = [Path(path).name for path in models]
+    names = names if len(set(names)) == len(names) else list(models)
+    if len(set(names)) < len(names):
+        raise click.UsageError(f"Every MODEL may be given once, not {max(names, key=names.count)!r} twice.")
+    fitted = {name: load_recommender(path, engine) for name, path in zip(names, models, strict=True)}
+    first = fitted[names[0]]
     if train is not None:
         check_pair(train, test)
-    arguments = options.reader(reading) | {"unseen": record.unseen, "levels": record.encoder.levels_to_read}
-    relevances = _relevances(fitted, relevant)
+    arguments = options.reader(reading) | {"unseen": first.model_.unseen, "levels": first.model_.levels_to_read}
+    relevances = _relevances(first, relevant)
     with warnings.catch_warnings(record=True) as caught:  # printed below: after an error there are no notes
-        held = halfseen.observe(test, **arguments)
-        known = None if train is None else halfseen.observe(train, **arguments)
-        metrics = halfseen.metrics.ranking_scores(
-            fitted, known, held, k=length, relevant=[value for _, value in relevances], n_jobs=n_jobs
+        held, known, past = (
+            None if path is None else halfseen.observe(path, **arguments) for path in (test, train, history)
         )
+        report = halfseen.evaluate(
+            fitted, known, held, k=lengths, relevant=[value for _, value in relevances], history=past,
+            baselines=baselines, n_jobs=n_jobs,
+        )  # fmt: skip
     for one in caught:
         warnings.showwarning(one.message, one.category, one.filename, one.lineno)
-    ranking = []
-    for at, (text, _) in enumerate(relevances):  # means over the rows that have a relevant column
-        line: dict[str, Any] = {"relevant from": text, "rows": np.count_nonzero(~np.isnan(metrics.ndcg[at]))}
-        ranking.append(line | {name: float(np.nanmean(metric[at])) for name, metric in metrics._asdict().items()})
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the ranking has warned of these cells
-            cells = held_out(match_cells(held, record.shape, record.labels, "test", duplicates="keep"), record.seen)
-            # where unseen cells are zeros, means are no predictions of the values of seen cells
-            values = None if record.unseen == "zero" else _value_scores(fitted, cells)
-            likelihood = None
-            if hasattr(fitted, "log_likelihood"):
-                logs = fitted.log_likelihood(cells, each=True)
-                likelihood = {"cells": logs.size, "sum": float(logs.sum()), "mean": float(logs.mean())}
-    except DataError as error:  # a level that training did not have; the ranking is valid all the same
-        values = likelihood = None
-        click.echo(f"note: {render(error)}", err=True)
+    for note in report.notes:
+        click.echo(f"note: {render(note)}", err=True)
     if as_json:
-        facts = {"k": length, "ranking": ranking, "values": values, "likelihood": likelihood}
-        print_json({name: value for name, value in facts.items() if value is not None})
+        print_json(_facts(report, names[0], lengths, relevances, first.model_.unseen))
         return
-    print_lines(describe_data(test, held), "" if known is None else describe_data(str(train), known))
-    heads = ("relevant from", "rows", *(f"{name}@{length}" for name in ("NDCG", "precision", "recall", "MAP")))
-    lines = []
-    for start, n_rows, *means in (line.values() for line in ranking):
-        lines.append([start if isinstance(start, str) else f"{start:g}", f"{n_rows:,}", *map("{:.4f}".format, means)])
-    print_lines(*streams.table_lines(lines, heads))
-    if values is not None:
-        counting = describe_counting(fitted)
-        n_cells, root, within, *ranked = values.values()
-        scores = f"root mean squared error {root:.4f}, {within:.4f} of them within 0.5"
-        scores += "".join(f", ranked probability score {score:.4f}" for score in ranked)
-        print_lines(f"Values of {count(n_cells, 'cell')}{counting and f', {counting}'}: {scores}.")
-    if likelihood is not None:
-        given = ", given that they are above 0" if record.unseen == "zero" else ""
-        n_cells, total, mean = likelihood.values()
-        print_lines(f"Log-likelihood of {count(n_cells, 'cell')}{given}: {total:,.6g} ({mean:.4f} per cell).")
+    read = [(path, cells) for path, cells in ((test, held), (train, known), (history, past)) if cells is not None]
+    print_lines(*(describe_data(str(path), cells) for path, cells in read))
+    report.notes.clear()  # printed above
+    if output is not None:
+        write_table(output, list(columns := report.to_columns()), list(columns.values()))
+    if not streams.stdout_is_taken():
+        print_lines(str(report), "" if output is None else describe_file(output))
+
+
+def _facts(report: Any, name: str, lengths: list[int], relevances: list[Any], unseen: str) -> dict[str, Any]:
+    """Scores of all models for --json, and those of the first under the names that they had when there was one."""
+    of_first = {(one.metric, one.k, one.relevant): one for one in report.scores if one.model == name}
+    named = {"ndcg": "ndcg", "precision": "precision", "recall": "recall", "average_precision": "map"}
+    ranking = []
+    for text, threshold in relevances:
+        for k in lengths:
+            line = {"relevant from": text, "k": k, "rows": of_first["ndcg", k, threshold].rows}
+            ranking.append(line | {key: of_first[metric, k, threshold].value for key, metric in named.items()})
+    facts: dict[str, Any] = {"k": lengths if len(lengths) > 1 else lengths[0], "ranking": ranking}
+    values = {metric: one for (metric, k, _), one in of_first.items() if one.cells is not None}
+    if "rmse" in values and unseen == "missing":
+        keys = {"root_mean_squared_error": "rmse", "mean_absolute_error": "mae", "within_half": "within_half",
+                "ranked_probability_score": "rps"}  # fmt: skip
+        facts["values"] = {"cells": values["rmse"].cells}
+        facts["values"] |= {key: values[metric].value for key, metric in keys.items() if metric in values}
+    if "log_loss" in values:
+        mean, cells = -values["log_loss"].value, values["log_loss"].cells
+        facts["likelihood"] = {"cells": cells, "sum": mean * cells, "mean": mean}
+    return facts | report.to_dict()
 
 
 @click.command(cls=Command)
@@ -161,7 +179,7 @@ def _relevances(model: Any, texts: Sequence[str]) -> list[tuple[str | float, flo
 
     By default 1; of text levels the lowest, or the next where unseen cells are missing: there all reach the lowest.
     """
-    levels = model.model_.encoder.levels_to_read
+    levels = model.model_.levels_to_read
     if levels is None:
         try:
             return [(float(text), float(text)) for text in texts or ["1"]]
@@ -179,23 +197,3 @@ def _relevances(model: Any, texts: Sequence[str]) -> list[tuple[str | float, flo
             remedy = f"Did you mean {near!r}?" if near else "Name the lowest that makes a column relevant."
             raise ParameterError(must, parameter="relevant", found=repr(text), remedy=remedy)
     return [(text, 1.0 + levels.index(text)) for text in texts]
-
-
-def _value_scores(model: Any, cells: Observed) -> dict[str, Any] | None:
-    """Errors of predicted values; `within_half` is the share with |prediction - value| <= 1/2. None without cells."""
-    from halfseen.metrics import ranked_probability_score
-
-    record = model.model_
-    codes = record.encoder.codes(cells)
-    if codes.nnz == 0:
-        return None
-    u, i = record.labels_at(codes.row_of_cell(), "row"), record.labels_at(codes.indices, "column")
-    # text levels count 0, 1, ... in `predict`
-    values = codes.values if record.encoder.is_text else record.encoder.labels_of(codes.values)
-    errors = np.abs(model.predict(u, i) - values)
-    root = float(np.sqrt(np.mean(errors**2)))
-    scores = {"cells": codes.nnz, "root_mean_squared_error": root, "within_half": float(np.mean(errors <= 0.5))}
-    if hasattr(model, "predict_proba"):
-        proba = model.predict_proba(u, i)
-        scores["ranked_probability_score"] = ranked_probability_score(codes.values.astype(np.int64), proba)
-    return scores

@@ -18,19 +18,8 @@ from halfseen.observed import Observed
 METHODS = {
     "nmf": "WeightedNMF", "rank-one": "RankOneNMF", "poisson": "PoissonFactorization", "ordnmf": "OrdNMF",
     "bernoulli": "BernoulliPoisson", "compound": "CompoundPoisson", "squared-ordnmf": "SquaredOrdNMF",
-    "squared-poisson": "SquaredPoisson", "round": "RoundMF", "ordinal": "OrdinalMF",
+    "squared-poisson": "SquaredPoisson", "implicit-mf": "ImplicitMF", "round": "RoundMF", "ordinal": "OrdinalMF",
 }  # fmt: skip
-
-
-def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[Any] | None:
-    """Levels as numbers if all of them are, else as words."""
-    if value is None:
-        return None
-    words = [word.strip() for word in value.split(",")]
-    try:
-        return [float(word) for word in words]
-    except ValueError:
-        return words
 
 
 @click.command(cls=Command)
@@ -38,18 +27,17 @@ def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[An
 @click.option("--method", type=click.Choice(list(METHODS)), default="poisson",
               help="nmf: non-negative values; rank-one: one component, exactly. Bayesian: poisson: counts and clicks; "
               "ordnmf: stars and other levels; bernoulli: present or not; compound: counts with a few large ones. Best "
-              "for ranking: squared-ordnmf: levels; squared-poisson: counts and clicks. Best for missing levels: "
-              "ordinal: with probabilities; round: by rounding, also exact.")  # fmt: skip
+              "for ranking: squared-ordnmf: levels; squared-poisson: counts and clicks; implicit-mf: any of "
+              "them, fastest. Best for missing levels: ordinal: with probabilities; round: by rounding, also "
+              "exact.")  # fmt: skip
 @click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:5,10,20",
-              help="Number of components, by default 10 (squared methods: 50); auto chooses it by held-out cells, "
-              "after a colon from these numbers.")  # fmt: skip
+              help="Number of components, by default 10 (squared methods: 50, implicit-mf: 128); "
+              "auto chooses it by held-out cells, after a colon from these numbers.")  # fmt: skip
 @click.option("-o", "--output", default="model.hs", type=click.Path(), help="File for the model.")
 @options.LOSS
 @click.option("--link", help="For ordinal: logit (default), probit, cloglog, loglog, cauchit.")
-@click.option("--unseen", type=click.Choice(["missing", "zero"]),
-              help="Meaning of an unseen cell; by default missing for nmf, rank-one, round, ordinal.")  # fmt: skip
-@click.option("--levels", callback=_levels, metavar="LOWEST,...,HIGHEST",
-              help="For methods of levels: the levels in their order, needed if they are words.")  # fmt: skip
+@options.UNSEEN
+@options.LEVELS
 @click.option(
     "--own-thresholds", type=click.Choice(["rows", "columns"]), help="For ordinal: thresholds per row or column."
 )

@@ -25,8 +25,9 @@ OWNERS = {
     "n_components": ("nmf", "round", "ordinal"),
     "loss": ("nmf", "round"),
     "scale": ("rank-one", "nmf"),
+    "decimals": (BLEND, "rank-one", "nmf"),
     **dict.fromkeys(("clip", "max_iter", "tol", "engine", "n_jobs"), tuple(FACTORIZATIONS)),
-    **dict.fromkeys(("levels", "category", "number", "draws", "decimals", "fast"), (BLEND,)),
+    **dict.fromkeys(("levels", "category", "number", "draws", "fast"), (BLEND,)),
 }
 
 
@@ -249,6 +250,7 @@ def _blend(wide: Any, given: dict[str, Any], seed: int) -> Filling:
 def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: bool) -> Filling:
     """Fill by a factorization of the columns of numbers."""
     import halfseen
+    from halfseen.imputation.columns import recognise_numbers
 
     observed, loss = wide.observed, given.get("loss")
     params: dict[str, Any] = {"verbose": 0 if quiet else 1}
@@ -300,7 +302,14 @@ def _factorize(wide: Any, method: str, given: dict[str, Any], seed: int, quiet: 
             lines.append(
                 f"{summaries.count(n_clipped, 'fill')} {was} cut to the range of the column; --no-clip keeps it."
             )
-    tables: list[dict[str, Sequence[Any]]] = [dict(zip(wide.numeric, values.T, strict=True))]
+    filled: dict[str, Sequence[Any]] = dict(zip(wide.numeric, values.T, strict=True))
+    if predict == "predict" and given.get("decimals", "auto") == "auto":  # as many as the column's own numbers have
+        for j, name in enumerate(wide.numeric):
+            own = recognise_numbers(name, observed.values[observed.indices == j], named=False, amount=True)
+            if own.decimals is not None:
+                rounded = np.round(values[:, j], own.decimals).tolist()
+                filled[name] = list(map(int, rounded)) if own.decimals == 0 else rounded
+    tables = [filled]
     return tables, {**summaries.fit_facts(model), **chosen, "columns": columns}, lines, ()
 
 

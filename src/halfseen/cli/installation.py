@@ -20,7 +20,7 @@ NEEDED = ("numpy", "scipy", "numba", "scikit-learn", "narwhals", "pyarrow", "cli
 #: Optional packages, and the extra of halfseen that brings each.
 OPTIONAL = {
     "pandas": "frames", "polars": "frames", "pooch": "datasets", "openpyxl": "excel", "matplotlib": "report",
-    "jinja2": "report", "torch": "cuda",
+    "jinja2": "report", "starlette": "serve", "uvicorn": "serve", "torch": "cuda",
 }  # fmt: skip
 
 

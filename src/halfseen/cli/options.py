@@ -38,6 +38,17 @@ def number_or_name(_: click.Context, __: click.Parameter, value: str | None) -> 
         return value
 
 
+def _levels(_: click.Context, __: click.Parameter, value: str | None) -> list[Any] | None:
+    """Levels as numbers if all of them are, else as words."""
+    if value is None:
+        return None
+    words = [word.strip() for word in value.split(",")]
+    try:
+        return [float(word) for word in words]
+    except ValueError:
+        return words
+
+
 class Components(click.ParamType):
     """A whole number; "auto", as an empty list; or "auto:5,10,20", as a list of the numbers to choose from."""
 
@@ -72,6 +83,11 @@ OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file fo
 LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "
                     "multi-sigmoid (default), round, linear.")  # fmt: skip
+UNSEEN = click.option("--unseen", type=click.Choice(["missing", "zero"]),
+                      help="Meaning of an unseen cell; by default missing for nmf, rank-one, round, "
+                      "ordinal.")  # fmt: skip
+LEVELS = click.option("--levels", callback=_levels, metavar="LOWEST,...,HIGHEST",
+                      help="For methods of levels: the levels in their order, needed if they are words.")  # fmt: skip
 COLUMNS = click.option("--columns", callback=_columns, metavar="ROW,COLUMN[,VALUE]",
                        help="Headers of a long file, if they are not recognised; 0,1,2 if it has none.")  # fmt: skip
 LAYOUT = click.option("--layout", type=click.Choice(["auto", "long", "wide"]), default="auto",

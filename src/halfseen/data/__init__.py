@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from halfseen.datasets import load_movietweetings, planted
-    from halfseen.io import k_folds, observe, read_table, read_wide_table, split_cells, write_table
+    from halfseen.io import k_folds, observe, read_table, read_wide_table, split_cells, split_rows, write_table
     from halfseen.observed import Observed
     from halfseen.uncoupled import Uncoupled
 
@@ -19,6 +19,7 @@ _MODULES = {
     "read_table": "io",
     "read_wide_table": "io",
     "split_cells": "io",
+    "split_rows": "io",
     "write_table": "io",
 }
 

@@ -50,6 +50,8 @@ class DeviceCells(Protocol):
 
 CellsT = TypeVar("CellsT", bound=DeviceCells)
 
+#: A sum of squares that cells take back from a Gram matrix up to so many units of rounding is taken for 0.
+CANCELLED = 64
 #: Columns listed for each row, as in a CSR matrix: pointers, and columns.
 ColumnLists = tuple[Array, Array]
 
@@ -212,6 +214,55 @@ class Engine(ABC, Generic[CellsT]):
     def gram(self, factor: Any) -> Any:
         """F^T F: one row and one column per component."""
         return factor.T @ factor
+
+    def conjugate_gradients(
+        self, cells: CellsT, curvature: Any, pull: Any, near: Any, far: Any, gram: Any, l2: Any, side: Side,
+        n_steps: int, tol: float = 0.0,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Each row f of `near` (or column, by `side`) after steps of conjugate gradients towards the solution of
+
+            A f = b,   A = gram + sum of curvature * far_i far_i^T + l2_u,   b = sum of pull * far_i
+
+        over its observed cells; curvature and pull are cell arrays, `l2` has a number for each row of `near`. A row
+        stops early when a step lowers f A f / 2 - b f by less than `tol` times the sum of its |pull|, and stays where A
+        is 0 but for rounding. A row without a pull becomes 0.
+
+        Returns
+        -------
+        rows : array
+            The rows after the steps.
+        total : array of shape (1,)
+            The sum over rows of f A f / 2 - b f, in double precision.
+        """
+        xp = namespace(near)
+
+        def along_cells(F: Any) -> Any:
+            return self.sddmm(cells, *((F, far) if side is Side.ROWS else (far, F)))
+
+        def dots(F: Any, G: Any) -> Any:
+            return xp.sum(F * G, axis=1, keepdims=True)
+
+        weight = self.spmm(cells, xp.abs(pull), xp.ones_like(far[:, :1]), side)
+        near, limit = xp.where(weight > 0, near, 0.0), tol * weight
+        l2, x = l2[:, None], along_cells(near)
+        residual = self.spmm(cells, pull - curvature * x, far, side) - (near @ gram + l2 * near)
+        total = -0.5 * (self._double_sum(pull * x) + self._double_sum(near * residual))
+        direction, size = residual, dots(residual, residual)
+        moves = (size > 0) & (weight > 0)
+        for _ in range(n_steps):
+            image = direction @ gram
+            noise = CANCELLED * float(xp.finfo(near.dtype).eps) * dots(direction, image)
+            image = image + l2 * direction + self.spmm(cells, curvature * along_cells(direction), far, side)
+            bend = dots(direction, image)
+            moves = moves & (bend > noise)
+            step = xp.where(moves, size / xp.where(moves, bend, 1.0), 0.0)
+            near, residual = near + step * direction, residual - step * image
+            total = total - 0.5 * self._double_sum(step * size)
+            moves = moves & (step * size > limit)
+            shrunk = dots(residual, residual)
+            direction = residual + xp.where(moves, shrunk / xp.where(moves, size, 1.0), 0.0) * direction
+            size = shrunk
+        return near, total[None]
 
     def newton_step(
         self, cells: CellsT, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side

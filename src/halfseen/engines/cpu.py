@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from halfseen.arrays import Array, smallest
-from halfseen.engines.base import AdagradState, Engine, Gradients, RidgePenalty, Rule, Side, Sums
+from halfseen.engines.base import CANCELLED, AdagradState, Engine, Gradients, RidgePenalty, Rule, Side, Sums
 from halfseen.engines.threads import Block, Threads, hold_blas, release_blas, row_blocks
 from halfseen.kernels import cells as cell_kernels
 from halfseen.kernels import special, steps
@@ -205,6 +205,22 @@ class CpuEngine(Engine[CpuCells]):
         if side is Side.COLUMNS:
             return Sums((), sums, totals)
         return Sums(sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if len(sides) == 2 else (), totals)
+
+    def conjugate_gradients(
+        self, cells: CpuCells, curvature: Array, pull: Array, near: Array, far: Array, gram: Array, l2: Array,
+        side: Side, n_steps: int, tol: float = 0.0,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        order, noise = cells.orders[side], CANCELLED * float(np.finfo(near.dtype).eps)
+        out = np.empty_like(near)
+
+        def block(part: Block) -> Array:
+            rows, pointers, seen = part
+            c, s = (order.take(array, seen) for array in (curvature, pull))
+            factors, how = (near[rows], far, gram, l2[rows]), (n_steps, tol, noise)
+            indptr, indices = order.indptr[pointers], order.indices[seen]
+            return np.array([steps.conjugate_gradients(indptr, indices, c, s, *factors, *how, out[rows])])
+
+        return out, _add(self._threads.all(block, order.blocks))
 
     def newton_step(
         self,

@@ -150,6 +150,81 @@ def best_columns(
     return Best(np.where(best.columns < 0, -1, candidates[best.columns]), best.scores)
 
 
+def count_above(
+    scores: Scores,
+    wanted: ColumnLists,
+    hidden: ColumnLists | None = None,
+    n_jobs: int | None = None,
+    scores_per_tile: int = SCORES_PER_TILE,
+) -> tuple[Array, Array]:
+    """How many columns score higher than each wanted one, and how many others exactly as high.
+
+    A column without a score, NaN or -inf, is below all that have one, and equal to the others without.
+
+    Parameters
+    ----------
+    scores : Scores
+        As for `best_columns`.
+    wanted : pair of ndarray
+        Columns in question, listed row by row, none of them hidden.
+    hidden : pair of ndarray, default=None
+        Columns that do not count for a row, listed row by row in ascending order.
+    n_jobs : int, default=None
+        Number of threads. The result is the same for any number.
+    scores_per_tile : int
+        Scores that a thread holds at a time.
+
+    Returns
+    -------
+    above, equal : ndarray of int
+        An entry for each wanted column.
+    """
+    (n, m), (indptr, columns) = scores.shape, wanted
+    own = np.empty(columns.size, scores.dtype)
+    above, equal = np.zeros(columns.size, np.int64), np.zeros(columns.size, np.int64)
+    position_of = np.arange(m)
+    width = min(m, COLUMNS_PER_TILE)
+    height = max(1, scores_per_tile // max(width, 1))
+
+    def count_rows(part: slice) -> None:
+        """Count in the tiles of some rows; with several, after a first pass that looks the scores in question up."""
+        from halfseen.kernels import partial_sort
+
+        starts = indptr[part.start : part.stop + 1].astype(np.int64)
+        cells = slice(starts[0], starts[-1])
+        rows, x = np.repeat(np.arange(starts.size - 1), np.diff(starts)), np.empty((0, 0))
+        for first in range(0, m, width):
+            x = scores.tile(part, slice(first, first + width))
+            here = np.flatnonzero((columns[cells] >= first) & (columns[cells] < first + width))
+            own[cells][here] = x[rows[here], columns[cells][here] - first]
+        own[cells][np.isnan(own[cells])] = -np.inf
+        for first in range(0, m, width):
+            x = scores.tile(part, slice(first, first + width)) if width < m else x
+            if hidden is not None:
+                listed = hidden[0][part.start : part.stop + 1].astype(np.int64)
+                partial_sort.mask_columns(x, first, listed, hidden[1][listed[0] : listed[-1]], position_of)
+            partial_sort.count_above(x, starts, own[cells], above[cells], equal[cells])
+
+    blocks = [slice(top, min(top + height, n)) for top in range(0, n, height)]
+    with one_blas_thread(), Threads(n_jobs) as threads:
+        threads.all(count_rows, blocks)
+    # hidden columns have been given -inf: where that is the score in question, all that are not above are equal
+    n_candidates = np.repeat(np.full(n, m) - count_hidden(hidden, n), np.diff(indptr))
+    return above, np.where(own == -np.inf, n_candidates - above, equal) - 1
+
+
+def count_hidden(hidden: ColumnLists | None, n: int) -> Array:
+    """Number of different columns hidden in each of n rows, listed in ascending order."""
+    if hidden is None:
+        return np.zeros(n, np.int64)
+    indptr, columns = hidden
+    is_new = np.ones(columns.size, bool)
+    is_new[1:] = columns[1:] != columns[:-1]
+    is_new[indptr[:-1][indptr[:-1] < columns.size]] = True
+    counts: Array = np.diff(np.append(0, np.cumsum(is_new))[indptr])
+    return counts
+
+
 def rank_tiles(
     scores: Scores, n: int, hidden: ColumnLists | None, position_of: Array, n_jobs: int | None, scores_per_tile: int
 ) -> Best:

@@ -1,5 +1,6 @@
 """scikit-learn estimators: each is a constructor, a docstring and what its parameters mean (`_method`)."""
 
+from halfseen.estimators.implicit_mf import ImplicitMF
 from halfseen.estimators.nmf import WeightedNMF
 from halfseen.estimators.ordinal_mf import OrdinalMF, RoundMF
 from halfseen.estimators.ordnmf import OrdNMF, SquaredOrdNMF, SquaredPoisson
@@ -11,6 +12,7 @@ from halfseen.estimators.table_imputer import TableImputer
 __all__ = [
     "BernoulliPoisson",
     "CompoundPoisson",
+    "ImplicitMF",
     "OrdNMF",
     "OrdinalMF",
     "PoissonFactorization",

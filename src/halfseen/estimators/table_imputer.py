@@ -39,6 +39,8 @@ from halfseen.io.sources import as_frame
 NAMED_WEIGHT = 0.1
 #: Standard errors by which the most frequent value must be more often right than the median level, to be noted.
 SURE = 2.5
+#: Share of a column's variance from which on a single cell is noted, in columns that show so many cells.
+MOST_VARIANCE, LEAST_CELLS = 0.9, 20
 
 
 def column_list(must: str) -> validation.Rule:
@@ -156,7 +158,8 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         What each column was recognised as, with its categories or levels.
     notes_ : tuple of DataWarning
         Columns that are left as they are, and why; orders of levels that are words; levels that may be categories, as
-        the most frequent value is more often right than the median one.
+        the most frequent value is more often right than the median one; numbers so large that their column's mean
+        and spread are theirs.
     model_ : TableModel or None
         The fitted candidates and weights; None if there is no column to fit.
     n_features_in_ : int
@@ -245,7 +248,7 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ]
         notes += order_notes(columns)
         notes += doubtful_levels(self.quality_)
-        for note in unused_scales(scales_of(self.levels), columns):
+        for note in (*unused_scales(scales_of(self.levels), columns), *strange_cells(columns, cells.columns)):
             notes.append(note)
             warnings.warn(note, stacklevel=2)
         self.notes_ = tuple(notes)
@@ -257,7 +260,12 @@ class TableImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if holey:
             others = "" if len(holey) <= 5 else f", and {len(holey) - 5} more"
             must = "Columns with holes should hold numbers, levels, categories or booleans."
-            remedy = "Their holes stay. Name such columns in `numbers`, `categories` or `levels`, or in `skip`."
+            are_empty = all(one.endswith(f"({LEFT_OUT['empty']})") for one in holey)
+            remedy = (
+                "Their holes stay. Drop such columns, or name them in `skip`."
+                if are_empty
+                else "Their holes stay. Name such columns in `numbers`, `categories` or `levels`, or in `skip`."
+            )
             warnings.warn(DataWarning(must, found=", ".join(holey[:5]) + others, remedy=remedy), stacklevel=2)
         return self
 
@@ -691,6 +699,26 @@ def doubtful_levels(quality: Mapping[str, Array]) -> Iterator[DataWarning]:
         yield DataWarning(
             must, found=found, remedy=f"If the values are names, not amounts, pass `categories={names!r}`."
         )
+
+
+def strange_cells(columns: Sequence[Column], cells: Sequence[Array]) -> Iterator[DataWarning]:
+    """Numbers so far from all others of their column that its mean and spread are theirs, in one note."""
+    found = []
+    for column, one in zip(columns, cells, strict=True):
+        seen = np.flatnonzero(~missing_cells(one))
+        if column.kind not in ("continuous", "count") or seen.size < LEAST_CELLS:
+            continue
+        values = one[seen].astype(float)
+        scaled = values / np.abs(values).max()
+        squares = (scaled - scaled.mean()) ** 2
+        place = int(np.argmax(squares))
+        if squares[place] > MOST_VARIANCE * squares.sum():
+            found.append(f"{values[place]:g} at row {seen[place]} of column {column.name!r}")
+    if found:
+        others = f", and {len(found) - 5} more" if len(found) > 5 else ""
+        must = "No single cell should make up nearly all of its column's variance."
+        remedy = "Make it missing if it is a slip; else fill the column's logarithms."
+        yield DataWarning(must, found=", ".join(found[:5]) + others, remedy=remedy)
 
 
 def ratio_error(ratio: Array, n_cells: Array) -> Array:

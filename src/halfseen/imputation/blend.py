@@ -61,10 +61,8 @@ LEAST_GAIN, MOST_SCREENED, LEAST_WEIGHT = 0.002, 12, 0.03
 #: squared error that each kind must save, and on how many held-out cells of the first draw that is asked: in large
 #: tables the search takes most of the time.
 NEAR, NEAR_SCORES, LEAST_SAVED, SCREENED_CELLS = (1, 2), (4,), 0.002, 20_000
-
-
-#: Standard deviations from the mean beyond which all values count the same, as some candidates use 32 bits.
-FAR = 1e12
+#: Standard deviations from the mean beyond which all values are the same to the candidates, as some use 32 bits.
+LIMIT = 1e12
 
 
 @dataclass(frozen=True)
@@ -101,10 +99,10 @@ class Standard:
         return cls(centre * size, spread * size, np.where(empty, 0.0, low), np.where(empty, 0.0, high))
 
     def of_values(self, X: Array) -> Array:
-        """Values on the standard scale, within `FAR`: new rows may show any number, and squares must stay finite."""
+        """Values on the standard scale, within `LIMIT`: new rows may show any number, and squares must stay finite."""
         with np.errstate(over="ignore"):
             Z = X / self.spread - self.centre / self.spread
-        return np.clip(Z, -FAR, FAR)
+        return np.clip(Z, -LIMIT, LIMIT)
 
     def to_values(self, Z: Array, columns: Array) -> Array:
         """Numbers of these columns on the scale of the data."""

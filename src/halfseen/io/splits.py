@@ -1,4 +1,4 @@
-"""Train/test splits of cells: at random, per row, by time, leave-last-out, and in folds.
+"""Train/test splits of cells: at random, per row, by time, leave-last-out, in folds; and of rows.
 
 All values of a cell are in the same part.
 """
@@ -118,6 +118,85 @@ def split_indices(
     rows = rows if is_first is None else rows[is_first > 0]
     is_test = _choose(rows, _pair_of_cell(observed), test_size, random_state, by, last, times)
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
+
+
+def split_rows(
+    X: MatrixSource | Observed,
+    test_rows: float = 0.1,
+    test_size: float = 0.2,
+    random_state: Seed = None,
+    *,
+    min_cells: int = 5,
+    unseen: str | None = None,
+    levels: Levels = "ordered",
+) -> tuple[Observed, Observed, Observed]:
+    """Hold rows (users) out of training, and split the cells of each into its history and test cells.
+
+    Strong generalization (Liang et al., 2018): a model is fitted on the other rows, the histories are folded in, and
+    the test cells are ranked: `halfseen.evaluate(models, train, test, history=history)`. All parts have all columns,
+    but what the rows held out have in a column that no training row has is left out, since no model can rank it.
+
+    Parameters
+    ----------
+    X : array-like, frame, path or Observed
+        Whatever `observe` reads.
+    test_rows : float or int, default=0.1
+        Share of the rows with at least `min_cells` cells that are held out, or their number.
+    test_size : float or int, default=0.2
+        Share of the cells of each of these that is for test, rounded to whole cells, or their number. A row keeps a
+        cell of history at least.
+    random_state : None, int or RandomState, default=None
+        Seed of the random choice.
+    min_cells : int, default=5
+        Rows with fewer cells are never held out.
+    unseen, levels : str or list of str
+        See `split_cells`.
+
+    Returns
+    -------
+    train, history, test : Observed
+        Cells of the training rows; and both parts of the rows held out, which have the same rows.
+
+    References
+    ----------
+    .. [1] D. Liang, R. G. Krishnan, M. D. Hoffman, T. Jebara, "Variational autoencoders for collaborative filtering",
+       WWW 2018.
+
+    Examples
+    --------
+    >>> import numpy as np, halfseen as hs
+    >>> train, history, test = hs.data.split_rows(np.ones((10, 10)), test_rows=2, random_state=0)
+    >>> train.shape, history.shape, history.nnz, test.nnz
+    ((8, 10), (2, 10), 16, 4)
+    """
+    observed = observe(X, unseen=unseen, levels=levels)
+    random = _generator(random_state)
+    is_first = observed.is_first_at_cell
+    of_pair = observed.row_of_cell() if is_first is None else observed.row_of_cell()[is_first > 0]
+    is_held = _choose_rows(np.bincount(of_pair, minlength=observed.shape[0]), test_rows, min_cells, random)
+    train, held = observed.select_rows(np.flatnonzero(~is_held)), observed.select_rows(np.flatnonzero(is_held))
+    held = held.select_cells(train.seen_per_column()[held.indices] > 0)
+    history, test = split_indices(held, test_size, random, by="row")
+    return train, held.select_cells(history), held.select_cells(test)
+
+
+def _choose_rows(counts: np.ndarray, test_rows: float, min_cells: int, random: np.random.RandomState) -> np.ndarray:
+    """Mask of rows to hold out, of those with enough cells."""
+    check_parameters({"min_cells": min_cells}, {"min_cells": whole(2)})
+    enough = np.flatnonzero(counts >= min_cells)
+    n_rows = int(test_rows) if whole(1)(test_rows) is None else 0
+    if not n_rows:
+        if between(0, 1)(test_rows) is not None:
+            must = "must be a share between 0 and 1, both excluded, or a whole number of rows of at least 1."
+            raise ParameterError(must, parameter="test_rows", found=repr(test_rows), remedy="Use 0.1 for a tenth.")
+        n_rows = round(enough.size * test_rows)
+    if not 0 < n_rows <= enough.size or n_rows == np.count_nonzero(counts):
+        must = f"Rows with {min_cells} cells or more must be there to hold out, and others to train on."
+        found = f"{enough.size} of {np.count_nonzero(counts)}, {n_rows} of them to be held out"
+        raise DataError(must, found=found, remedy="Choose another `test_rows` or `min_cells`.", parameter="test_rows")
+    is_held = np.zeros(counts.size, bool)
+    is_held[random.permutation(enough)[:n_rows]] = True
+    return is_held
 
 
 def k_folds(
@@ -321,12 +400,14 @@ def _split_by_time(
 
 @dataclass(frozen=True)
 class FileSplit:
-    """Result of `split_file`: numbers of cells, and the record of how they were chosen."""
+    """Result of `split_file`: numbers of cells, the record of how they were chosen, and numbers of rows held out."""
 
     layout: str
     n_train: int
     n_test: int
     record: dict[str, Any]
+    n_history: int = 0
+    n_rows: int = 0
 
 
 def split_file(
@@ -341,9 +422,12 @@ def split_file(
     time: ColumnName | None = None,
     folds: int | None = None,
     fold: int = 0,
+    history: FilePath | None = None,
+    test_rows: float = 0.1,
+    min_cells: int = 5,
     **options: Any,
 ) -> FileSplit:
-    """Split a file into two, which are written both or not at all.
+    """Split a file into two, or into three by "user", which are all written or none.
 
     A long table is split by lines, which are copied as they are wherever the ending of the output allows it. The two
     parts of a wide table have all its rows and columns: each cell of numbers is empty in one of them. Beside the test
@@ -356,9 +440,13 @@ def split_file(
     train, held_out : str or path-like
         Files of the training and the test cells.
     test_size, random_state, by, last, time
-        See `split_cells`.
+        See `split_cells`; or by "user", which holds whole rows out, see `split_rows`.
     folds, fold : int, default=None and 0
         Hold out one of so many folds instead, counted from 0.
+    history : str or path-like, default=None
+        By "user": file of the cells of these rows that are not for test.
+    test_rows, min_cells
+        By "user", see `split_rows`.
     **options
         Reader options of `observe`: layout, columns, header, separator, decimal, thousands, na_values, comment,
         encoding.
@@ -377,6 +465,11 @@ def split_file(
         if by != "random" or not 0 <= fold < folds:
             must = f'Folds must be `by="random"`, and numbered from 0 to {folds - 1}.'
             raise ParameterError(must, found=f"{by!r}, fold {fold}", parameter="fold")
+    if (history is not None) != (by == "user"):
+        must = 'must be given if it is split by="user", and else left out.'
+        remedy = "Name a file for the histories of the users held out, or leave it out."
+        raise ParameterError(must, parameter="history", found=f"by {by!r}", remedy=remedy)
+    n_rows = 0
 
     def choose(rows: np.ndarray, pair_of_cell: np.ndarray | None, times: np.ndarray | None) -> np.ndarray:
         if folds is not None:
@@ -384,9 +477,9 @@ def split_file(
         return _choose(rows, pair_of_cell, test_size, random_state, by, last, times)
 
     if header is None:
-        if by == "time":
-            must = "Only long tables, with a column of times, are split by time."
-            raise DataError(must, found="a wide one", remedy='Use `by="random"`.', parameter="by")
+        if by in ("time", "user"):
+            what = ", with a column of times, are split by time" if by == "time" else " are split by users"
+            raise DataError(f"Only long tables{what}.", found="a wide one", remedy='Use `by="random"`.', parameter="by")
         reader = {name: value for name, value in options.items() if name not in ("layout", "columns")}
         wide = read_wide_table(path, **reader)
         is_test = choose(wide.observed.row_of_cell(), None, None)
@@ -400,11 +493,26 @@ def split_file(
         kept = np.ones(rows.size, dtype=bool)
         if header.value is not None and by != "random":  # lines without a value stay in training
             kept = table.is_present(header.value)
+        in_history, is_left_out = np.zeros(rows.size, dtype=bool), np.zeros(rows.size, dtype=bool)
+        if by == "user":
+            random = _generator(random_state)
+            _, first = _line_pairs(rows[kept], columns[kept], max(labels.size, 1))
+            is_held = _choose_rows(np.bincount(rows[kept][first]), test_rows, min_cells, random)
+            n_rows, in_history = int(is_held.sum()), np.append(is_held, np.zeros(rows.max() + 1, bool))[rows]
+            is_known = np.bincount(columns[kept & ~in_history], minlength=labels.size) > 0
+            is_left_out = in_history & ~is_known[columns]
+            kept = kept & in_history & ~is_left_out
         pair_of_line, first = _line_pairs(rows[kept], columns[kept], max(labels.size, 1))
         is_test = np.zeros(rows.size, dtype=bool)
-        is_test[kept] = choose(rows[kept][first], pair_of_line, None if times is None else times[kept])
-        parts = [~is_test, is_test]
-    outputs = [Path(train), Path(held_out)]
+        if by == "user":
+            is_test[kept] = _choose(rows[kept][first], pair_of_line, test_size, random, "row", last, None)
+        else:
+            is_test[kept] = choose(rows[kept][first], pair_of_line, None if times is None else times[kept])
+        parts = [~in_history & ~is_test, is_test]
+        if by == "user":
+            parts.insert(1, in_history & ~is_test & ~is_left_out)
+    outputs = [Path(train), *([] if history is None else [Path(history)]), Path(held_out)]
+    names_of_parts = ("train", "held_out") if history is None else ("train", "history", "held_out")
     columns_of: dict[bool, Any] = {}  # for Parquet, and for text
     with write_errors(outputs[0]), atomic_writes(*outputs, f"{held_out}{SIDECAR}") as drafts:
         for draft, output, part in zip(drafts, outputs, parts, strict=False):
@@ -420,11 +528,13 @@ def split_file(
                 write_draft(draft, output, names_or_none, some, table.delimiter, ".", None)
         record |= {
             side: {"file": output.name, "digest": _digest(draft)}
-            for side, output, draft in zip(("train", "held_out"), outputs, drafts, strict=False)
+            for side, output, draft in zip(names_of_parts, outputs, drafts, strict=False)
         }
-        drafts[2].write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
+        drafts[-1].write_text(json.dumps(record, indent=1, default=str) + "\n", encoding="utf-8")
     layout, n_test = "wide" if header is None else "long", int(is_test.sum())
-    return FileSplit(layout, is_test.size - n_test, n_test, record)
+    if history is None:
+        return FileSplit(layout, is_test.size - n_test, n_test, record)
+    return FileSplit(layout, int(parts[0].sum()), n_test, record, int(parts[1].sum()), n_rows)
 
 
 def check_pair(train: FilePath, held_out: FilePath) -> None:

@@ -68,6 +68,23 @@ def update_topk(x: Array, first: int, columns: Array, scores: Array) -> None:
 
 
 @kernel
+def count_above(x: Array, indptr: Array, own: Array, above: Array, equal: Array) -> None:
+    """Add how many scores of each row of a tile are above its own[indptr[u]:indptr[u + 1]], and how many equal them.
+
+    NaN is neither.
+    """
+    start = indptr[0]
+    for u in range(x.shape[0]):
+        row = x[u]
+        for p in range(indptr[u] - start, indptr[u + 1] - start):
+            above[p] += _count_above(row, own[p])
+            count = 0
+            for j in range(row.size):
+                count += row[j] == own[p]
+            equal[p] += count
+
+
+@kernel
 def _threshold(row: Array, n: int, least: float) -> float:
     """A threshold that n scores exceed, and few others; `least`, its lower bound, if fewer than n exceed that."""
     high = least

@@ -1,4 +1,4 @@
-"""Gradient-based steps: Newton's method by rows, AdaGrad cell by cell, and the gradient of all cells.
+"""Steps of rows: Newton's method, conjugate gradients, AdaGrad cell by cell, and the gradient of all cells.
 
 `F`, `G`, `indptr`, `indices` as in `cells`; `l2` is the L2 penalty of each component, `fixed` is 1 for components that
 must not move, else 0.
@@ -10,8 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from halfseen.kernels import kernel
+from halfseen.kernels.cells import add_rows, dots
 
 Array = npt.NDArray[Any]
+
+#: Bytes of the rows of G that conjugate gradients copy for a row of F, whose steps then read them from the cache.
+_COPIED_BYTES = 1 << 19
+#: Bytes of the rows of G that they read twice in succession, for products and for sums.
+_GROUP_BYTES = 1 << 13
 
 
 @kernel
@@ -104,6 +110,99 @@ def _solve(A: Array, g: Array, fixed: Array) -> None:
         for j in range(a + 1, k):
             dot -= A[j, a] * g[j]
         g[a] = dot * A[a, a]
+
+
+@kernel
+def conjugate_gradients(
+    indptr: Array, indices: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
+    n_steps: int, tol: float, noise: float, out: Array,
+) -> float:  # fmt: skip
+    """out[u] = F[u] after steps of conjugate gradients towards the solution of A f = b,
+
+        A = gram + sum of c[p] G[i] G[i]^T + l2[u],   b = sum of s[p] G[i]
+
+    and return the sum over rows of f A f / 2 - b f. A row without a pull becomes 0; others stop where a step
+    lowers that by less than `tol` times the sum of |s|, and where A is at most `noise` times the Gram matrix along the
+    next step.
+    """
+    k = F.shape[1]
+    zero = F.dtype.type(0)
+    room, group = max(1, _COPIED_BYTES // (k * F.itemsize)), max(8, _GROUP_BYTES // (k * F.itemsize))
+    longest = np.int64(0)
+    for u in range(F.shape[0]):
+        if indptr[u + 1] - indptr[u] > longest:
+            longest = np.int64(indptr[u + 1] - indptr[u])
+    copied = np.empty((min(room, longest), k), F.dtype)
+    in_order = np.arange(max(len(copied), k)).astype(indices.dtype)
+    x = np.empty(longest, F.dtype)
+    residual, direction, image = np.empty(k, F.dtype), np.empty(k, F.dtype), np.empty(k, F.dtype)
+    total, first = 0.0, indptr[0]
+    for u in range(F.shape[0]):
+        start, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
+        n = stop - start
+        columns, curvature, pull = indices[start:stop], c[start:stop], s[start:stop]
+        f, ridge, far, at = out[u], l2[u], G, columns
+        weight = 0.0
+        for p in range(n):
+            weight += abs(pull[p])
+        if weight == 0:
+            f[:] = 0
+            continue
+        if n <= room:
+            for p in range(n):
+                row = G[columns[p]]
+                for a in range(k):
+                    copied[p, a] = row[a]
+            far, at = copied, in_order[:n]
+        for a in range(k):
+            f[a] = F[u, a]
+            direction[a] = -f[a]
+            residual[a] = -ridge * f[a]
+        add_rows(direction, gram, in_order[:k], residual)
+        pulled, limit = 0.0, tol * weight
+        for p in range(0, n, group):
+            q = min(p + group, n)
+            dots(f, far, at[p:q], x[p:q])
+            for j in range(p, q):
+                pulled += pull[j] * x[j]
+                x[j] = pull[j] - curvature[j] * x[j]
+            add_rows(x[p:q], far, at[p:q], residual)
+        size, gained = zero, zero
+        for a in range(k):
+            direction[a] = residual[a]
+            size += residual[a] * residual[a]
+            gained += f[a] * residual[a]
+        total -= 0.5 * (pulled + gained)
+        for _ in range(n_steps):
+            image[:] = 0
+            add_rows(direction, gram, in_order[:k], image)
+            least = zero
+            for a in range(k):
+                least += direction[a] * image[a]
+                image[a] += ridge * direction[a]
+            for p in range(0, n, group):
+                q = min(p + group, n)
+                dots(direction, far, at[p:q], x[p:q])
+                for j in range(p, q):
+                    x[j] *= curvature[j]
+                add_rows(x[p:q], far, at[p:q], image)
+            bend = zero
+            for a in range(k):
+                bend += direction[a] * image[a]
+            if not (size > 0 and bend > noise * least):  # the solution, to the last digit; or what overflowed
+                break
+            step, shrunk = size / bend, zero
+            for a in range(k):
+                f[a] += step * direction[a]
+                residual[a] -= step * image[a]
+                shrunk += residual[a] * residual[a]
+            total -= 0.5 * step * size
+            if step * size <= limit:
+                break
+            for a in range(k):
+                direction[a] = residual[a] + shrunk / size * direction[a]
+            size = shrunk
+    return total
 
 
 @kernel

@@ -55,6 +55,22 @@ def log_score(levels: Any, probabilities: Any, *, labels: Any = None, weights: A
     return float(np.average(logs, weights=weights[counts]))
 
 
+@insert_parameters
+def log_loss(levels: Any, probabilities: Any, *, labels: Any = None, weights: Any = None) -> float:
+    """Mean over cells of  -log p(y):  smaller is better, 0 at best, inf if a level of probability 0 occurs.
+
+    Parameters
+    ----------
+    {level scores}
+    {level labels}
+
+    Returns
+    -------
+    float
+    """
+    return -log_score(levels, probabilities, labels=labels, weights=weights)
+
+
 class Calibration(NamedTuple):
     """Table by columns, a line for each level and bin of predicted probabilities that has cells.
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from halfseen.engines.topk import DenseScores, Products, Scores
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.base import BaseRecommender
 from halfseen.labels import Places
-from halfseen.observed import Observed
+from halfseen.observed import Observed, match_cells
 from halfseen.ranking import Ranker, Seen, read_cells
 
 #: Rows ranked in one go by models and factors: enough to keep threads busy, few enough that their lists are small.
@@ -36,39 +36,76 @@ class Scorer:
     level_names: Any = None
     engine: str = "cpu"
     n_jobs: int | None = None
+    trained_on: Observed | Seen | None = None
+    """Cells of training, where they are not those that the rows have seen."""
+
+    def popularity(self, seen: Seen) -> Array:
+        """Share of the training rows that have seen each column, at least one row's."""
+        of = seen if self.trained_on is None else self.trained_on
+        if isinstance(of, Observed):
+            of = Seen.from_observed(rows_of(of, self.shape[1], self.labels.column_labels))
+        return np.maximum(of.per_column(), 1) / max(of.indptr.size - 1, 1)
 
     def read(self, X: Any, name: str) -> Observed:
         """The cells of train or test."""
         return read_cells(X, name, self.unseen, self.level_names)
 
 
-def scorer_of(model: Any, train: Any) -> tuple[Scorer, Observed | Seen]:
-    """The scorer that a model is, and what was seen in training: by default, what the model was fitted on."""
+def scorer_of(model: Any, train: Any, history: Any = None) -> tuple[Scorer, Observed | Seen]:
+    """The scorer that a model is, and what its rows have seen: by default, what the model was fitted on.
+
+    With a history, whose rows are new, rows are folded in when they are asked for. Other models than estimators score
+    its rows, and the columns of train.
+    """
     if isinstance(model, BaseRecommender):
         check_is_fitted(model)
         ranker: Ranker = model.model_
-        scorer = Scorer(
-            ranker.shape,
-            lambda rows: ranker.scores(ranker.known_rows(rows)),
-            ROWS_AT_A_TIME,
-            ranker.labels,
-            ranker.unseen,
-            ranker.levels_to_read,
-            model.engine,
-            model.n_jobs,
-        )
-        return scorer, ranker.seen if train is None else scorer.read(train, "train")
-    seen = read_cells(train, "train")
-    labels = Places(seen.row_labels, seen.column_labels)
-    scorer = _scorer(model, seen.shape, labels)
+        reads, runs = (ranker.unseen, ranker.levels_to_read), (model.engine, model.n_jobs)
+        if history is None:
+            scorer = Scorer(
+                ranker.shape,
+                lambda rows: ranker.scores(ranker.known_rows(rows)),
+                ROWS_AT_A_TIME,
+                ranker.labels,
+                *reads,
+                *runs,
+            )
+            return scorer, ranker.seen if train is None else scorer.read(train, "train")
+        if not ranker.can_fold_in:
+            raise ParameterError(
+                "must be a model that rows can be folded into, if there is a history.",
+                parameter="model",
+                found=f"a {type(model).__name__}",
+                remedy="Leave the history out.",
+            )
+        cells = rows_of(read_cells(history, "history", *reads), ranker.shape[1], ranker.labels.column_labels)
+        trained_on = ranker.seen if train is None else read_cells(train, "train", *reads)
+
+        def folded_in(rows: Array) -> Scores:
+            return ranker.scores(ranker.served_rows(cells.select_rows(rows), *runs, type(model).__name__))
+
+        labels = Places(cells.row_labels, ranker.labels.column_labels)
+        return Scorer(cells.shape, folded_in, ROWS_AT_A_TIME, labels, *reads, *runs, trained_on), cells
+    seen, before = read_cells(train, "train"), None
+    if history is not None:
+        before = seen
+        seen = rows_of(read_cells(history, "history"), seen.shape[1], seen.column_labels)
+    scorer = _scorer(model, seen.shape, Places(seen.row_labels, seen.column_labels))
     if scorer.shape != seen.shape:
         raise DataError(
-            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of train.",
+            f"The model must score the {seen.shape[0]} rows and {seen.shape[1]} columns of "
+            f"{'train' if history is None else 'history and train'}.",
             parameter="model",
             found=f"{scorer.shape[0]} rows and {scorer.shape[1]} columns",
             remedy="Fit it on train.",
         )
-    return scorer, seen
+    return replace(scorer, trained_on=before), seen
+
+
+def rows_of(history: Observed, n_columns: int, column_labels: Array | None) -> Observed:
+    """The rows of a history over the columns of a model; cells in others are left out, with a warning."""
+    labels = Places(history.row_labels, column_labels)
+    return match_cells(history, (history.shape[0], n_columns), labels, "history", duplicates="keep")
 
 
 def _scorer(model: Any, shape: tuple[int, int], labels: Places) -> Scorer:

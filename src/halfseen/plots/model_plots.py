@@ -225,7 +225,7 @@ def rank_curve(search: BaseEstimator, *, ax: Axes | None = None) -> Axes:
     ax : matplotlib.axes.Axes, default=None
         Axes to draw on and return. None makes a new figure, `ax.figure`.
     """
-    if not hasattr(search, "ranks") and not hasattr(search, "results_"):
+    if not hasattr(search, "ranks") and "n_components" not in getattr(search, "results_", ()):
         must, remedy = "must be a fitted RankSearch.", "Fit `RankSearch(model, ranks=[...])`."
         raise wrong_type("search", search, must, remedy)
     check_is_fitted(search, "results_")

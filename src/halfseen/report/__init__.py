@@ -20,7 +20,7 @@ from halfseen.plots.axes import display_label
 from halfseen.plots.model_plots import n_components
 from halfseen.report import sections
 from halfseen.report.context import ReportContext
-from halfseen.report.page import Table, count, render_report
+from halfseen.report.page import Measured, Table, count, render_report
 from halfseen.report.quality import quality
 
 __all__ = ["Report", "check_tools", "make_report"]
@@ -35,7 +35,8 @@ class Report:
     html: str
     """The whole page."""
     scores: tuple[dict[str, Any], ...] = ()
-    """Tables of scores on held-out cells: the "caption" of each, and its "lines" as dicts by their heads."""
+    """Tables of scores on held-out cells: the "caption" of each, and its "lines" as dicts by their heads, with
+    "standard_errors" by row beside them."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all.
@@ -146,8 +147,17 @@ def make_report(
         title = f"{type(context.model).__name__} of {count(n, 'row')} and {count(m, 'column')}"
     subtitle = [f"{count(n_components(context.model), 'component')}.", context.model.status_.message]
     subtitle += [section.headline for section in shown if section.headline]
+
+    def errors(block: Table) -> list[dict[str, float]]:
+        lines = (zip(block.heads, row, strict=True) for row in block.rows)
+        return [{head: value.error for head, value in line if isinstance(value, Measured)} for line in lines]
+
     scores = tuple(
-        {"caption": block.caption, "lines": [dict(zip(block.heads, row, strict=True)) for row in block.rows]}
+        {
+            "caption": block.caption,
+            "lines": [dict(zip(block.heads, row, strict=True)) for row in block.rows],
+            "standard_errors": errors(block),
+        }
         for section in shown
         for block in section.blocks
         if section.name == "quality" and isinstance(block, Table)

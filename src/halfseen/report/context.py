@@ -14,6 +14,7 @@ from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.inputs import unfold_rows
 from halfseen.metrics.scorers import held_out
+from halfseen.metrics.value_scores import group_means
 from halfseen.model import FittedModel
 from halfseen.observed import Observed, match_cells
 from halfseen.plots.model_plots import best_model, describe_unfit, has_factors
@@ -165,15 +166,6 @@ def units_differ(positions: Array, values: Array, size: int) -> bool:
     sizes = group_means(positions, np.abs(values), size)
     sizes = sizes[sizes > 0]
     return bool(sizes.size and sizes.max() > _UNITS_FACTOR * sizes.min())
-
-
-def group_means(
-    positions: Array, values: Array, size: int, weights: Array | None = None, default: float = 0.0
-) -> Array:
-    """Weighted mean of the values at each position; the default where there are none."""
-    weights = np.ones(values.size) if weights is None else weights
-    total, sums = np.bincount(positions, weights, size), np.bincount(positions, weights * values, size)
-    return np.divide(sums, total, out=np.full(size, default), where=total > 0)
 
 
 def _read(record: FittedModel, inner_shape: tuple[int, ...] | None, X: Any, name: str) -> Observed | None:

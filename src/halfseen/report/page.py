@@ -26,6 +26,17 @@ class Ordered:
     position: int
 
 
+class Measured(float):
+    """A number with a standard error."""
+
+    error: float
+
+    def __new__(cls, value: float, error: Any) -> Measured:
+        self = super().__new__(cls, value)
+        self.error = error
+        return self
+
+
 @dataclass(frozen=True)
 class Facts:
     """Values by their names."""
@@ -134,7 +145,8 @@ def format_value(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         is_count = value.is_integer() or abs(value) >= 1e3
-        return f"{value:,.0f}" if is_count and abs(value) < 1e12 else f"{value:.4g}"
+        text = f"{value:,.0f}" if is_count and abs(value) < 1e12 else f"{value:.4g}"
+        return f"{text} ± {value.error:.2g}" if isinstance(value, Measured) and value.error == value.error else text
     return str(value)
 
 

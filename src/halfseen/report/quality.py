@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.errors import DataError
-from halfseen.metrics import log_score, ranked_probability_score, ranking_scores
+from halfseen.metrics import evaluate, standard_error
+from halfseen.metrics.evaluation import RANKING_METRICS, estimates, level_losses
+from halfseen.metrics.value_scores import cell_mean, given_not_lowest, group_means, root
 from halfseen.model import products_at
 from halfseen.observed import Observed
-from halfseen.report.context import ReportContext, group_means, units_differ
-from halfseen.report.page import Block, Section, Table, count, format_value
+from halfseen.report.context import ReportContext, units_differ
+from halfseen.report.page import Block, Measured, Section, Table, count, format_value
 
 
 def quality(context: ReportContext, k: int, relevant: float) -> Section | None:
@@ -34,29 +35,36 @@ def quality(context: ReportContext, k: int, relevant: float) -> Section | None:
         (_, own, *_), *others = first.rows
         is_gain = "@" in first.heads[1]
         best = (max if is_gain else min)(others, key=lambda row: row[1], default=None)
-        beside = "" if best is None else f" ({best[0]}: {format_value(best[1])})"
+        beside = "" if best is None else f" ({best[0]}: {format_value(float(best[1]))})"
         units = "" if is_gain or context.units is None else f", in units of each {context.units.of}'s spread"
-        headline = f"{first.heads[1]} on held-out cells{units}: {format_value(own)}{beside}."
+        headline = f"{first.heads[1]} on held-out cells{units}: {format_value(float(own))}{beside}."
     return Section("quality", "Quality on held-out cells", blocks, headline)
 
 
 def _rankings(context: ReportContext, test: Observed, k: int, relevant: float) -> Iterator[Block]:
-    """A table of ranking scores beside those of popularity."""
-    seen = context.seen
-    popularity = np.ones((seen.shape[0], 1)), np.bincount(seen.indices, minlength=seen.shape[1]).astype(float)[:, None]
-    rows = []
-    rankers: Any = ((type(context.model).__name__, context.model, context.train), ("Popularity", popularity, seen))
-    for name, model, train in rankers:
-        scores = ranking_scores(model, train, test, k, relevant)
-        rows.append([name, *(float(np.nanmean(score)) for score in scores)])
-    heads = ["Ranked by", f"NDCG@{k}", f"Precision@{k}", f"Recall@{k}", f"MAP@{k}"]
-    ranked = int(np.count_nonzero(~np.isnan(scores.ndcg)))
+    """A table of ranking scores beside those of popularity, with their standard errors."""
+    name = type(context.model).__name__
+    metrics = [metric for metric in RANKING_METRICS if metric != "novelty"]
+    judged = evaluate({name: context.model}, context.train, test, k=k, relevant=relevant, metrics=metrics)
+    rows, ranked = [], judged.get(name, "ndcg").rows
+    for ranker in (name, "Popularity"):
+        scores = [judged.get(ranker, metric) for metric in metrics]
+        rows.append([ranker, *(Measured(one.value, one.standard_error) for one in scores)])
+    heads = ["Ranked by", *(one.name[:1].upper() + one.name[1:] for one in scores)]
     yield Table(f"Rankings of unseen columns, means over {count(ranked, 'row')}", heads, rows, highlighted=[0])
     counting = f" (levels counted 1, 2, ... from {context.lowest_level})" if context.has_text_levels else ""
     yield (
         f"Every row's unseen columns are ranked; a held-out cell is relevant if its value is {relevant:g} or more"
-        f"{counting}. Larger is better. Popularity recommends the columns seen most often to everybody."
+        f"{counting}. Larger is better; ± standard error by row. Popularity recommends the columns seen most often to "
+        "everybody. Coverage is the share of columns that are recommended to somebody."
     )
+    first, other = (judged.get(ranker, "ndcg") for ranker in (name, "Popularity"))
+    gap = other if first.is_best else first
+    if gap.difference is not None and gap.difference_error == gap.difference_error:
+        yield (
+            f"{gap.name} of {gap.model} is {-gap.difference:.4g} ± {gap.difference_error:.2g} lower (paired by row)"
+            f"{', within two standard errors' if gap.is_tied else ''}."
+        )
 
 
 def _errors(context: ReportContext, test: Observed) -> Iterator[Block]:
@@ -80,7 +88,8 @@ def _errors(context: ReportContext, test: Observed) -> Iterator[Block]:
     lines = []
     for name, guess in {type(model).__name__: predicted, **_means(context, rows, columns)}.items():
         errors = (guess - values)[has_scale] / scale[has_scale]
-        lines.append([name, float(np.sqrt(np.mean(errors**2))), float(np.mean(np.abs(errors)))])
+        square, size = (cell_mean(rows[has_scale], one, test.shape[0]) for one in (errors**2, np.abs(errors)))
+        lines.append([name, *(Measured(one.value, standard_error(one.of_rows)) for one in (root(square), size))])
 
     caption = f"Values of {count(int(np.count_nonzero(has_scale)), 'cell')}"
     if context.has_text_levels:
@@ -144,19 +153,13 @@ def _level_scores(context: ReportContext, test: Observed) -> Iterator[Block]:
         guesses["How often each level was seen"] = np.broadcast_to(shares, p.shape)
     first = 1 if is_zero else 0
     y = codes[kept] - first
-    lines = [
-        [name, ranked_probability_score(y, q[:, first:]), log_score(y, q[:, first:])] for name, q in guesses.items()
-    ]
+    lines = []
+    for name, q in guesses.items():
+        found = estimates(level_losses(y, q[:, first:]), test.row_of_cell()[kept], test.shape[0])
+        score, loss = found["rps"], found["log_loss"]
+        signed = zip((score.value, -loss.value), (score, loss), strict=True)
+        lines.append([name, *(Measured(value, standard_error(one.of_rows)) for value, one in signed)])
     heads = ["Predicted by", "Ranked probability score", "Mean log-probability"]
     given = ", given that they are above 0" if is_zero else ""
     yield Table(f"Levels of {count(kept.size, 'cell')}{given}", heads, lines, highlighted=[0])
     yield "Of the ranked probability score, smaller is better; of the log-probability, larger."
-
-
-def given_not_lowest(p: Array) -> Array:
-    """Probabilities given that the level is not the lowest; uniform over the others where the lowest has all."""
-    above = p.copy()
-    above[..., 0] = 0.0
-    total = above.sum(axis=-1, keepdims=True)
-    uniform = np.where(np.arange(p.shape[-1]) > 0, 1 / (p.shape[-1] - 1), 0.0)
-    return np.where(total > 0, above / np.where(total > 0, total, 1.0), uniform)

@@ -1,5 +1,6 @@
-"""Choice of the number of components by held-out cells."""
+"""Choice of parameters, and of the number of components, by held-out cells."""
 
 from halfseen.selection.rank_search import RankSearch
+from halfseen.selection.search import Search
 
-__all__ = ["RankSearch"]
+__all__ = ["RankSearch", "Search"]

@@ -1,68 +1,24 @@
 """Choice of the number of components by held-out cells."""
 
-import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
 from halfseen.arrays import Array
-from halfseen.docstrings import insert_parameters
 from halfseen.errors import ParameterError
 from halfseen.estimators import RankOneNMF
-from halfseen.estimators.base import Factorization
-from halfseen.estimators.inputs import Data, Seed, feature_attributes, observe_for_fit
-from halfseen.fitting import ConvergenceWarning
-from halfseen.io.tables import CellWeight
-from halfseen.selection.scoring import NOT_CONVERGED_TOL, default_metric, get_scorer, make_folds, score_paths
+from halfseen.estimators.inputs import Seed
+from halfseen.io.tables import FilePath
+from halfseen.observed import Observed
+from halfseen.selection.scoring import Evaluator
+from halfseen.selection.search import NOT_VARIED, Results, Search, check_varied, distances_to_best
 
 #: Ranks tried by default, as far as the data have rows and columns.
 DEFAULT_RANKS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
-#: Parameters that can't be varied, and what to do instead.
-NOT_VARIED = {
-    "n_components": "Move its values to ranks.",
-    "random_state": "Set that of the search: each fold has its own.",
-    "unseen": "Search once for each: scores of different data can't be compared.",
-    "n_jobs": "Leave it out: results don't depend on it.",
-    "verbose": "Leave it out: results don't depend on it.",
-}
 RULES = ("one-standard-error", "best")
-_ERROR = "std. error of distance to best"
-
-
-def check_estimator(estimator: Any) -> Factorization:
-    """The estimator, if it has an n_components that can be varied."""
-    if not isinstance(estimator, Factorization):
-        name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
-        if isinstance(estimator, type) and issubclass(estimator, Factorization):
-            raise ParameterError(
-                "must be a model, not its class.", parameter="estimator", found=name, remedy=f"Pass {name}()."
-            )
-        why = {
-            "RankOneNMF": ", which has one component",
-            "UncoupledNMF": ", whose values have no cells that could be held out",
-        }.get(name, "")
-        remedy = "Use WeightedNMF()" if isinstance(estimator, RankOneNMF) else "Pass such a model"
-        raise ParameterError(
-            "must be a model of halfseen with n_components, such as OrdNMF().",
-            parameter="estimator",
-            found=f"a {name}{why}",
-            remedy=f"{remedy}.",
-        )
-    if not isinstance(estimator.init, str):
-        raise ParameterError(
-            "must be the name of a start in a search, since the ranks differ.",
-            parameter="init",
-            found="a pair of arrays",
-            remedy="Leave it out.",
-        )
-    return estimator
 
 
 def check_ranks(ranks: Any) -> list[int]:
@@ -89,7 +45,7 @@ def check_ranks(ranks: Any) -> list[int]:
     )
 
 
-def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, Any]]:
+def check_grid(parameters: Any) -> list[dict[str, Any]]:
     """All combinations of the further parameters; one empty dict if there are none."""
     if parameters is None:
         return [{}]
@@ -102,29 +58,7 @@ def check_grid(parameters: Any, estimator: Any, metric: Any) -> list[dict[str, A
             found=repr(parameters),
             remedy='Write {"l2": [0.1, 1.0]}.',
         )
-    for name, instead in NOT_VARIED.items():
-        if name in parameters:
-            raise ParameterError(
-                "must be ones that a search can vary.", parameter="parameters", found=repr(name), remedy=instead
-            )
-    if metric == "divergence" and "loss" in parameters:
-        raise ParameterError(
-            "Models must be compared by one measure.",
-            parameter="metric",
-            found="several losses and the metric 'divergence', each one's own",
-            remedy='Set `metric="rmse"` or "mae", or search once for each loss.',
-        )
-    validation.check_names(parameters, estimator.get_params(deep=False), type(estimator).__name__)
     return list(ParameterGrid(dict(parameters)))
-
-
-def distances_to_best(scores: Array) -> tuple[Array, Array]:
-    """Mean distance of each rank (first axis) to the best, and its standard error, std over folds / sqrt(folds).
-
-    Differences are taken within folds: folds differ in difficulty, and all ranks alike are affected.
-    """
-    distances = scores[np.argmax(scores.mean(axis=1))] - scores
-    return distances.mean(axis=1), distances.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
 
 
 def choose_rank(scores: Array, rule: str) -> int:
@@ -135,51 +69,14 @@ def choose_rank(scores: Array, rule: str) -> int:
     return int(np.argmax(distance <= error))
 
 
-class Results(dict[str, Any]):
-    """Arrays by name with an entry for each rank, shown as a table with a star at the chosen rank."""
-
-    def __init__(self, place: int, **columns: Any) -> None:
-        super().__init__(**columns)
-        self.place = place
-
-    def __repr__(self) -> str:
-        lines = [f"{'n_components':>12}  {'mean score':>12}  {_ERROR}  {'seconds':>8}"]
-        columns = (self[name] for name in ("n_components", "mean", "standard_error", "seconds"))
-        for place, (rank, mean, error, seconds) in enumerate(zip(*columns, strict=True)):
-            line = f"{rank:>12}  {mean:>12.5g}  {error:>{len(_ERROR)}.2g}  {seconds:>8.2f}"
-            further = self["parameters"][place] if "parameters" in self else {}
-            line += "".join(f"  {name}={value}" for name, value in further.items())
-            lines.append(f"{line}  *" if place == self.place else line)
-        return "\n".join(lines)
-
-
-def _delegate(name: str) -> Any:
-    """A method that calls the same method of `best_estimator_`; there if the estimator has it."""
-
-    def is_available(search: Any) -> bool:
-        if not search.refit:
-            raise AttributeError(
-                f"{name} needs the model fitted on all cells, so refit must be True. Found {search.refit!r}. "
-                "Fit the estimator with best_params_, or set refit=True."
-            )
-        return hasattr(search.estimator, name)
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(*args, **kwargs)
-
-    method.__name__ = name
-    method.__doc__ = f"`best_estimator_.{name}`, with the same arguments."
-    return available_if(is_available)(method)
-
-
-class RankSearch(MetaEstimatorMixin, BaseEstimator):
+class RankSearch(Search):
     """Choose n_components by cross-validation over cells.
 
     The seen cells are split into folds. For each fold the estimator is fitted on the others, by ascending rank, each
     fit from the factors of the previous one where that saves time, and scored on the held-out cells. The smallest rank
     whose mean score is within one standard error of the best is chosen, and the estimator fitted with it on all cells.
-    Data may be anything that the estimator's `fit` takes, also sparse matrices and long tables.
+    Data may be anything that the estimator's `fit` takes, also sparse matrices and long tables. `Search` is for any
+    parameters, and tries less of those that do badly.
 
     Parameters
     ----------
@@ -208,6 +105,9 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         others always start from scratch, because they gain nothing.
     refit : bool, default=True
         Whether to fit the estimator on all cells with the chosen parameters.
+    journal : path-like or None, default=None
+        File to which each finished evaluation is appended. A later search with the same data and settings goes on from
+        it. Needs a whole number as `random_state`.
     random_state : int, RandomState or None, default=None
         Seed of the folds and of the fits in them; the last fit has the estimator's own.
     n_jobs : int or None, default=None
@@ -258,7 +158,8 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self, estimator: Any, ranks: Any = None, *, metric: Any = None, relevant: float = 1,
         parameters: Mapping[str, Any] | None = None, rule: str = "one-standard-error", n_folds: int = 5,
-        warm: bool = True, refit: bool = True, random_state: Seed = None, n_jobs: int | None = None, verbose: int = 0,
+        warm: bool = True, refit: bool = True, journal: FilePath | None = None, random_state: Seed = None,
+        n_jobs: int | None = None, verbose: int = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.ranks = ranks
@@ -269,116 +170,52 @@ class RankSearch(MetaEstimatorMixin, BaseEstimator):
         self.n_folds = n_folds
         self.warm = warm
         self.refit = refit
+        self.journal = journal
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, those of the estimator as estimator__name; unknown ones get a hint.
+    #: All candidates are fitted on all folds.
+    factor, resource = None, "folds"
 
-        Parameters
-        ----------
-        **params : dict
-            Parameters of the search or of its estimator.
-        """
-        own = [name for name in params if "__" not in name]
-        validation.check_names(own, self.get_params(deep=False), type(self).__name__)
-        super().set_params(**params)
-        return self
-
-    @insert_parameters
-    def fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
-        """Find the number of components, and fit the estimator with it.
-
-        Parameters
-        ----------
-        {X}
-        {y}
-        {cell_weight}
-
-        Returns
-        -------
-        self
-        """
-        # validate
-        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        estimator = clone(check_estimator(self.estimator)).set_params(verbose=0)
-        metric = default_metric(estimator) if self.metric is None else self.metric
-        grid = check_grid(self.parameters, estimator, metric)
-        scorer = get_scorer(metric, self.relevant, estimator)
-        ranks = [] if self.ranks is None else check_ranks(self.ranks)
-        observed = observe_for_fit(X, estimator.unseen, cell_weight, estimator.levels_to_read)
-        ranks = ranks or [rank for rank in DEFAULT_RANKS if rank <= max(1, min(observed.shape))]
-        # score every combination, fold and rank
-        models = [clone(estimator).set_params(**further) for further in grid]
-        folds = list(make_folds(observed, self.n_folds, estimator, check_random_state(self.random_state)))
-        every, seconds, not_converged = score_paths(self, models, ranks, folds, scorer)
-        if not_converged.any():
-            first = ranks[int(np.argmax(not_converged.any(axis=(0, 1))))]
-            count = f"{not_converged.sum()} of {not_converged.size}"
-            warning = ConvergenceWarning(
-                "Fits should settle, else their scores say little about the rank.",
-                found=f"{count} that stopped at the last iteration, or while the loss still fell by more than "
-                f"{NOT_CONVERGED_TOL:.0%} per iteration, the first with {first} component{'' if first == 1 else 's'}",
-                remedy="Raise `max_iter`, lower `tol`, or set `accelerate=True`.",
-                remedy_cli="Raise `max_iter`, or lower `tol`.",
+    def _check(self, estimator: Any, metric: Any) -> None:
+        if "n_components" not in estimator.get_params(deep=False):
+            is_rank_one = isinstance(estimator, RankOneNMF)
+            raise ParameterError(
+                "must be a model of halfseen with n_components, such as OrdNMF().",
+                parameter="estimator",
+                found=f"a {type(estimator).__name__}{', which has one component' if is_rank_one else ''}",
+                remedy="Use WeightedNMF()." if is_rank_one else "Use `Search` for other parameters.",
             )
-            warnings.warn(warning, stacklevel=2)
-        # choose: the best further parameters at each rank, then the rank
-        every = every.swapaxes(1, 2)
+        check_grid(self.parameters)
+        check_varied(
+            self.parameters or {}, estimator, metric, NOT_VARIED | {"n_components": "Move its values to ranks."}
+        )
+        if self.ranks is not None:
+            check_ranks(self.ranks)
+
+    def _candidates(self, estimator: Any, observed: Observed, seed: int) -> list[dict[str, Any]]:
+        ranks = [rank for rank in DEFAULT_RANKS if rank <= max(1, min(observed.shape))]
+        ranks = ranks if self.ranks is None else check_ranks(self.ranks)
+        return [{**further, "n_components": rank} for further in check_grid(self.parameters) for rank in ranks]
+
+    def _choose(self, candidates: list[dict[str, Any]], evaluator: Evaluator) -> dict[str, Any]:
+        """The best further parameters at each rank, then the rank."""
+        grid = check_grid(self.parameters)
+        ranks = [one["n_components"] for one in candidates[: len(candidates) // len(grid)]]
+        every = evaluator.scores.reshape(len(grid), len(ranks), -1)
         best = every.mean(axis=2).argmax(axis=0)
         scores = every[best, np.arange(len(ranks))]
         place = choose_rank(scores, self.rule)
-        params = {"n_components": ranks[place], **grid[best[place]]}
         further = {"parameters": [grid[one] for one in best]} if self.parameters else {}
         results = Results(
             place, n_components=np.array(ranks), mean=scores.mean(axis=1), standard_error=distances_to_best(scores)[1],
-            scores=scores, seconds=seconds.sum(axis=(0, 1)), **further,
+            scores=scores, seconds=evaluator.seconds.reshape(every.shape).sum(axis=(0, 2)), **further,
         )  # fmt: skip
-        fitted = {
+        return {
             "best_n_components_": ranks[place],
-            "best_params_": params,
+            "best_params_": {"n_components": ranks[place], **grid[best[place]]},
             "best_score_": float(scores[place].mean()),
             "results_": results,
             "grid_": {"parameters": grid, "scores": every} if self.parameters else None,
-            "metric_": metric,
         }
-        fitted |= feature_attributes(X, observed.shape[1])
-        if self.refit:
-            fitted["best_estimator_"] = clone(self.estimator).set_params(**params).fit(X, cell_weight=cell_weight)
-        # all attributes at once: after Ctrl-C or an error, those of the last fit are whole
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self
-
-    predict = _delegate("predict")
-    """`best_estimator_.predict`, with the same arguments, for models that have it."""
-    predict_level = _delegate("predict_level")
-    """`best_estimator_.predict_level`, with the same arguments, for models that have it."""
-    predict_proba = _delegate("predict_proba")
-    """`best_estimator_.predict_proba`, with the same arguments, for models that have it."""
-    predict_interval = _delegate("predict_interval")
-    """`best_estimator_.predict_interval`, with the same arguments, for models that have it."""
-    recommend = _delegate("recommend")
-    """`best_estimator_.recommend`, with the same arguments, for models that have it."""
-    transform = _delegate("transform")
-    """`best_estimator_.transform`, with the same arguments, for models that have it."""
-    inverse_transform = _delegate("inverse_transform")
-    """`best_estimator_.inverse_transform`, with the same arguments, for models that have it."""
-    complete = _delegate("complete")
-    """`best_estimator_.complete`, with the same arguments, for models that have it."""
-    score = _delegate("score")
-    """`best_estimator_.score`, with the same arguments, for models that have it."""
-    log_likelihood = _delegate("log_likelihood")
-    """`best_estimator_.log_likelihood`, with the same arguments, for models that have it."""
-    sample = _delegate("sample")
-    """`best_estimator_.sample`, with the same arguments, for models that have it."""
-    save = _delegate("save")
-    """`best_estimator_.save`, with the same arguments, for models that have it."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags

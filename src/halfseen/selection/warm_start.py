@@ -23,6 +23,11 @@ NEW_SHARE = 0.5
 JITTER = (0.5, 1.5)
 
 
+def has_warm_start(estimator: Any) -> bool:
+    """Whether a model gains by the factors of one with fewer components."""
+    return isinstance(estimator, WeightedNMF | GammaFactorization)
+
+
 def warm_start(model: Any, n_components: int, train: Observed, random: RandomState) -> tuple[Array, Array] | None:
     """Initial factors (W0, H0) of `n_components` from a model fitted with fewer; None to start from scratch."""
     n_new = n_components - model.n_components

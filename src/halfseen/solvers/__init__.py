@@ -5,6 +5,7 @@ from typing import Any
 from halfseen.solvers.base import Factor, GammaPrior, Momentum, Penalty, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
+from halfseen.solvers.least_squares import LeastSquares
 from halfseen.solvers.multiplicative import Multiplicative, PointFactor
 from halfseen.solvers.newton import BIAS_L2, Newton, Ridge
 from halfseen.solvers.problem import Problem
@@ -14,7 +15,8 @@ from halfseen.solvers.sgd import GD, SGD
 FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, GammaFactor, InverseGaussianFactor)}
 #: Everything that a model file may hold of the solver that folds new rows in, by name.
 SOLVERS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Gamma, InverseGaussian, Multiplicative, Newton, GammaPrior, Penalty, Ridge)
+    kind.__name__: kind
+    for kind in (Gamma, InverseGaussian, LeastSquares, Multiplicative, Newton, GammaPrior, Penalty, Ridge)
 }
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "GammaFactor",
     "GammaPrior",
     "InverseGaussian",
+    "LeastSquares",
     "InverseGaussianFactor",
     "Momentum",
     "Multiplicative",

@@ -155,18 +155,21 @@ class Problem:
         # Where cells of weight 0 cancel all of the grid's push, the rest is rounding error.
         return namespace(Q).where(self._has_data(side) & (Q > 0), Q, 0.0)
 
+    def weight_along(self, side: Side) -> Array:
+        """The weight of all cells that count of each row (or column), on the host; unseen zeros count."""
+        observed, axis = self.cells.observed, 0 if side is Side.ROWS else 1
+        position = observed.row_of_cell() if side is Side.ROWS else observed.indices
+        length = observed.shape[axis]
+        weight = np.bincount(position, observed.weights, minlength=length).astype(np.float64)
+        if self.zeros is not None:
+            first = observed.is_first_at_cell
+            weight += observed.shape[1 - axis] - np.bincount(position, first, minlength=length)
+        return weight
+
     def _has_data(self, side: Side) -> Any:
         """Mask of rows (or columns), as one column, with a cell that counts: an observed one, or an unseen zero."""
         if side not in self._has_data_by_side:
-            observed, axis = self.cells.observed, 0 if side is Side.ROWS else 1
-            position = observed.row_of_cell() if side is Side.ROWS else observed.indices
-            is_first = observed.is_first_at_cell
-            weight = np.bincount(position, observed.weights, minlength=observed.shape[axis])
-            n_seen = np.bincount(
-                position, np.ones(observed.nnz, bool) if is_first is None else is_first, minlength=observed.shape[axis]
-            )
-            has_data = ((weight > 0) | (n_seen < observed.shape[1 - axis]))[:, None]
-            self._has_data_by_side[side] = self.engine.asarray(has_data)
+            self._has_data_by_side[side] = self.engine.asarray((self.weight_along(side) > 0)[:, None])
         return self._has_data_by_side[side]
 
     @cached_property

@@ -11,8 +11,10 @@ import math
 import os
 import zipfile
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import UnionType
@@ -23,11 +25,11 @@ import numpy as np
 from halfseen.archive_v1 import upgrade
 from halfseen.arrays import Array, ArraySpec
 from halfseen.encoders import ENCODERS
+from halfseen.engines import RULES
 from halfseen.errors import ModelFileError
-from halfseen.io.write import atomic_write
 from halfseen.likelihoods import LIKELIHOODS, Likelihood
 from halfseen.model import RECORDS, Status
-from halfseen.sampling.sampled_model import SAMPLED_RECORDS
+from halfseen.ranking import Ranker
 from halfseen.solvers import FACTORS, SOLVERS
 from halfseen.validation import check_parameters
 
@@ -42,7 +44,9 @@ ARRAYS = ("init", "row_features", "column_features")
 #: Arrays of a trace.
 TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
 #: Registries of the classes that may occur in a model file, by name.
-REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS, SAMPLED_RECORDS)
+REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS)
+#: Classes whose modules take long to import, by name, with their modules.
+LATER = dict.fromkeys(("SampledModel", "FactorDraws"), "halfseen.sampling.sampled_model")
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -90,6 +94,8 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
     name = packed.get("type") if isinstance(packed, dict) else None
     types: Any = ChainMap({expected.__name__: expected}, *REGISTRIES)
     kind = types.get(name) if isinstance(name, str) else None
+    if kind is None and isinstance(name, str) and name in LATER:
+        kind = getattr(import_module(LATER[name]), name)
     if kind is None or not issubclass(kind, expected):
         raise ValueError(f"{path} must be a record of a known type")
     if issubclass(kind, Likelihood):
@@ -197,10 +203,47 @@ def load(path: Any) -> Any:
             where=f"in {str(path)!r}",
             remedy="Update halfseen to read it.",
         )
-    try:
+    with misfits(path):
         if header["version"] == 1:
             header, arrays = upgrade(kind, header, arrays)
         return _restore(kind, header, arrays)
+
+
+def load_record(path: Any) -> tuple[Any, str, Mapping[str, Any]]:
+    """Read the record of a fitted model alone, as far as that is enough to recommend: without scikit-learn.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Of the model file.
+
+    Returns
+    -------
+    tuple
+        The record (None for an estimator that does not recommend), the class of the estimator, and its parameters.
+    """
+    import halfseen
+
+    header, arrays = read_archive(path)
+    name: Any = header.get("estimator")
+    packed, known = header.get("model"), ChainMap[str, Any](LATER, *REGISTRIES)
+    is_alone = isinstance(packed, dict) and isinstance(packed.get("type"), str) and packed["type"] in known
+    recommends = isinstance(name, str) and halfseen._MODULE_OF.get(name) == "estimators"
+    if header["version"] == 1 or not is_alone or not recommends:
+        estimator = load(path)
+        record = estimator.model_ if hasattr(estimator, "recommend") else None
+        return record, type(estimator).__name__, estimator.get_params(deep=False)
+    with misfits(path):
+        record, parameters = unpack(packed, Ranker, "model", arrays, {}), header["parameters"]
+        check_parameters({"engine": parameters["engine"], "n_jobs": parameters["n_jobs"]}, RULES)
+    return record, name, parameters
+
+
+@contextmanager
+def misfits(path: Any) -> Iterator[None]:
+    """Turn what goes wrong with contents that do not fit together into a `ModelFileError`."""
+    try:
+        yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"The arrays of a model file must fit together. Those of {str(path)!r} do not ({error}).",
@@ -259,6 +302,8 @@ def _plain(value: Any) -> Any:
 
 def write_archive(path: Any, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write header and arrays; `path` is never half a file."""
+    from halfseen.io.write import atomic_write
+
     path = Path(path)
     text = [name for name, array in arrays.items() if array.dtype.kind == "O"]
     head = {"format": FORMAT, "version": VERSION, "arrays": list(arrays), "text": text, **header}

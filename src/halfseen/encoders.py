@@ -57,6 +57,10 @@ class Encoder:
         """Cells for a fit or for folding in, from codes."""
         return codes
 
+    def nearest(self, observed: Observed) -> tuple[Observed, int]:
+        """Cells whose values between two levels are at the nearer one, the lower one halfway, and their number."""
+        return observed, 0
+
     def labels_of(self, codes: Array) -> Array:
         """Values as in the user's data, from codes."""
         return codes
@@ -289,6 +293,22 @@ class OrdinalEncoder(Encoder):
             values = (owner * self.fitted_labels.size + codes.values).astype(codes.dtype)
             codes = replace(codes, values=values)
         return codes
+
+    def nearest(self, observed: Observed) -> tuple[Observed, int]:
+        levels = self.level_values.astype(np.float32)  # as codes are found
+        if not np.all(np.diff(levels) > 0):
+            return observed, 0
+        lowest = levels[1 if self.unseen == "zero" else 0]  # what is above 0 is seen
+        values = observed.values.astype(np.float32)
+        between = np.flatnonzero((values > levels[0]) & (values < levels[-1]) & ~np.isin(values, levels))
+        if not between.size:
+            return observed, 0
+        above = np.searchsorted(levels, values[between])
+        is_nearer = levels[above] - values[between] < values[between] - levels[above - 1]
+        moved = observed.values.copy()
+        moved[between] = self.level_values[np.where(is_nearer, above, above - 1)]
+        moved[between] = np.maximum(moved[between], lowest)
+        return replace(observed, values=moved), between.size
 
     def labels_of(self, codes: Array) -> Array:
         return self.fitted_labels[codes.astype(np.intp)]

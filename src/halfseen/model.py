@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
-from halfseen.engines.topk import Products, Scores, cosines
+from halfseen.engines.topk import Products, Scores, Sketch, cosines
 from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
 from halfseen.labels import Index
@@ -210,6 +211,10 @@ class FittedModel(Ranker):
         """Which text may stand for values, as `levels` of `halfseen.observe`."""
         return self.encoder.levels_to_read
 
+    def nearest_levels(self, observed: Observed) -> tuple[Observed, int]:
+        """Cells whose values between two levels of the fit are at the nearer one, and the number of these cells."""
+        return self.encoder.nearest(observed)
+
     @property
     def has_posterior(self) -> bool:
         """Whether factors have a distribution."""
@@ -250,7 +255,7 @@ class FittedModel(Ranker):
         return self.likelihood.for_owners(np.arange(len(self.H)) if columns is None else columns)
 
     def predict(self, what: str, u: Array, i: Array) -> Array:
-        """The "mean", the "level" (its code), or the "probabilities" of all levels at pairs of positions."""
+        """The "mean", the "mean of seen" cells, the "level" (its code), or the "probabilities" of levels at pairs."""
         return self._answer(what, self.products(u, i), self.likelihood_at(u, i))
 
     def predict_rows(self, what: str, observed: Observed, engine: str, n_jobs: int | None, name: str) -> Array:
@@ -258,13 +263,27 @@ class FittedModel(Ranker):
         return self._answer(what, self.fold_in(observed, engine, n_jobs, name) @ self.H.T, self.likelihood_at())
 
     def _answer(self, what: str, x: Array, likelihood: Any) -> Array:
-        if what == "mean":
+        if what == "mean of seen" and self.unseen == "zero":
+            return self._mean_above_zero(x, likelihood)
+        if what in ("mean", "mean of seen"):
             means: Array = likelihood.mean(x)
             return means
         if what == "level":
             return self.level_at(x, likelihood)
         probabilities: Array = likelihood.probabilities(x.astype(np.float64))
         return probabilities
+
+    def _mean_above_zero(self, x: Array, likelihood: Any) -> Array:
+        """E[y | y > 0, x]: of levels by their probabilities, else E[y] / P(y > 0), at an x not too near to 0."""
+        x = likelihood.away_from_zero(x)
+        if likelihood.highest is None:
+            means: Array = likelihood.mean(x) / -np.expm1(likelihood.log_prob(np.zeros_like(x), x))
+            return means
+        logs = likelihood.log_prob_levels(x)
+        shares = np.exp(logs - logsumexp(logs, axis=0))
+        values = getattr(self.encoder, "level_values", np.arange(likelihood.highest + 1))
+        of_levels: Array = np.tensordot(values[1:].astype(np.float64), shares, axes=1)
+        return of_levels
 
     def means(self, W: Array) -> Array:
         """Expected values of every cell of rows with factor W, which are new ones unless it is the model's own."""
@@ -288,15 +307,16 @@ class FittedModel(Ranker):
     def _folded(self, observed: Observed, side: Side, engine: str, n_jobs: int | None, name: str) -> Any:
         """Factor of new rows with the columns fixed, or the other way round."""
         folding: Any = self.folding
+        solver = folding.solver if side is Side.ROWS else folding.solver.for_new_columns(0, observed.shape[1])
         cells = self.encoder.weigh(self.encoder.codes(observed))
-        with open_engine(engine, n_jobs, self.likelihood, folding.solver) as opened:
+        with open_engine(engine, n_jobs, self.likelihood, solver) as opened:
             problem = Problem(opened, opened.place(cells, side), self.likelihood)
             self.likelihood.check(cells, name)
             near, far = (self.rows, self.columns) if side is Side.ROWS else (self.columns, self.rows)
             far = far._make(np.ascontiguousarray(array, dtype=cells.dtype) for array in far)
             average = near.mean.mean(axis=0)
             limits = {"max_iter": folding.max_iter, "tol": folding.tol}
-            return fold_in(problem, folding.solver, far, average, side=side, **limits)
+            return fold_in(problem, solver, far, average, side=side, **limits)
 
     def updated(self, new: Observed, engine: str, n_jobs: int | None, name: str) -> "FittedModel":
         """The model with new cells, without another fit.
@@ -334,6 +354,8 @@ class FittedModel(Ranker):
         )
         index, seen = index_of(cells), Seen.from_observed(cells)
         grown = replace(self, rows=rows, columns=columns, index=index, seen=seen, fingerprint=cells.fingerprint())
+        if self.folding is not None and m > old_m:
+            grown = replace(grown, folding=replace(self.folding, solver=solver.for_new_columns(old_m, m - old_m)))
         changed, created = cells.select_rows(touched), cells.select_columns(np.arange(old_m, m))
         steps = [(Side.ROWS, changed, rows, touched)]
         if m > old_m:
@@ -356,7 +378,12 @@ class FittedModel(Ranker):
 
     def scores(self, rows: Any) -> Scores:
         """x of rows with factor W: whatever increases with x ranks as x does."""
-        return Products(rows, self.H)
+        return Products(rows, self.H, lambda: self.sketch)
+
+    @cached_property
+    def sketch(self) -> Sketch:
+        """H with a byte per number, by which lists of single rows are found."""
+        return Sketch(self.H)
 
     def similarities(self, positions: Array, side: str) -> Scores:
         """Cosines between factors, without biases."""

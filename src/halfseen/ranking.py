@@ -7,19 +7,25 @@ the columns (`scores`), and which rows or columns are alike (`similarities`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
 
 from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.base import Best, ColumnLists
-from halfseen.engines.topk import Scores, best_columns
-from halfseen.errors import DataError, DataWarning
+from halfseen.engines.threads import one_blas_thread
+from halfseen.engines.topk import DenseScores, Scores, best_columns
+from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import Index, Places, quoted, uniform
 from halfseen.observed import Observed, match_cells
 from halfseen.validation import did_you_mean
 
+#: Libraries of frames, in the order in which one is taken.
+FRAMES = ("polars", "pandas", "pyarrow")
+#: Cells of shortened histories that are folded in at a time, to explain a recommendation.
+CELLS_EXPLAINED = 1 << 21
 #: Types of the values of seen cells in a record, the smallest first.
 VALUE_TYPES = ("u1", "i1", "f2", "u2", "i2", "f4", "i4", "f8")
 
@@ -42,26 +48,59 @@ class Recommendations(tuple[Array, Array]):
         numbers of their training cells.
     notes : sequence of DataWarning, default=()
         What was left out, and how much.
+    positions : ndarray of int of shape (n_rows, n), default=None
+        Positions of the columns in the model, -1 where there is none.
     """
 
     rows: Array
     is_known: Array
     notes: tuple[DataWarning, ...]
+    positions: Any
 
     def __new__(
-        cls, ids: Array, scores: Array, rows: Any = None, is_known: Any = None, notes: Sequence[DataWarning] = ()
+        cls,
+        ids: Array,
+        scores: Array,
+        rows: Any = None,
+        is_known: Any = None,
+        notes: Sequence[DataWarning] = (),
+        positions: Any = None,
     ) -> "Recommendations":
         self = super().__new__(cls, (ids, scores))
         self.rows = np.arange(len(ids)) if rows is None else rows
         self.is_known = np.ones(len(ids), bool) if is_known is None else is_known
         self.notes = tuple(notes)
+        self.positions = positions
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return *self, self.rows, self.is_known, self.notes
+        return *self, self.rows, self.is_known, self.notes, self.positions
 
     def __repr__(self) -> str:
         return f"Recommendations(ids={self.ids!r}, scores={self.scores!r})"
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A frame with a line for each row and rank: row, rank, item, score, and whether the row is known.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas", "pyarrow"}, default=None
+            Library of the frame. None: the first of these that is installed.
+
+        Returns
+        -------
+        frame
+            Without lines where a row has fewer items than another.
+        """
+        rows, ranks = np.nonzero(self.scores == self.scores)
+        columns = {
+            "row": self.rows[rows],
+            "rank": ranks + 1,
+            "item": self.ids[rows, ranks],
+            "score": self.scores[rows, ranks],
+            "known": self.is_known[rows],
+        }
+        return native_frame(columns, backend)
 
     @property
     def ids(self) -> Array:
@@ -72,6 +111,68 @@ class Recommendations(tuple[Array, Array]):
     def scores(self) -> Array:
         """Scores by which the columns were ranked."""
         return self[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What speaks for a recommendation: the cells of the row, by how much the score falls without each.
+
+    Attributes
+    ----------
+    row, item : label
+        What was explained, by label or position.
+    score : float
+        Score of the item, with all cells of the row.
+    items : ndarray of shape (n,)
+        Items of the row, by label or position; those that speak most for the recommendation come first.
+    values : ndarray of shape (n,)
+        The row's values of these items.
+    contributions : ndarray of shape (n,)
+        Score minus the score without this cell.
+    """
+
+    row: Any
+    item: Any
+    score: float
+    items: Array
+    values: Array
+    contributions: Array
+
+    def __repr__(self) -> str:
+        head = f"{self.item} for {self.row}: score {self.score:.4g}"
+        cells = zip(self.contributions, self.items, self.values, strict=True)
+        return "\n".join([head, *(f"  {change:+.4g}  {item} ({value:g})" for change, item, value in cells)])
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A frame with a line for each of the items: item, value, contribution.
+
+        Parameters
+        ----------
+        backend : {"polars", "pandas", "pyarrow"}, default=None
+            Library of the frame. None: the first of these that is installed.
+
+        Returns
+        -------
+        frame
+        """
+        columns = {"item": self.items, "value": self.values, "contribution": self.contributions}
+        return native_frame(columns, backend)
+
+
+def native_frame(columns: Mapping[str, Array], backend: str | None) -> Any:
+    """A frame of a library by its name; None: the first of polars, pandas and pyarrow that is installed."""
+    import narwhals as nw
+
+    if backend not in (None, *FRAMES):
+        must, found = f"must be one of {', '.join(FRAMES)}.", repr(backend)
+        raise ParameterError(must, parameter="backend", found=found, remedy="Leave it out to take one.")
+    if backend is None:
+        backend = next(name for name in FRAMES if find_spec(name) is not None)
+    lists: dict[str, Any] = {
+        name: column.tolist() if column.dtype.kind in "OM" else column for name, column in columns.items()
+    }
+    library: Any = backend
+    return nw.from_dict(lists, backend=library).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +312,10 @@ class Ranker(ABC):
         """Which text may stand for values, as `levels` of `halfseen.observe`."""
         return None
 
+    def nearest_levels(self, observed: Observed) -> tuple[Observed, int]:
+        """Cells whose values between two levels of the fit are at the nearer one, and the number of these cells."""
+        return observed, 0
+
     # -----------------------------------------------------------------------------------------------------------------
     # labels and cells
 
@@ -300,6 +405,45 @@ class Ranker(ABC):
         cells = read_cells(X, name, self.unseen, self.levels_to_read)
         return match_cells(cells, self.shape, self.labels, name, duplicates="keep")
 
+    def known_columns(self, wanted: Any, name: str, strict: bool, notes: list[DataWarning]) -> Array:
+        """Positions of the columns that the model knows; unless `strict`, others are left out, with a note."""
+        positions = self.positions(wanted, "column", strict)
+        if (positions >= 0).all():
+            return positions
+        notes.append(unknown_columns(name, [wanted] if is_single(wanted) else wanted, positions, self.shape[1]))
+        return positions[positions >= 0]
+
+    def read_histories(
+        self, histories: Sequence[Mapping[Any, Any]], strict: bool = True, allow_empty: bool = True
+    ) -> tuple[Observed, list[DataWarning]]:
+        """New rows from dicts of columns and values; unless `strict`, unknown columns are left out, with a note."""
+        from halfseen.io.numbers import NotANumber, Scale
+
+        scale, notes, values = Scale.of(self.levels_to_read), [], [np.empty(0)]
+        for row, history in enumerate(histories):
+            try:
+                values.append(scale.numbers(list(history.values())))
+            except NotANumber as error:
+                raise DataError(
+                    scale.must,
+                    found=repr(error.field),
+                    where=f"in history {row}, column {list(history)[error.position]!r}",
+                    remedy=f"{scale.hint}Use None if it is unknown.",
+                ) from None
+        labels = [label for history in histories for label in history]
+        rows = np.repeat(np.arange(len(histories)), [len(history) for history in histories])
+        columns, cells = self.positions(labels, "column", strict), np.concatenate(values)
+        if (columns < 0).any():
+            notes.append(unknown_columns("histories", labels, columns, self.shape[1]))
+            is_known = columns >= 0
+            rows, columns, cells = rows[is_known], columns[is_known], cells[is_known]
+        shape = len(histories), self.shape[1]
+        observed = Observed.from_cells(
+            rows, columns, cells, shape, unseen=self.unseen, column_labels=self.labels.column_labels,
+            allow_empty=allow_empty,
+        )  # fmt: skip
+        return observed, notes
+
     def merged(self, new: Observed, dtype: Any) -> tuple[Observed, Array]:
         """The cells of the fit with new ones, and the rows that have new ones.
 
@@ -352,6 +496,104 @@ class Ranker(ABC):
     # -----------------------------------------------------------------------------------------------------------------
     # ranking
 
+    def recommend(
+        self,
+        rows: Any,
+        n: int = 10,
+        exclude_seen: bool = True,
+        filter_items: Any = None,
+        exclude: Any = None,
+        strict: bool = False,
+        *,
+        engine: str = "cpu",
+        n_jobs: int | None = None,
+        name: str = "The model",
+    ) -> Recommendations:
+        """Best columns for rows of the fit, by label or position, or for new ones, an `Observed` of their histories.
+
+        Unknown rows get popular columns, unknown columns are left out, and values between two levels are at the nearer
+        one, all with a note; if `strict`, they are refused. `name` is the estimator's, for messages.
+        """
+        notes: list[DataWarning] = []
+        candidates: Array | None = None
+        seen: ColumnLists | None
+        if filter_items is not None or exclude is not None:
+            is_candidate = np.full(self.shape[1], filter_items is None)
+            if filter_items is not None:
+                is_candidate[self.known_columns(filter_items, "`filter_items`", strict, notes)] = True
+            if exclude is not None:
+                is_candidate[self.known_columns(exclude, "`exclude`", strict, notes)] = False
+            candidates = np.flatnonzero(is_candidate)
+        if isinstance(rows, Observed):
+            observed = rows if strict else self.at_nearest_levels(rows, notes)
+            served, seen = self.served_rows(observed, engine, n_jobs, name), (observed.indptr, observed.indices)
+            found = self.recommend_rows(served, seen if exclude_seen else None, n, candidates, engine, n_jobs)
+            return Recommendations(*found, observed.row_labels, notes=notes, positions=found.positions)
+        positions = self.positions(rows, "row", strict)
+        is_known = positions >= 0
+        known = positions if is_known.all() else positions[is_known]
+        seen = self.seen.in_rows(known) if exclude_seen else None
+        best = best_columns(self.scores(self.known_rows(known)), n, seen, candidates, n_jobs, engine=engine)
+        if known is positions:
+            return self.named(best, rows=self.labels_at(positions, "row"), notes=notes)
+
+        # the most popular columns for unknown rows
+        wanted = [rows] if is_single(rows) else list(rows)
+        notes.append(unknown_rows(wanted, positions, self.shape[0]))
+        counts = self.seen.per_column()[None].astype(best.scores.dtype)
+        popular = best_columns(DenseScores(counts), n, None, candidates, n_jobs)
+        columns, scores = (np.repeat(of_all, len(wanted), axis=0) for of_all in popular)
+        columns[is_known], scores[is_known] = best
+        labels = np.empty(len(wanted), object)
+        labels[:] = wanted
+        return self.named(Best(columns, scores), rows=labels, is_known=is_known, notes=notes)
+
+    def at_nearest_levels(self, observed: Observed, notes: list[DataWarning]) -> Observed:
+        """Histories whose values between two levels are at the nearer one, with a note."""
+        observed, n_moved = self.nearest_levels(observed)
+        if n_moved:
+            notes.append(
+                DataWarning(
+                    "Values of histories should be among the levels that were fitted.",
+                    found=f"{n_moved} of {observed.nnz} between two levels",
+                    remedy="They were taken for the nearer one. `strict=True` refuses them.",
+                )
+            )
+        return observed
+
+    def explain(
+        self, observed: Observed, column: int, engine: str = "cpu", n_jobs: int | None = None, name: str = "The model"
+    ) -> tuple[float, Array]:
+        """Score of a column for a row with this history, and how much it falls if each of its cells is left out.
+
+        All shortened histories are folded in, some at a time: n cells are n histories of n - 1 cells.
+        """
+
+        def score(rows: Observed) -> Array:
+            scores = self.scores(self.served_rows(rows, engine, n_jobs, name)).among(np.array([column]))
+            with one_blas_thread():
+                of_column: Array = scores.tile(slice(0, rows.shape[0]), slice(0, 1))[:, 0].astype(np.float64)
+            return of_column
+
+        n, others = observed.nnz, np.arange(observed.nnz - 1)
+        without = np.empty(n)
+        height = max(1, CELLS_EXPLAINED // max(n, 1))
+        for top in range(0, n, height):
+            left_out = np.arange(top, min(top + height, n))
+            cells = others + (others >= left_out[:, None])  # all but one
+            shortened = replace(
+                observed,
+                indptr=np.arange(left_out.size + 1) * (n - 1),
+                indices=observed.indices[cells].reshape(-1),
+                values=observed.values[cells].reshape(-1),
+                weights=None if observed.weights is None else observed.weights[cells].reshape(-1),
+                shape=(left_out.size, observed.shape[1]),
+                row_labels=None,
+            )
+            without[left_out] = score(shortened)
+        whole = float(score(observed)[0])
+        return whole, whole - without
+
     def recommend_rows(
         self,
         rows: Any,
@@ -372,7 +614,7 @@ class Ranker(ABC):
         best = best_columns(self.similarities(positions, side), n, itself, n_jobs=n_jobs, engine=engine)
         return self.named(best, side, self.labels_at(positions, side))
 
-    def named(self, best: Best, side: str = "column", rows: Any = None) -> Recommendations:
+    def named(self, best: Best, side: str = "column", rows: Any = None, **further: Any) -> Recommendations:
         """Columns (or rows, as `side` says) by their labels, without those that no row has."""
         is_filled = best.columns >= 0
         width = int(is_filled.sum(axis=1).max(initial=0))
@@ -381,7 +623,27 @@ class Ranker(ABC):
         if not is_filled.all():
             nothing: Any = -1 if self.index[0 if side == "row" else 1] is None else None
             ids = np.where(is_filled, ids, nothing)
-        return Recommendations(ids, scores, rows)
+        return Recommendations(ids, scores, rows, positions=positions, **further)
+
+
+def unknown_rows(labels: Sequence[Any], positions: Array, n_rows: int) -> DataWarning:
+    """The note that rows at position -1 get popular columns."""
+    unknown = np.flatnonzero(positions < 0)
+    return DataWarning(
+        f"Rows should be among the {n_rows} that were fitted.",
+        found=f"{unknown.size} of {len(labels)} that are not, the first {quoted(labels[unknown[0]])}",
+        remedy="They get the most popular columns. `strict=True` refuses them.",
+    )
+
+
+def unknown_columns(name: str, labels: Sequence[Any], positions: Array, n_columns: int) -> DataWarning:
+    """The note that columns of `name` were left out, those at position -1."""
+    unknown = np.flatnonzero(positions < 0)
+    return DataWarning(
+        f"Columns of {name} should be among the {n_columns} that were fitted.",
+        found=f"{unknown.size} of {len(labels)} that are not, the first {quoted(labels[unknown[0]])}",
+        remedy="They were left out. `strict=True` refuses them.",
+    )
 
 
 def index_of(observed: Observed) -> tuple[Index | None, Index | None]:

@@ -55,15 +55,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return near[0] if near else None
 
 
-def whole(minimum: int, maximum: float = float("inf")) -> Rule:
-    """A whole number of at least `minimum` and at most `maximum`."""
+def whole(minimum: int, maximum: float = float("inf"), *, or_none: bool = False) -> Rule:
+    """A whole number of at least `minimum` and at most `maximum`; None too, if `or_none`."""
+    else_none = " or None" if or_none else ""
 
     def rule(value: Any) -> tuple[str, ...] | None:
-        if _is_whole(value) and minimum <= value <= maximum:
+        if (_is_whole(value) and minimum <= value <= maximum) or (value is None and or_none):
             return None
         if _is_whole(value) and value > maximum:
-            return f"a whole number of at most {maximum:,}", "Use a smaller one."
-        return f"a whole number of at least {minimum}", f"Use {minimum} or more."
+            return f"a whole number of at most {maximum:,}{else_none}", "Use a smaller one."
+        return f"a whole number of at least {minimum}{else_none}", f"Use {minimum} or more."
 
     return rule
 

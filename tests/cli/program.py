@@ -17,7 +17,7 @@ from halfseen.errors import DataWarning
 
 SCRIPT = Path(sys.executable).with_name("halfseen")
 MODULES = (
-    "fit", "tune", "predict", "serve", "evaluate", "impute", "uncouple", "split", "reproduce", "datasets",
+    "fit", "tune", "predict", "recommend", "serve", "evaluate", "impute", "uncouple", "split", "reproduce", "datasets",
     "installation", "demo",
 )  # fmt: skip
 PROGRAM = [str(SCRIPT)] if SCRIPT.exists() else [sys.executable, "-c", "from halfseen.cli import main; main()"]

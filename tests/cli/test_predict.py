@@ -11,6 +11,17 @@ from tests.cli.conftest import ITEMS, USERS
 from tests.cli.program import done, misused, names_in, refused, refused_for_room
 from tests.cli.program import halfseen as run
 
+NOTE = (
+    "note: Predictions are means in which unseen cells count as 0; --given-seen has the mean of a cell that is seen.\n"
+)
+
+
+def predicted(*words):
+    """The lines of halfseen predict, for a model where unseen cells are zeros, which it remarks."""
+    result = run("predict", *words)
+    assert (result.exit_code, result.stderr) == (0, NOTE)
+    return result.stdout.splitlines()
+
 
 def assert_shown(lines, model, pairs):
     """Lines of row, column and the model's mean, which is computed here."""
@@ -22,17 +33,17 @@ def assert_shown(lines, model, pairs):
 
 
 def test_pairs_in_the_order_asked_for(model, numbered_model):
-    lines = done("predict", model, "--row", "hal", "--col", "gin", "--row", "bob", "--col", "ale")
+    lines = predicted(model, "--row", "hal", "--col", "gin", "--row", "bob", "--col", "ale")
     assert_shown(lines, model, [("hal", "gin"), ("bob", "ale")])
-    assert_shown(done("predict", numbered_model, "--row", "22", "--col", "103"), numbered_model, [(22, 103)])
+    assert_shown(predicted(numbered_model, "--row", "22", "--col", "103"), numbered_model, [(22, 103)])
     assert "1_1" in refused("predict", numbered_model, "--row", "1_1", "--col", "100")  # which is not row 11
 
 
 def test_a_file_comes_back_with_one_more_column(model, tmp_path):
     pairs, place = tmp_path / "pairs.csv", tmp_path / "out.csv"
     pairs.write_text('when,item,user,note\nmon,gin,bob,"a, b"\ntue,ale,ann,c\nmon,gin,bob,\n')
-    assert_shown(done("predict", model, "--cells", pairs), model, [("bob", "gin"), ("ann", "ale"), ("bob", "gin")])
-    assert done("predict", model, "--cells", pairs, "-o", place) == [f"Saved {place} ({place.stat().st_size} bytes)."]
+    assert_shown(predicted(model, "--cells", pairs), model, [("bob", "gin"), ("ann", "ale"), ("bob", "gin")])
+    assert predicted(model, "--cells", pairs, "-o", place) == [f"Saved {place} ({place.stat().st_size} bytes)."]
     with pairs.open(newline="") as before, place.open(newline="") as after:
         old, new = list(csv.reader(before)), list(csv.reader(after))
     assert [record[:-1] for record in new] == old
@@ -63,7 +74,7 @@ def test_predictions_have_decimal_commas_where_the_cells_have(model, tmp_path):
 )
 def test_the_pairs_of_a_file(model, tmp_path, text, words):
     (tmp_path / "pairs.csv").write_text(text)
-    lines = done("predict", model, "--cells", tmp_path / "pairs.csv", *words)
+    lines = predicted(model, "--cells", tmp_path / "pairs.csv", *words)
     assert_shown(lines, model, [("bob", "gin"), ("hal", "ale")])
 
 
@@ -72,13 +83,13 @@ def test_headers_that_may_be_pairs(model, tmp_path):
     (tmp_path / "ratings.csv").write_text("user,item,rating\nann,item,1\nann,x,2\nbob,x,3\nbob,item,1\n")
     done("fit", tmp_path / "ratings.csv", "-k", 1, "-q", "-o", tmp_path / "model.hs")
     (tmp_path / "pairs.csv").write_text("user,item\nann,item\n")
-    lines = done("predict", tmp_path / "model.hs", "--cells", tmp_path / "pairs.csv")
+    lines = predicted(tmp_path / "model.hs", "--cells", tmp_path / "pairs.csv")
     assert_shown(lines, tmp_path / "model.hs", [("ann", "item")])
     (tmp_path / "unsure.csv").write_text("who,what\nhal,ale\n")
     result = run("predict", model, "--cells", tmp_path / "unsure.csv")
     assert_shown(result.stdout.splitlines(), model, [("hal", "ale")])
-    assert re.match(r"note: .*'who' .*'what' .*--no-header", result.stderr)
-    assert len(done("predict", model, "--header", "--cells", tmp_path / "unsure.csv")) == 1
+    assert re.match(r"note: .*'who' .*'what' .*--no-header", result.stderr.removeprefix(NOTE))
+    assert len(predicted(model, "--header", "--cells", tmp_path / "unsure.csv")) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,8 +104,25 @@ def test_headers_that_may_be_pairs(model, tmp_path):
 )
 def test_a_file_that_cannot_be_answered_writes_nothing(model, tmp_path, text, words, found):
     (tmp_path / "pairs.csv").write_text(text)
-    assert found in refused("predict", model, "--cells", tmp_path / "pairs.csv", *words, "-o", tmp_path / "out.csv")
+    words = [*words, "--strict", "-o", tmp_path / "out.csv"]
+    assert found in refused("predict", model, "--cells", tmp_path / "pairs.csv", *words)
     assert names_in(tmp_path) == ["pairs.csv"]
+
+
+def test_unknown_pairs_of_a_file_are_left_empty_and_counted(model, tmp_path):
+    (tmp_path / "pairs.csv").write_text("user,item\nbob,gin\nzoe,ale\nhal,mead\nhal,ale\n")
+    ask = ("predict", model, "--cells", tmp_path / "pairs.csv")
+    result = run(*ask)
+    assert "Found 2 of 4 that are not, the first 'zoe', 'ale'. Their predictions are empty. --strict" in result.stderr
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert [line[2] == "" for line in lines] == [False, True, True, False]
+    assert_shown([result.stdout.splitlines()[place] for place in (0, 3)], model, [("bob", "gin"), ("hal", "ale")])
+    assert run(*ask, "-q", "-o", tmp_path / "out.csv").exit_code == 0
+    with (tmp_path / "out.csv").open(newline="") as file:
+        assert [line["prediction"] == "" for line in csv.DictReader(file)] == [False, True, True, False]
+    assert "'zoe'" in refused(*ask, "--strict")
+    (tmp_path / "pairs.csv").write_text("user,item\nzoe,mead\n")
+    assert "'zoe'" in refused(*ask)  # nothing at all can be predicted
 
 
 def test_either_pairs_or_a_file_and_either_users_or_histories(model):
@@ -127,6 +155,26 @@ def test_levels_that_are_words(tmp_path, method, first):
     assert len(done(*ask, "gin", "-q")) == 1
     for item in ITEMS:
         assert done(*ask, item, "--level") == [f"bob\t{item}\t{fitted.predict_level('bob', item)}"]
+
+
+def test_values_of_cells_that_are_seen(model, tmp_path):
+    """E[y | y > 0], with titles beside it."""
+    fitted = halfseen.load(model)
+    ask = ("predict", model, "--row", "hal", "--col", "gin", "--row", "bob", "--col", "ale")
+    lines = [line.split("\t") for line in done(*ask, "--given-seen")]
+    expected = fitted.predict(["hal", "bob"], ["gin", "ale"], given_seen=True)
+    np.testing.assert_allclose([float(line[2]) for line in lines], expected, rtol=1e-5)
+    assert np.all(expected > fitted.predict(["hal", "bob"], ["gin", "ale"]))
+    assert "--given-seen" in misused(*ask, "--level", "--given-seen")
+    (tmp_path / "titles.csv").write_text("id,title\ngin,London Dry\n")
+    assert [line.split("\t")[3] for line in done(*ask, "-q", "--names", tmp_path / "titles.csv")] == ["London Dry", ""]
+    (tmp_path / "pairs.csv").write_text("user,item,title\nbob,gin,x\n")
+    words = ("--cells", tmp_path / "pairs.csv", "--names", tmp_path / "titles.csv", "-q", "-o", tmp_path / "out.csv")
+    done("predict", model, *words)
+    with (tmp_path / "out.csv").open(newline="") as file:
+        header, line = csv.reader(file)
+    assert header == ["user", "item", "title", "prediction", "title_"]
+    assert line[-1] == "London Dry"
 
 
 # recommend
@@ -176,7 +224,7 @@ def test_users_get_the_best_of_what_they_have_not_seen_in_the_order_asked_for(mo
 def test_integer_ids_and_positions(numbered_model, tmp_path):
     answers = shown(numbered_model, "-u", "22", "--include-seen", "--exclude", "101")["22"]
     assert [int(item) for _, item, _ in answers] == [i for i, _ in best(numbered_model, 22, [100, 102, 103, 104, 105])]
-    assert "Found 23 " in refused("recommend", numbered_model, "-u", "23")
+    assert "Found 23 " in refused("recommend", numbered_model, "-u", "23", "--strict")
     (tmp_path / "wide.csv").write_text("a,b,c\n1,2,\n3,4,5\n2,,9\n")
     place = tmp_path / "model.hs"
     done("fit", tmp_path / "wide.csv", "--layout", "wide", "--method", "nmf", "-k", 1, "-o", place)

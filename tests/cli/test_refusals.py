@@ -45,7 +45,10 @@ CASES = [
     ("tune ratings.csv --journal table.csv -k 1,2 -o out.hs", "table.csv"),
     ("tune ratings.csv --journal out.hs -k 1,2 -o out.hs", "out.hs"),
     ("predict model.hs --row nobody --col ale", "nobody"),
-    ("recommend model.hs --user ann --exclude nothing", "nothing"),
+    ("recommend model.hs --user ann --exclude nothing --strict", "nothing"),
+    ("recommend model.hs --users nowhere.csv", "nowhere.csv"),
+    ("similar model.hs --item nothing", "nothing"),
+    ("similar model.hs --item ale -n 0", "-n"),
     ("impute table.csv --skip nothing --force -o out.csv", "nothing"),
     ("uncouple --asked asked.csv --answers answers.csv --value nothing -o out.csv", "nothing"),
     ("reproduce --list all nonsense", "nonsense"),
@@ -160,7 +163,7 @@ def test_an_engine_that_cannot_run_here_is_refused(here, monkeypatch):
         assert sentence.endswith("Or use --engine cpu.")
     known = done("recommend", "model.hs", "--user", "ann")
     assert done("recommend", "of_gpu.hs", "--user", "ann", "--engine", "cpu") == known
-    assert done("predict", "of_gpu.hs", "--row", "ann", "--col", "ale")  # products need no engine
+    assert done("predict", "of_gpu.hs", "--row", "ann", "--col", "ale", "-q")  # products need no engine
     assert "RankOneNMF runs on the cpu only" in refused(
         "fit", "ratings.csv", "--method", "rank-one", "--engine", "cuda"
     )

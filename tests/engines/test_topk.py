@@ -1,5 +1,6 @@
 """The best columns of rows against scores made whole and sorted."""
 
+import sys
 import tracemalloc
 
 import numpy as np
@@ -135,3 +136,74 @@ def test_no_more_room_than_for_the_lists_and_a_few_tiles():
         assert tracemalloc.get_traced_memory()[1] < sum(array.nbytes for array in found) + 2.5 * 8 * (1 << 17)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_small_requests_have_the_same_lists_without_compiled_code(seed, monkeypatch):
+    """Ties, hidden columns, candidates, NaN and -inf included."""
+    random = np.random.default_rng(seed)
+    n, m = int(random.integers(1, 9)), int(random.integers(1, 60))
+    x = random.integers(0, 4, (n, m)).astype([np.float32, np.float64][seed % 2])
+    x[random.random((n, m)) < 0.1] = np.nan
+    x[random.random((n, m)) < 0.1] = -np.inf
+    is_hidden = random.random((n, m)) < 0.3
+    hidden = np.append(0, np.cumsum(is_hidden.sum(axis=1))), np.nonzero(is_hidden)[1]
+    candidates = None if seed % 3 else np.flatnonzero(random.random(m) < 0.7)
+    monkeypatch.setattr(topk, "COLUMNS_PER_TILE", 7)
+    factors = Products(np.nan_to_num(x, neginf=0), random.random((m, m)).astype(x.dtype))
+    for scores in (DenseScores(x), factors):
+        for k in (1, 3, m):
+            compiled = best_columns(scores, k, hidden, candidates)
+            with monkeypatch.context() as patched:
+                patched.delitem(sys.modules, "numba")
+                small = best_columns(scores, k, hidden, candidates)
+            for mine, theirs in zip(small, compiled, strict=True):
+                assert_array_equal(mine, theirs)
+                assert mine.dtype == theirs.dtype
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lists_of_one_row_by_a_sketch(seed, monkeypatch):
+    """Exact, with ties: whole numbers have exact products; others the same columns as scores of all of them."""
+    monkeypatch.setattr(topk, "COLUMNS_FOR_A_SKETCH", 1)
+    random = np.random.default_rng(seed)
+    m, k, dtype = int(random.integers(1, 400)), int(random.integers(1, 20)), [np.float32, np.float64][seed % 2]
+    kind = seed % 3
+    if kind == 0:  # ties
+        W, H = random.integers(-3, 4, (1, k)).astype(dtype), random.integers(-2, 3, (m, k)).astype(dtype)
+    else:
+        W, H = random.standard_normal((1, k)).astype(dtype), random.standard_normal((m, k)).astype(dtype)
+        H *= (10.0 ** random.uniform(-3, 3, (m, 1))).astype(dtype)
+        H[random.random(m) < 0.1] = 0
+    is_hidden = random.random((1, m)) < 0.3
+    candidates = None if seed % 2 else np.flatnonzero(random.random(m) < 0.7)
+    scores = Products(W, H, lambda: topk.Sketch(H))
+    low, high = topk.Sketch(H).bounds(W[0])
+    x = H.astype(np.float64) @ W[0].astype(np.float64)
+    assert np.all((low <= x) & (x <= high))
+    for n in (1, 5, m, m + 3):
+        for hidden in (None, listed(is_hidden)):
+            found = best_columns(scores, n, hidden, candidates)
+            expected = best_columns(Products(W, H), n, hidden, candidates)
+            assert found.columns.dtype == expected.columns.dtype
+            assert found.scores.dtype == expected.scores.dtype
+            np.testing.assert_allclose(
+                found.scores, expected.scores, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-5
+            )
+            if kind == 0:
+                assert_array_equal(found.columns, expected.columns)
+                assert_array_equal(found.scores, expected.scores)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid)")
+def test_columns_beyond_single_precision_are_still_ranked(monkeypatch):
+    monkeypatch.setattr(topk, "COLUMNS_FOR_A_SKETCH", 1)
+    W, H = np.array([[1.0, 1.0]]), np.array([[1e200, 0.0], [1.0, 2.0], [-1e200, 0.0], [3e200, 1.0], [1e-300, 0.0]])
+    found = best_columns(Products(W, H, lambda: topk.Sketch(H)), 4)
+    assert found.columns.tolist() == [[3, 0, 1, 4]]
+
+
+def test_a_row_that_is_not_finite_needs_no_sketch(monkeypatch):
+    monkeypatch.setattr(topk, "COLUMNS_FOR_A_SKETCH", 1)
+    W, H = np.array([[np.inf, 1.0]]), np.ones((4, 2))
+    assert best_columns(Products(W, H, lambda: None), 2).columns.tolist() == [[0, 1]]

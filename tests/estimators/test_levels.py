@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import halfseen
 from halfseen import BernoulliPoisson, OrdNMF, PoissonFactorization, SquaredOrdNMF, observe
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.estimators import ordnmf
+from halfseen.estimators import squared_models
 from halfseen.metrics import predictive_check
 from tests.estimators.models import counts, folding_until, levels_matrix, refused
 from tests.ordinal import oracle
@@ -349,7 +349,7 @@ def problem(seed, unseen, repeated):
 @each_seed
 @pytest.mark.parametrize("repeated", [False, True])
 def test_steps_are_those_of_all_cells_spelled_out(unseen, seed, repeated, monkeypatch):
-    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
+    monkeypatch.setitem(squared_models.EAGER_EXPONENT, False, 0.5)
     stars, cells, D, (W, H), mean = problem(seed, unseen, repeated)
     ask = {"l2": 0.7, "init": (W, H), "accelerate": False, "max_iter": 12, "tol": 0, "unseen": unseen}
     model = SquaredOrdNMF(K, **ask).fit(stars)

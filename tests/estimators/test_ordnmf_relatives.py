@@ -17,7 +17,7 @@ from halfseen import (
     metrics,
 )
 from halfseen.errors import DataError, ParameterError
-from halfseen.estimators import ordnmf
+from halfseen.estimators import squared_models
 from tests.estimators.models import (
     counts,
     folding_until,
@@ -33,7 +33,7 @@ from tests.ordinal import oracle, squared
 
 @pytest.mark.parametrize("level_weight", ["levels", None])
 def test_iterations_with_the_safe_exponent_are_those_of_the_oracle(level_weight, monkeypatch):
-    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
+    monkeypatch.setitem(squared_models.EAGER_EXPONENT, False, 0.5)
     Y = levels_matrix()
     W, H, D = squared.start(Y, 4, np.random.RandomState(0))
     S = squared.level_weights(Y) if level_weight else np.ones(Y.shape)
@@ -66,7 +66,7 @@ def test_probabilities_are_those_of_the_model():
 
 
 def test_weights_of_levels_may_be_given(tmp_path, monkeypatch):
-    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
+    monkeypatch.setitem(squared_models.EAGER_EXPONENT, False, 0.5)
     Y = levels_matrix()
     W, H, D = squared.start(Y, 4, np.random.RandomState(0))
     weights = [0.5, 1.0, 0.25, 2.0, 3.0]
@@ -120,7 +120,7 @@ def squared_poisson_step(Y, F, G, l2):
 
 
 def test_squared_poisson_is_the_model_written_densely(monkeypatch):
-    monkeypatch.setitem(ordnmf.EAGER_EXPONENT, False, 0.5)
+    monkeypatch.setitem(squared_models.EAGER_EXPONENT, False, 0.5)
     rng = np.random.default_rng(0)
     Y = (rng.poisson(3.0, (12, 9)) * (rng.random((12, 9)) < 0.5)).astype(float)
     W, H = rng.random((12, 3)), rng.random((9, 3))

@@ -56,9 +56,9 @@ def test_candidates_by_label():
     assert set(model.recommend("ann", items=["cod", "ale"]).ids[0]) == {"cod"}
     assert set(model.recommend("ann", exclude="cod").ids[0]) == {"egg"}
     with refused(DataError, found="'codd'", remedy="Did you mean 'cod'?"):
-        model.recommend("ann", items=["codd"])
+        model.recommend("ann", items=["codd"], strict=True)
     with refused(DataError, found="'gin'"):
-        model.recommend("ann", exclude=["gin"])
+        model.recommend("ann", exclude=["gin"], strict=True)
 
 
 @pytest.mark.parametrize(
@@ -147,16 +147,16 @@ def test_rows_may_be_repeated_and_in_any_order():
 )
 def test_unknown_rows_and_columns_are_named(data, rows, found):
     with refused(DataError, found=found):
-        fitted(data).recommend(rows)
+        fitted(data).recommend(rows, strict=True)
 
 
 def test_integers_are_found_by_their_spelling_and_nothing_else():
     model = fitted(long_frame().assign(user=lambda frame: frame["user"].map({"ann": 1, "bob": 2, "cid": 3, "dan": 4})))
     assert_array_equal(model.recommend(["1"]).ids, model.recommend([1]).ids)
     with refused(DataError, found="'01' (1 unknown in all)", remedy="The ids are of type int64, not text"):
-        model.recommend(["01"])
+        model.recommend(["01"], strict=True)
     with refused(DataError, found="11 (1 unknown in all)", remedy="For a new row"):
-        model.recommend([11])
+        model.recommend([11], strict=True)
 
 
 HISTORY = {"ale": 5.0, "dip": 1.0}

@@ -38,6 +38,7 @@ OTHER = {
     "loss": ["frobenius", "multi-sigmoid", "linear"],
     "l1": [3.0],
     "l2": [7.0],
+    "frequency_scaling": [0.5],
     "prior_shape": [5.0],
     "prior_rate": [4.0],
     "p": [0.9],

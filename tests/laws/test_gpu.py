@@ -39,6 +39,7 @@ ESTIMATORS = [
     OrdNMF(),
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
+    SquaredOrdNMF(frequency_scaling=0.5),
     SquaredPoisson(),
     ImplicitMF(dtype=None),
     OrdinalMF(),

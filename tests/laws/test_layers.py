@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 
 import halfseen
@@ -141,6 +142,19 @@ def test_importing_halfseen_loads_nothing_heavy():
     loaded = modules_after("import halfseen, halfseen.data; dir(halfseen); halfseen.__version__")
     assert "halfseen" in loaded
     assert not loaded & {"numba", "sklearn", "pandas", "polars", "pyarrow", "scipy", "numpy", "rich", "narwhals"}
+
+
+def test_recommending_from_a_file_loads_nothing_that_it_does_not_need(tmp_path):
+    """Neither scikit-learn nor compiled code, for the lists of one user and for what is similar."""
+    X = numpy.random.default_rng(0).integers(0, 5, (9, 7))
+    halfseen.SquaredOrdNMF(2, max_iter=3, tol=0, random_state=0).fit(X).save(tmp_path / "model.hs")
+    for words in (["recommend", "--user", "3"], ["recommend", "--user", "99", "--json"], ["similar", "--item", "2"]):
+        command = [words[0], str(tmp_path / "model.hs"), *words[1:]]
+        start = "import sys; from halfseen.cli import main; sys.stdout = sys.stderr"
+        loaded = modules_after(f"{start}; main({command!r}, standalone_mode=False); sys.stdout = sys.__stdout__")
+        assert "scipy.special" in loaded  # links of likelihoods
+        heavy = {"numba", "sklearn", "pandas", "polars", "pyarrow", "narwhals", "joblib", "rich", "scipy.optimize"}
+        assert not loaded & heavy
 
 
 def test_compiled_code_is_loaded_by_a_fit_and_not_before():

@@ -204,6 +204,18 @@ def test_headers_that_no_model_writes_are_refused(change, saved):
         halfseen.load(saved)
 
 
+@pytest.mark.parametrize("change", HEADERS.values(), ids=HEADERS)
+def test_a_record_alone_is_read_or_refused(change, saved):
+    """What only the estimator has may be wrong."""
+    members = members_of(saved)
+    write_members(saved, {**members, "header.json": json.dumps(change(header_of(members)))})
+    try:
+        record, *_ = archive.load_record(saved)
+    except ModelFileError:
+        return
+    assert record.recommend(record.labels.row_labels[:1]).ids.shape[0] == 1
+
+
 @pytest.mark.parametrize("depth", [100, 900, 100_000])
 def test_nested_headers_are_refused(depth, saved):
     members = members_of(saved)

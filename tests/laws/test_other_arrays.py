@@ -241,6 +241,7 @@ ESTIMATORS = [
     OrdNMF(),
     OrdNMF(unseen="missing"),
     SquaredOrdNMF(),
+    SquaredOrdNMF(frequency_scaling=0.5),
     SquaredPoisson(),
     ImplicitMF(dtype=None),
     *(OrdinalMF(link=link) for link in LINKS),

@@ -21,6 +21,7 @@ SUMMARIES = {
     "tune": "Choose the parameters of a model by held-out cells, and fit it.",
     "predict": "Predict values of cells by a model.",
     "recommend": "Show what a model recommends to somebody, known or new.",
+    "similar": "Show which items, or users, are alike.",
     "serve": "Serve a model on this machine: JSON over HTTP.",
     "evaluate": "Score how well a model ranks and predicts held-out cells.",
     "impute": "Fill the holes of a table.",
@@ -35,7 +36,7 @@ SUMMARIES = {
 }
 COMMANDS = tuple(SUMMARIES)
 #: Commands in the module of another one.
-_MODULES = {"recommend": "predict", "report": "evaluate", "doctor": "installation", "completion": "installation"}
+_MODULES = {"similar": "recommend", "report": "evaluate", "doctor": "installation", "completion": "installation"}
 
 
 class Command(click.Command):

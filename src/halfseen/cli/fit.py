@@ -31,7 +31,7 @@ METHODS = {
               "them, fastest. Best for missing levels: ordinal: with probabilities; round: by rounding, also "
               "exact.")  # fmt: skip
 @click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:5,10,20",
-              help="Number of components, by default 10 (squared methods: 50, implicit-mf: 128); "
+              help="Number of components, by default 10 (squared methods: up to 200, implicit-mf: 128); "
               "auto chooses it by held-out cells, after a colon from these numbers.")  # fmt: skip
 @click.option("-o", "--output", default="model.hs", type=click.Path(), help="File for the model.")
 @options.LOSS

@@ -14,6 +14,7 @@ RENAMED = {
     "n_components": "-k", "random_state": "--seed", "n_sweeps": "--sweeps", "n_burn": "--burn", "n_folds": "--folds",
     "na_values": "--na", "test_size": "--share", "test_rows": "--held-out-users", "categories": "--category",
     "numbers": "--number", "parameters": "--param", "n_candidates": "--candidates",
+    "filter_items": "--items",
 }  # fmt: skip
 #: Commands in the place of functions.
 COMMANDS = {"halfseen.datasets.fetch": "halfseen datasets {} --fetch", "halfseen.data.split_cells": "halfseen split"}

@@ -83,6 +83,8 @@ OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file fo
 LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "
                     "multi-sigmoid (default), round, linear.")  # fmt: skip
+NAMES = click.option("--names", type=In(), metavar="FILE",
+                     help="Shows titles: a file with an id and a title in each line, such as movies.csv.")  # fmt: skip
 UNSEEN = click.option("--unseen", type=click.Choice(["missing", "zero"]),
                       help="Meaning of an unseen cell; by default missing for nmf, rank-one, round, "
                       "ordinal.")  # fmt: skip

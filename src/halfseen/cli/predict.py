@@ -1,18 +1,19 @@
-"""halfseen predict and halfseen recommend: what a model says about chosen cells, or the best columns for rows."""
+"""halfseen predict: what a model says about chosen cells."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
 from halfseen.cli.streams import JSON, In
-from halfseen.cli.summaries import describe_counting, describe_data, describe_file
+from halfseen.cli.summaries import describe_counting, describe_file
 from halfseen.errors import DataError, ParameterError
 from halfseen.io import Table, read_table, write_table
 from halfseen.io.schema import check_present, names_listed, spelled_long
-from halfseen.labels import parse_labels
+from halfseen.labels import parse_labels, quoted
 
 
 @click.command(cls=Command)
@@ -21,13 +22,17 @@ from halfseen.labels import parse_labels
 @click.option("--col", "cols", multiple=True, help="A column's id.")
 @click.option("--cells", type=In(), help="A file of pairs row, column instead; - reads them.")
 @click.option("--level", is_flag=True, help="For models of levels: the level itself instead of the mean.")
+@click.option("--given-seen", is_flag=True, help="Where unseen cells count as 0: the mean of a cell that is seen.")
+@options.NAMES
+@click.option("--strict", is_flag=True, help="Refuse unknown ids in a file of pairs, whose predictions are else empty.")
 @options.COLUMNS
 @options.TEXT
 @options.OUTPUT
 @JSON
 @options.QUIET
-def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, level: bool, columns: Any,
-            output: str | None, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str | None, level: bool, given_seen: bool,
+            names: str | None, strict: bool, columns: Any, output: str | None, as_json: bool, quiet: bool,
+            **reading: Any) -> None:  # fmt: skip
     """Predict cells of MODEL. A file of pairs comes back with its lines as they were and one more column.
 
     \b
@@ -53,92 +58,70 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
         parse_labels((one.strip() if isinstance(one, str) else one for one in side), labels)
         for side, labels in zip(ids, (fitted.row_labels_, fitted.column_labels_), strict=True)
     )
+    if level and given_seen:
+        raise click.UsageError("Use either --level or --given-seen.")
+
+    # pairs of a file that the model does not know have no prediction
+    record, is_known, unknown = fitted.model_, np.ones(len(u), bool), ""
+    if cells is not None and not strict:
+        is_known = (record.positions(u, "row", strict=False) >= 0) & (record.positions(i, "column", strict=False) >= 0)
+    if is_known.any() and not is_known.all():
+        first = int(np.argmin(is_known))
+        unknown = (
+            "note: Pairs of --cells should be of rows and columns that were fitted. Found "
+            f"{np.sum(~is_known)} of {len(u)} that are not, the first {quoted(u[first])}, {quoted(i[first])}. "
+            "Their predictions are empty. --strict refuses them."
+        )
+    kept = np.flatnonzero(is_known) if is_known.any() else np.arange(len(u))
+    asked = [u[one] for one in kept], [i[one] for one in kept]
+    predicted: Any
     if not level:
-        predicted = fitted.predict(u, i)
+        found = fitted.predict(*asked, given_seen=True) if given_seen else fitted.predict(*asked)
+        predicted = np.full(len(u), np.nan)
+        predicted[kept] = found
     elif hasattr(fitted, "predict_level"):  # None: the cell is predicted to be unseen
-        predicted = ["" if one is None else one for one in fitted.predict_level(u, i).tolist()]
+        levels = dict(zip(kept.tolist(), fitted.predict_level(*asked).tolist(), strict=True))
+        predicted = ["" if levels.get(place) is None else levels[place] for place in range(len(u))]
     else:
         must, found = "must be of a model of ordered levels.", f"a {type(fitted).__name__}"
         raise ParameterError(must, parameter="level", found=found, remedy="Leave `level` out.")
-    lines = zip(u, i, predicted, strict=True)
+    titles: list[list[Any]] = []
+    if names is not None:
+        from halfseen.cli.recommend import read_titles
+
+        places = record.positions(i, "column", strict=False)
+        of_columns = read_titles(names, record, "column")
+        titles = [[None if place < 0 else of_columns[place] for place in places.tolist()]]
+    lines, heads = zip(u, i, predicted, *titles, strict=True), ["row", "column", "prediction", "title"]
     if as_json:
-        streams.print_json([{"row": row, "column": column, "prediction": value} for row, column, value in lines])
+        streams.print_json([dict(zip(heads, line, strict=False)) for line in lines])
     elif output is None:
-        for row, column, value in lines:
-            click.echo(f"{row}\t{column}\t{value if isinstance(value, str) else f'{value:.6g}'}")
+        for row, column, value, *title in lines:
+            shown = value if isinstance(value, str) else "" if value != value else f"{value:.6g}"
+            click.echo("\t".join(map(streams.printable, (row, column, shown, *(one or "" for one in title)))))
     else:
         if table is None:
-            write_table(output, ["row", "column", "prediction"], [rows, cols, predicted])
+            write_table(output, heads[: 3 + len(titles)], [rows, cols, predicted, *titles])
         else:
-            new = "prediction"
-            while new in table.names:
-                new += "_"
-            names = [*map(str, table.names), new] if table.has_header else None
+            header = [*map(str, table.names)]
+            for new in heads[2 : 3 + len(titles)]:
+                while new in header:
+                    new += "_"
+                header.append(new)
             decimal = table.find_decimal()
-            write_table(output, names, [*table.cells, predicted], delimiter=table.delimiter, decimal=decimal)
+            contents = [*table.cells, predicted, *titles]
+            write_table(
+                output, header if table.has_header else None, contents, delimiter=table.delimiter, decimal=decimal
+            )
         streams.print_lines(describe_file(output), quiet=quiet)
+    if record.unseen == "zero" and not (level or given_seen or as_json):
+        offer = "; --given-seen has the mean of a cell that is seen" if "likelihood" in fitted.offers else ""
+        streams.print_lines(
+            f"note: Predictions are means in which unseen cells count as 0{offer}.", quiet=quiet, err=True
+        )
     counting = "" if level else describe_counting(fitted)
     means = counting and f"Predictions are means, {counting}; --level gives the level itself."
-    streams.print_lines(note, means, quiet=quiet, err=True)
-
-
-@click.command(cls=Command)
-@options.MODEL
-@click.option("-u", "--user", "users", multiple=True, help="A row of the fit, by its id; may be given several times.")
-@click.option("--history", type=In(), help="A file with histories of new rows instead; - reads it.")
-@click.option("-n", type=int, default=10, help="Number of items per row.")
-@click.option("--include-seen", is_flag=True, help="Include items that the row has seen already.")
-@click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")
-@options.ENGINE
-@options.OUTPUT
-@JSON
-@options.QUIET
-def recommend(model: str, users: tuple[str, ...], history: str | None, n: int, include_seen: bool,
-              exclude: tuple[str, ...], engine: str | None, output: str | None, as_json: bool,
-              quiet: bool) -> None:  # fmt: skip
-    """Recommend the best items of MODEL to users.
-
-    \b
-    halfseen recommend model.hs --user bob -n 10
-    halfseen recommend model.hs --history new.csv -o recommended.csv
-    halfseen recommend model.hs --user bob --json
-    """
-    if bool(users) == bool(history):
-        raise click.UsageError("Name the users: either --user (once or more), or --history FILE.")
-    streams.check_json(as_json, output)
-    if output is not None:
-        streams.check_table(output)
-        streams.check_apart([output], [model, history])
-    fitted = load_recommender(model, engine)
-    rows: Any = parse_labels(users, fitted.row_labels_)
-    names = rows
-    if history is not None:
-        from halfseen.estimators.inputs import observe_rows
-
-        rows = observe_rows(fitted, history)
-        names = list(range(rows.shape[0]) if rows.row_labels is None else rows.row_labels.tolist())
-        streams.print_lines(describe_data(history, rows), quiet=quiet, err=output is None)
-    excluded = parse_labels(exclude, fitted.column_labels_)
-    ids, scores = fitted.recommend(rows, n=n, exclude_seen=not include_seen, exclude=excluded)
-    lines = [
-        (name, rank, column, score)
-        for name, *best in zip(names, ids, scores, strict=True)
-        for rank, (column, score) in enumerate(zip(*best, strict=True), 1)
-        if score == score  # NaN where nothing is left
-    ]
-    heads = ["row", "rank", "column", "score"]
-    if as_json:
-        streams.print_json([dict(zip(heads, line, strict=True)) for line in lines])
-    elif output is not None:
-        write_table(output, heads, list(zip(*lines, strict=True)) or [[]] * 4)
-        streams.print_lines(describe_file(output), quiet=quiet)
-    else:
-        for row, rank, column, score in lines:
-            if rank == 1:
-                click.echo(f"{row}:")
-            click.echo(f"  {rank:>3}  {score:<10.4g}  {column}")
-        if not lines:
-            click.echo("Nothing is left to recommend: everything was seen or excluded.")
+    streams.print_lines(note, unknown, means, quiet=quiet, err=True)
 
 
 def load_recommender(path: str, engine: str | None) -> Any:

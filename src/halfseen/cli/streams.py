@@ -119,6 +119,20 @@ def byte_bar(text: str, is_shown: bool, transient: bool = False) -> Iterator[Cal
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+@contextmanager
+def row_bar(text: str, total: int, is_shown: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar of rows, on a terminal and if `is_shown`; it is advanced by a number of rows."""
+    if not is_shown or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(text, total=total)
+        yield lambda done: progress.advance(task, done)
+
+
 # checks of outputs, before any work is done
 
 
@@ -225,6 +239,12 @@ def print_lines(*lines: str, quiet: bool = False, err: bool = False) -> None:
     shown = [line for line in lines if line]
     if shown and not quiet:
         click.echo("\n".join(shown), err=err or stdout_is_taken())
+
+
+def printable(label: Any) -> str:
+    """A label or a title as text that a terminal shows and does not obey: control characters are escaped."""
+    text = str(label)
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def print_json(value: Any) -> None:

@@ -56,7 +56,8 @@ def defining_parameters(model: Any) -> list[str]:
 def describe_model(model: Any) -> str:
     """The model and its main parameters."""
     chosen = "".join(f", {name} {getattr(model, name)}" for name in defining_parameters(model))
-    return f"{type(model).__name__}: {count(model.n_components, 'component')}{chosen}, unseen cells are {model.unseen}."
+    components = count(getattr(model, "n_components_", model.n_components), "component")
+    return f"{type(model).__name__}: {components}{chosen}, unseen cells are {model.unseen}."
 
 
 def describe_end(model: Any, step: str = "iteration") -> str:

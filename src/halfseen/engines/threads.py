@@ -1,5 +1,6 @@
 """Threads: a pool with ordered results, blocks of rows to share among threads, and BLAS limited to one thread."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -76,6 +77,8 @@ def without_overflow_warnings(work: Callable[[Any], Any], part: Any) -> Any:
 _blas_lock = Lock()
 _blas_holders = 0
 _blas_limits: Any = None
+#: The libraries that were found, and the number of modules then: to look for them takes most of a millisecond.
+_blas_found: tuple[int, Any] = (0, None)
 
 
 def hold_blas() -> None:
@@ -84,12 +87,14 @@ def hold_blas() -> None:
     The setting is global to the process. Were every engine to restore the value from before it, two fits that overlap
     in different threads would leave BLAS at one thread for good.
     """
-    global _blas_holders, _blas_limits
+    global _blas_holders, _blas_limits, _blas_found
     with _blas_lock:
         if _blas_holders == 0:
-            from threadpoolctl import threadpool_limits
+            from threadpoolctl import ThreadpoolController
 
-            _blas_limits = threadpool_limits(limits=1, user_api="blas")
+            if _blas_found[0] != len(sys.modules):  # a module may have brought a library
+                _blas_found = len(sys.modules), ThreadpoolController()
+            _blas_limits = _blas_found[1].limit(limits=1, user_api="blas")
         _blas_holders += 1
 
 

@@ -1,13 +1,16 @@
 """Top-k: the best columns of each row, from scores computed tile by tile, never as a matrix of all rows and columns."""
 
+import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from halfseen import validation
 from halfseen.arrays import Array
-from halfseen.engines import open_engine
+from halfseen.engines import RULES, open_engine
 from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import Threads, one_blas_thread
 
@@ -17,6 +20,10 @@ SCORES_PER_TILE = 1 << 19
 COLUMNS_PER_TILE = 1 << 13
 #: Up to this many scores (of one row as a rule) are computed faster than BLAS could be limited to one thread.
 SCORES_OF_A_REQUEST = 1 << 14
+#: From so many columns on, a list for one row is found by way of a `Sketch`.
+COLUMNS_FOR_A_SKETCH = 1 << 15
+#: Up to this many scores are sorted sooner than compiled code is loaded for the first time.
+SCORES_WITHOUT_KERNELS = 1 << 22
 
 
 class Scores(Protocol):
@@ -37,12 +44,55 @@ class Scores(Protocol):
         ...
 
 
+class Sketch:
+    """A factor with a byte per number, and by how much its products may be off.
+
+    Each row is h = s q + e with whole numbers q from -127 to 127, so that <w, h> differs from s <w, q> by at most
+    |w| |e|, and by rounding in single precision.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n_columns, k)
+        The factor.
+    """
+
+    def __init__(self, H: Array) -> None:
+        m, k = H.shape
+        self.numbers = np.empty((m, k), np.int8)
+        self.scale, self.error = np.empty(m, np.float32), np.empty(m, np.float32)
+        for top in range(0, m, COLUMNS_PER_TILE):
+            part = slice(top, top + COLUMNS_PER_TILE)
+            h = H[part].astype(np.float64)
+            scale = np.minimum(np.abs(h).max(axis=1, initial=0.0) / 127, np.finfo(np.float32).max).astype(np.float32)
+            self.numbers[part] = np.rint(h / np.where(scale > 0, scale, 1)[:, None]).clip(-127, 127)
+            rest = h - scale[:, None].astype(np.float64) * self.numbers[part]
+            rounding = 2.0**-21 * (k + 8) * (np.linalg.norm(h, axis=1) + np.linalg.norm(rest, axis=1))
+            with np.errstate(over="ignore"):
+                self.error[part] = np.linalg.norm(rest, axis=1) * (1 + 2.0**-20) + rounding
+            self.scale[part] = scale
+
+    def bounds(self, w: Array) -> tuple[Array, Array]:
+        """Lower and upper bounds of <w, h> for every row h."""
+        from halfseen.kernels import partial_sort
+
+        x = np.empty(self.scale.size, np.float32)
+        partial_sort.sketched_products(w.astype(np.float32), self.numbers, self.scale, x)
+        error = self.error * np.float32(np.linalg.norm(w) * (1 + 2.0**-20))
+        low, high = x - error, x + error
+        low[np.isnan(low)], high[np.isnan(high)] = -np.inf, np.inf  # beyond single precision nothing is known
+        return low, high
+
+
 @dataclass(frozen=True)
 class Products:
-    """x = W_u @ H_i. An increasing function of x ranks as x does, so the model's link is not needed."""
+    """x = W_u @ H_i. An increasing function of x ranks as x does, so the model's link is not needed.
+
+    `sketch` makes, or has, a `Sketch` of H, for lists of single rows.
+    """
 
     W: Array
     H: Array
+    sketch: Callable[[], Sketch] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,6 +178,9 @@ def best_columns(
     EngineError
         If the engine cannot run here.
     """
+    validation.check_parameters({"engine": engine, "n_jobs": n_jobs}, RULES)
+    if isinstance(scores, Products) and scores.sketch is not None and engine == "cpu" and is_worth_a_sketch(scores):
+        return best_of_one(scores, scores.sketch(), n, hidden, candidates)
     position_of = np.arange(scores.shape[1])
     if candidates is not None and candidates.size != scores.shape[1]:
         position_of = np.full(scores.shape[1], -1, np.int64)
@@ -135,7 +188,7 @@ def best_columns(
         scores = scores.among(candidates)
     else:
         candidates = None
-    if isinstance(scores, Products) and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
+    if isinstance(scores, Products) and engine != "cpu" and "top_k" in (opened := open_engine(engine, n_jobs)).offers:
         if hidden is not None and candidates is not None:
             positions = position_of[hidden[1]]
             is_candidate = positions >= 0
@@ -236,9 +289,13 @@ def rank_tiles(
         return best
     width = min(columns, COLUMNS_PER_TILE)
     height = max(1, scores_per_tile // width)
+    is_small = rows * columns <= SCORES_WITHOUT_KERNELS and "numba" not in sys.modules
 
     def rank_rows(part: slice) -> None:
         """Process the tiles of some rows, and write their best columns."""
+        if is_small:
+            rank_few(scores, part, width, hidden, position_of, best)
+            return
         from halfseen.kernels import partial_sort  # numba is loaded when there is work for it
 
         for first in range(0, columns, width):
@@ -253,3 +310,55 @@ def rank_tiles(
     with one_blas_thread() if rows * columns > SCORES_OF_A_REQUEST else nullcontext(), Threads(n_jobs) as threads:
         threads.all(rank_rows, blocks)
     return best
+
+
+def is_worth_a_sketch(scores: Products) -> bool:
+    """Whether the scores are those of one row among many columns, in a process that has compiled code at hand."""
+    rows, columns = scores.shape
+    is_large = rows == 1 and columns >= COLUMNS_FOR_A_SKETCH and "numba" in sys.modules
+    return is_large and bool(np.isfinite(scores.W.astype(np.float32)).all())
+
+
+def best_of_one(scores: Products, sketch: Sketch, n: int, hidden: ColumnLists | None, candidates: Array | None) -> Best:
+    """`best_columns` of one row: exact scores of those columns alone that may be among the best, by their bounds."""
+    m = scores.shape[1]
+    n = min(n, m if candidates is None else candidates.size)
+    low, high = sketch.bounds(scores.W[0])
+    is_out = np.zeros(m, bool) if candidates is None else np.ones(m, bool)
+    if candidates is not None:
+        is_out[candidates] = False
+    if hidden is not None:
+        is_out[hidden[1][hidden[0][0] : hidden[0][1]]] = True
+    low[is_out] = high[is_out] = -np.inf
+    best = Best(np.full((1, n), -1, np.int64), np.full((1, n), np.nan, scores.dtype))
+    if n:
+        least = np.partition(low, m - n)[m - n]  # n columns have at least this
+        kept = np.flatnonzero((high >= least) & ~is_out)
+        x = np.einsum("ik,k->i", scores.H[kept], scores.W[0]).astype(scores.dtype, copy=False)
+        order = np.argsort(-x, kind="stable")[:n]
+        best.columns[0, : order.size], best.scores[0, : order.size] = kept[order], x[order]
+    return best
+
+
+def rank_few(
+    scores: Scores, part: slice, width: int, hidden: ColumnLists | None, position_of: Array, best: Best
+) -> None:
+    """Write the best columns of some rows by NumPy, from the same tiles and with the same ties as the compiled code."""
+    columns, n = scores.shape[1], best.columns.shape[1]
+    x = np.empty((part.stop - part.start, columns), scores.dtype)
+    for first in range(0, columns, width):
+        x[:, first : first + width] = scores.tile(part, slice(first, first + width))
+    if hidden is not None:
+        ends = hidden[0][part.start : part.stop + 1]
+        places = position_of[hidden[1][ends[0] : ends[-1]]]
+        rows = np.repeat(np.arange(len(x)), np.diff(ends))
+        x[rows[places >= 0], places[places >= 0]] = -np.inf
+    x[np.isnan(x)] = -np.inf
+    for u, row in enumerate(x, part.start):
+        least = np.partition(row, columns - n)[columns - n]  # the n-th largest
+        above = np.flatnonzero(row > least)
+        level = np.flatnonzero(row == least)[: n - above.size] if least > -np.inf else above[:0]
+        kept = np.sort(np.concatenate([above, level]))
+        kept = kept[np.argsort(-row[kept], kind="stable")]
+        best.columns[u, : kept.size], best.scores[u, : kept.size] = kept, row[kept]
+    best.scores[part][best.columns[part] < 0] = np.nan

@@ -3,10 +3,11 @@
 from halfseen.estimators.implicit_mf import ImplicitMF
 from halfseen.estimators.nmf import WeightedNMF
 from halfseen.estimators.ordinal_mf import OrdinalMF, RoundMF
-from halfseen.estimators.ordnmf import OrdNMF, SquaredOrdNMF, SquaredPoisson
+from halfseen.estimators.ordnmf import OrdNMF
 from halfseen.estimators.poisson import BernoulliPoisson, CompoundPoisson, PoissonFactorization
 from halfseen.estimators.quantizer import Quantizer
 from halfseen.estimators.rank_one_nmf import RankOne, RankOneNMF, rank_one
+from halfseen.estimators.squared_models import SquaredOrdNMF, SquaredPoisson
 from halfseen.estimators.table_imputer import TableImputer
 
 __all__ = [

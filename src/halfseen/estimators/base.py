@@ -22,7 +22,7 @@ from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.engines import Side, open_engine
-from halfseen.errors import DataError, ParameterError
+from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.inputs import (
     Data,
     Labels,
@@ -32,8 +32,10 @@ from halfseen.estimators.inputs import (
     is_row_data,
     keep,
     observe_for_fit,
+    observe_histories,
     observe_rows,
     warn_if_zeros_are_missing,
+    warn_of,
     with_row_labels,
 )
 from halfseen.fitting import Callback, Outcome, callbacks, fit_at, run, warn_if_empty, warn_if_not_converged
@@ -51,7 +53,7 @@ from halfseen.model import (
     random_generator,
 )
 from halfseen.observed import Observed
-from halfseen.ranking import Ranker, Recommendations, Seen, index_of
+from halfseen.ranking import Explanation, Ranker, Recommendations, Seen, index_of
 from halfseen.solvers import Problem, Solver
 
 #: The largest completed matrix that is made: 2^31 cells, 16 GB.
@@ -109,10 +111,16 @@ class BaseRecommender(BaseEstimator, ABC):
         rows: Labels | Data,
         n: int = 10,
         exclude_seen: bool = True,
-        items: Labels | None = None,
+        filter_items: Labels | None = None,
         exclude: Labels | None = None,
+        strict: bool = False,
+        *,
+        items: Labels | None = None,
     ) -> Recommendations:
         """Best columns for each row, by the expected value.
+
+        Unknown rows get the most popular columns, those with most cells in training, and unknown columns are left out,
+        with a `DataWarning` that counts them.
 
         Parameters
         ----------
@@ -123,33 +131,125 @@ class BaseRecommender(BaseEstimator, ABC):
             Number of columns per row.
         exclude_seen : bool, default=True
             Leave out what the row has seen already, in the fit or in its history.
-        items : array-like of labels, default=None
-            Only these columns are candidates.
+        filter_items : array-like of labels, default=None
+            Only these columns are candidates, such as those in stock.
         exclude : array-like of labels, default=None
             Columns that are no candidates.
+        strict : bool, default=False
+            Refuse unknown rows, unknown columns, and values of histories between two levels of the fit, which are
+            otherwise taken for the nearer one.
+        items : array-like of labels, default=None
+            Another name of `filter_items`.
 
         Returns
         -------
         Recommendations
-            Ids and scores, best first.
+            A pair of ids and scores, best first, with `rows`, `is_known` and `to_frame`.
+        """
+        check_is_fitted(self)
+        validation.check_parameters({"n": n, "strict": strict}, {"n": validation.whole(1), "strict": validation.flag()})
+        if items is not None and filter_items is not None:
+            must, found = "must not be given twice.", "`items` besides, which means the same"
+            raise ParameterError(must, parameter="filter_items", found=found, remedy="Leave `items` out.")
+        notes: list[DataWarning] = []
+        if is_row_data(rows):
+            rows, notes = observe_histories(self, rows, strict)
+        found = self.model_.recommend(
+            rows, n, exclude_seen, items if filter_items is None else filter_items, exclude, strict,
+            engine=self.engine, n_jobs=self.n_jobs, name=type(self).__name__,
+        )  # fmt: skip
+        found.notes = (*notes, *found.notes)
+        warn_of(found.notes)
+        return found
+
+    def similar_items(self, items: Labels, n: int = 10) -> Recommendations:
+        """Columns most like the given ones, by the cosine of their factors.
+
+        Parameters
+        ----------
+        items : label or array-like of labels
+            Columns of the fit, by label or position.
+        n : int, default=10
+            Number of similar columns for each.
+
+        Returns
+        -------
+        Recommendations
+            A pair of ids and scores (1 for columns that are quite alike), best first, without the column itself.
+        """
+        return self._similar(items, "column", n)
+
+    def similar_users(self, users: Labels, n: int = 10) -> Recommendations:
+        """Rows most like the given ones, by the cosine of their factors.
+
+        Parameters
+        ----------
+        users : label or array-like of labels
+            Rows of the fit, by label or position.
+        n : int, default=10
+            Number of similar rows for each.
+
+        Returns
+        -------
+        Recommendations
+            A pair of ids (of rows) and scores, best first, without the row itself.
+        """
+        return self._similar(users, "row", n)
+
+    def _similar(self, wanted: Any, side: str, n: int) -> Recommendations:
+        check_is_fitted(self)
+        validation.check_parameters({"n": n}, {"n": validation.whole(1)})
+        similar: Recommendations = self.model_.similar(
+            self.model_.positions(wanted, side), side, n, self.engine, self.n_jobs
+        )
+        return similar
+
+    def explain(self, row: Any, item: Any, n: int = 10) -> Explanation:
+        """Which cells of a row speak for a column: by how much its score falls if each of them is left out.
+
+        The row's cells are folded in as a history, whole and without each of them in turn, so that this is exact for
+        every model. It takes about as long as folding in one new row for each cell of the row.
+
+        Parameters
+        ----------
+        row : label or data
+            A row of the fit, by label or position; or a history: a dict from column labels to values, or data of one
+            row.
+        item : label
+            A column of the fit, by label or position.
+        n : int, default=10
+            Number of cells to show, those that speak most for it.
+
+        Returns
+        -------
+        Explanation
+            The score, and items, values and contributions of the cells.
         """
         check_is_fitted(self)
         validation.check_parameters({"n": n}, {"n": validation.whole(1)})
-        model = self.model_
-        if is_row_data(rows):
-            observed = observe_rows(self, [rows] if isinstance(rows, dict) else rows)
-            served = model.served_rows(observed, self.engine, self.n_jobs, type(self).__name__)
-            seen = (observed.indptr, observed.indices)
+        model: Ranker = self.model_
+        if not model.can_fold_in:
+            must = "A model must fold in new rows to explain its recommendations."
+            raise ParameterError(must, found=f"a {type(self).__name__} that does not", remedy="Use another model.")
+        if is_row_data(row):
+            observed, notes = observe_histories(self, row, strict=False)
+            observed = model.at_nearest_levels(observed, notes)
+            warn_of(notes)
+            label = "a new row" if observed.row_labels is None else observed.row_labels[0]
         else:
-            positions = model.positions(rows, "row")
-            served, seen = model.known_rows(positions), model.seen.in_rows(positions)
-        is_candidate = np.full(model.shape[1], items is None)
-        if items is not None:
-            is_candidate[model.positions(items, "column")] = True
-        if exclude is not None:
-            is_candidate[model.positions(exclude, "column")] = False
-        candidates = np.flatnonzero(is_candidate)
-        return model.recommend_rows(served, seen if exclude_seen else None, n, candidates, self.engine, self.n_jobs)
+            position = model.positions(row, "row")
+            dtype = model.scores(model.known_rows(position[:0])).dtype
+            observed, label = model.seen.observed(position, model.unseen, dtype), model.labels_at(position, "row")[0]
+        column = model.positions(item, "column")
+        if observed.shape[0] != 1 or column.size != 1:
+            must = "explain must be asked about one row and one column."
+            raise DataError(must, found=f"{observed.shape[0]} and {column.size}", remedy="Ask about each in turn.")
+        score, falls = model.explain(observed, int(column[0]), self.engine, self.n_jobs, type(self).__name__)
+        best = np.argsort(-falls, kind="stable")[:n]
+        items = model.labels_at(observed.indices[best], "column")
+        return Explanation(
+            label, model.labels_at(column, "column")[0], score, items, observed.values[best], falls[best]
+        )
 
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
@@ -288,12 +388,17 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         return self.model_.means(W)
 
     @insert_parameters
-    def predict(self, rows: Labels | Data, cols: Labels | None = None) -> Array:
-        """Expected values at pairs of rows and columns.
+    def predict(self, rows: Labels | Data, cols: Labels | None = None, given_seen: bool = False) -> Array:
+        """Expected values at pairs of rows and columns: where unseen cells are zeros, E[y] counts these zeros, too.
+
+        With `unseen="zero"` this is what a cell is worth on average, seen or not: a user who would give five stars, but
+        most likely never looks, is at .56. `given_seen=True` asks for the stars, E[y | y > 0].
 
         Parameters
         ----------
         {rows, cols:or data}
+        given_seen : bool, default=False
+            Predict the value of a cell that is seen, as `predict` does anyway where unseen cells are missing.
 
         Returns
         -------
@@ -301,7 +406,15 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
             Expected value of each pair or, without `cols`, of every cell of the rows.
         """
         check_is_fitted(self)
-        means = self._predict("mean", rows, cols)
+        validation.check_parameters({"given_seen": given_seen}, {"given_seen": validation.flag()})
+        if given_seen and self.model_.unseen == "zero" and "likelihood" not in self.offers:
+            raise ParameterError(
+                f"must be False for {type(self).__name__}, which has no probability that a cell is above 0.",
+                parameter="given_seen",
+                found="True",
+                remedy="Fit `OrdNMF`, `SquaredOrdNMF` or `PoissonFactorization`.",
+            )
+        means = self._predict("mean of seen" if given_seen else "mean", rows, cols)
         return means if means.shape else means[()]
 
     def _predict(self, what: str, rows: Any, cols: Any) -> Array:
@@ -602,6 +715,8 @@ class Method:
         Function of (problem, solver, shapes, random state) that makes random factors (W, H); by default the solver's.
     folding : callable, optional
         From the solver of the fit to the one that folds new rows in, if that is another.
+    n_components : int, optional
+        Number of components, if not that of the estimator.
     """
 
     encoder: Encoder
@@ -609,12 +724,13 @@ class Method:
     solver: Solver[Any] | Callable[[Observed, Any], Solver[Any]]
     start: Callable[[Problem, Any, Any, Any], tuple[Array, Array]] | None = None
     folding: Callable[[Any], Solver[Any]] | None = None
+    n_components: int | None = None
 
 
 class Factorization(BaseFactorization):
     """A factorization found by the loop: subclasses are a constructor, a docstring and `_method`."""
 
-    n_components: int
+    n_components: Any
     accelerate: bool
     init: Any
     random_state: Any
@@ -712,7 +828,7 @@ class Factorization(BaseFactorization):
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         """Fit what was read of X, and keep the fitted attributes, with those of the columns."""
-        method, encoder, cells, likelihood, solver = prepare(self, observed)
+        method, encoder, cells, likelihood, solver = self._prepare(observed)
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
@@ -724,13 +840,16 @@ class Factorization(BaseFactorization):
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
             """Fitted attributes after a run."""
-            record = (fit.rows, fit.columns, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
+            rows, others = fit.rows, fit.columns
+            if cells.dtype != observed.dtype:
+                rows, others = (f._make(array.astype(observed.dtype) for array in f) for f in (rows, others))
+            record = (rows, others, fit.likelihood, encoder, index_of(observed), Seen.from_observed(observed))
             model = FittedModel(*record, observed.unseen, folding, fingerprint)
             of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
             return of_run | columns
 
         with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
-            engine.check_memory(cells, self.n_components, likelihood)
+            engine.check_memory(cells, method.n_components or self.n_components, likelihood)
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 
             def at_iteration(outcome: Outcome) -> dict[str, Any]:
@@ -739,6 +858,10 @@ class Factorization(BaseFactorization):
             with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
                 fit = self._run(problem, solver, method, callback)
                 keep(self, attributes(fit, observed.fingerprint()))
+
+    def _prepare(self, observed: Observed) -> "Prepared":
+        """What `prepare` makes of training data; where the data decide more, this is where."""
+        return prepare(self, observed)
 
     def _run(self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None) -> Fit:
         random = check_random_state(self.random_state)
@@ -757,7 +880,8 @@ class Factorization(BaseFactorization):
     ) -> tuple[Array, Array]:
         """Factors to start from, as `init` says."""
         n, m = problem.cells.observed.shape
-        shapes = ((n, self.n_components), (m, self.n_components))
+        k = method.n_components or self.n_components
+        shapes = ((n, k), (m, k))
         if not isinstance(self.init, str):
             W, H = (check_start(*given, solver) for given in zip(self.init, shapes, ("W0", "H0"), strict=True))
             return W, H

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -17,13 +17,12 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from halfseen.arrays import Array
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.io import observe
-from halfseen.io.numbers import NotANumber, Scale
 from halfseen.io.reader import are_triples, with_holes
 from halfseen.io.schema import ReadOptions, spelled_long
 from halfseen.io.sources import as_frame, frame_table
 from halfseen.io.tables import MatrixSource
 from halfseen.io.wide import find_row_names
-from halfseen.labels import WHOLE_FLOAT, Index, exact_integers, is_plain_integer, text_array, uniform
+from halfseen.labels import WHOLE_FLOAT, Index, exact_integers, is_plain_integer, quoted, text_array, uniform
 from halfseen.observed import Observed
 
 Shape = tuple[int, ...]
@@ -60,17 +59,27 @@ def keep(estimator: Any, attributes: dict[str, Any]) -> None:
 
 
 def observe_rows(
-    estimator: Any, X: Any, *, cell_weight: Any = None, unseen: str | None = None, allow_empty: bool = True
+    estimator: Any,
+    X: Any,
+    *,
+    cell_weight: Any = None,
+    unseen: str | None = None,
+    allow_empty: bool = True,
+    on_unknown: Callable[[Array, int], None] | None = None,
 ) -> Observed:
-    """New rows over the columns of the fit: matched by label where X has labels, else by position."""
+    """New rows over the columns of the fit: matched by label where X has labels, else by position.
+
+    Unknown columns are refused, or left out and passed to `on_unknown`, with the number of their cells.
+    """
     model = estimator.model_
     labels = model.labels.column_labels
     _check_zeros(X, model.unseen)
     options: dict[str, Any] = {"unseen": unseen or model.unseen, "allow_empty": allow_empty}
     levels = options["levels"] = model.levels_to_read
     if is_list_of_histories(X):
-        return _observe_histories(model, X, **options)
-    options["cell_weight"] = cell_weight
+        observed: Observed = model.read_histories(X, allow_empty=allow_empty)[0]
+        return observed if observed.unseen == options["unseen"] else replace(observed, unseen=options["unseen"])
+    options["cell_weight"], options["on_unknown"] = cell_weight, on_unknown
     kind = _kind_of(X)
     if kind == "features" and (hasattr(estimator, "feature_names_in_") or labels is None):
         _check_feature_names(estimator, X, reset=False)
@@ -156,29 +165,31 @@ def is_row_data(rows: Any) -> bool:
     return getattr(rows, "ndim", 1) == 2
 
 
-def _observe_histories(model: Any, histories: Any, unseen: str, allow_empty: bool, levels: Any) -> Observed:
-    scale = Scale.of(levels)
-    values = [np.empty(0)]
-    for row, history in enumerate(histories):
-        try:
-            values.append(scale.numbers(list(history.values())))
-        except NotANumber as error:
-            raise DataError(
-                scale.must,
-                found=repr(error.field),
-                where=f"in history {row}, column {list(history)[error.position]!r}",
-                remedy=f"{scale.hint}Use None if it is unknown.",
-            ) from None
-    labels = [label for history in histories for label in history]
-    return Observed.from_cells(
-        np.repeat(np.arange(len(histories)), [len(history) for history in histories]),
-        model.positions(labels, "column"),
-        np.concatenate(values),
-        (len(histories), model.shape[1]),
-        unseen=unseen,
-        column_labels=model.labels.column_labels,
-        allow_empty=allow_empty,
-    )
+def observe_histories(estimator: Any, X: Any, strict: bool) -> tuple[Observed, list[DataWarning]]:
+    """Histories of new rows over the columns of the fit; unless `strict`, unknown columns are left out, with a note."""
+    model, notes = estimator.model_, []
+    if isinstance(X, dict) or is_list_of_histories(X):
+        observed: Observed
+        observed, notes = model.read_histories([X] if isinstance(X, dict) else X, strict)
+        return observed, notes
+
+    def leave_out(labels: Array, n_cells: int) -> None:
+        notes.append(
+            DataWarning(
+                f"Columns of histories should be among the {model.shape[1]} that were fitted.",
+                found=f"{labels.size} that are not, the first {quoted(labels[0])}",
+                remedy=f"Their cells were left out, {n_cells} in all. `strict=True` refuses them.",
+            )
+        )
+
+    observed = observe_rows(estimator, X, on_unknown=None if strict else leave_out)
+    return observed, notes
+
+
+def warn_of(notes: Iterable[DataWarning]) -> None:
+    """Warn the user of what was left out, at the call of a method of an estimator."""
+    for note in notes:
+        warnings.warn(note, stacklevel=3)
 
 
 def _kind_of(X: Any) -> str:

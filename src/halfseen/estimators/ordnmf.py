@@ -1,4 +1,4 @@
-"""Ordinal non-negative factorization with multiplicative noise, and its relatives through a square link."""
+"""Ordinal non-negative factorization with multiplicative noise."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,22 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
 from halfseen.arrays import Array
-from halfseen.encoders import Encoder, OrdinalEncoder, level_weight_rule, levels_rule
+from halfseen.encoders import OrdinalEncoder, levels_rule
 from halfseen.errors import ParameterError
-from halfseen.estimators.base import Factorization, Method, fitted
+from halfseen.estimators.base import Method, fitted
 from halfseen.estimators.inputs import Data
 from halfseen.estimators.poisson import GammaFactorization
-from halfseen.likelihoods import GammaNoise, InverseGammaNoise, Ordinal, Poisson, SingleCountOrdinal, Squared
+from halfseen.likelihoods import GammaNoise, InverseGammaNoise, Ordinal, SingleCountOrdinal
 from halfseen.model import products_at
 from halfseen.observed import Observed
-from halfseen.solvers import Gamma, GammaPrior, InverseGaussian, Multiplicative, Penalty, Problem, Solver
+from halfseen.solvers import Gamma, GammaPrior, InverseGaussian
 
 NOISES = ("inverse-gamma", "exponential", "gamma")
-#: l2 of squared models by default, as a share of sqrt(n) + sqrt(m); how it was found, and where it is too small:
-#: docs/methods.md.
-L2_SHARE = 0.72
-#: The exponent that is tried first, without momentum and with it; an iteration that it spoils is done again with 1/2.
-EAGER_EXPONENT = {False: 0.95, True: 0.65}
 LEVEL_RULES: Mapping[str, validation.Rule] = {"levels": levels_rule(), "thresholds": validation.rising(above=0.0)}
 
 
@@ -268,231 +263,3 @@ class OrdNMF(GammaFactorization):
         cells = model.scored_cells(X)
         x = products_at(model.rows.geometric, model.columns.geometric, cells.row_of_cell(), cells.indices)
         return model.likelihood.expected_counts(cells.values, x.astype(np.float64))
-
-
-def squared_start(problem: Problem, solver: Any, shapes: Any, random: Any) -> tuple[Array, Array]:
-    """Gamma(1, 1) sqrt(sqrt(density) / k), so that x^2 is about the share of cells that are above 0."""
-    observed = problem.cells.observed
-    weights = np.ones(observed.nnz) if observed.weights is None else observed.weights
-    cells = observed.shape[0] * observed.shape[1] if observed.unseen == "zero" else weights.sum()
-    density = min(1.0, weights[observed.values > 0].sum(dtype=np.float64) / cells)
-    scale = np.sqrt(np.sqrt(density) / shapes[0][1])
-    W, H = (scale * random.standard_gamma(1.0, size=shape) for shape in shapes)
-    return W, H
-
-
-class SquaredFactorization(Factorization):
-    """A likelihood of rates at the rate x^2, with the prior exp(-l2 / 2 w^2) on every entry, at the mode."""
-
-    l2: float | None
-
-    offers = frozenset({"likelihood"})
-    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
-        **Factorization.parameter_rules,
-        "l2": validation.number(0.0, or_none=True),
-    }
-    l2_ = fitted(lambda model: model.folding.solver.penalty.l2, "l2 of the fit.")
-
-    def _solver(self, codes: Observed, likelihood: Any) -> Multiplicative:
-        l2 = L2_SHARE * float(np.sqrt(codes.shape).sum()) if self.l2 is None else float(self.l2)
-        return Multiplicative(Penalty(l2=l2), eager=EAGER_EXPONENT[bool(self.accelerate)])
-
-    def _start(self, problem: Problem, solver: Solver[Any], method: Method, random: Any) -> tuple[Array, Array]:
-        W, H = super()._start(problem, solver, method, random)
-        for name, factor in (("W0", W), ("H0", H)):
-            zeros = np.flatnonzero(~factor.any(axis=1))
-            if zeros.size:
-                raise ParameterError(
-                    f"{name} of init must have a number above 0 in every row: a row of zeros never leaves 0.",
-                    parameter="init",
-                    found="only zeros",
-                    where=f"in row {zeros[0]}",
-                    remedy="Start it elsewhere.",
-                )
-        return W, H
-
-
-class SquaredOrdNMF(SquaredFactorization):
-    """Ordered levels for ranking: OrdNMF's levels at the rate x^2, with half-normal priors, at the mode.
-
-    P(y <= v) = exp(-theta_v x^2) with x = w_u @ h_i and theta_0 = 1. Unseen cells are *zeros* by default, observations
-    of a level below all others; with `unseen="missing"` they carry no information. A linear rate pushes all unseen
-    cells alike, the squared one those with high scores harder; the prior shrinks all factors. Recommendations and
-    ranking are by x, in which this model is ahead of OrdNMF. The penalised loss never rises. Its probabilities are
-    those of a likelihood that was weighted and shrunk: by and large too few cells are expected above level 0 and, under
-    `level_weight="levels"`, too few at low levels; where probabilities must be calibrated, use OrdNMF.
-
-    Parameters
-    ----------
-    {n_components}
-    {levels}
-    thresholds : array-like of shape (n_levels - 1,) or None, default=None
-        Thresholds b_0 < ... < b_{V-1} between levels 0..V, which are divided by the first; None learns them.
-    level_weight : "levels", array-like, dict or None, default="levels"
-        Weight of an observed cell: "levels", in proportion to its level (1 on average); None, 1; or given weights, a
-        list with one for each level that can be seen, from the lowest to the highest, or a dict from level to weight.
-        Unseen cells have weight 1: weights below 1 trust observed cells less than that.
-    l2 : float or None, default=None
-        Prior exp(-l2 / 2 w^2) on every entry of both factors. None takes 0.72 (sqrt(n) + sqrt(m)): in x, the noise of
-        every cell is about as large, and such is its spectral norm, which an L2 on both factors must outweigh. That was
-        near the best on four of five sets of ratings; where users have rated little, twice as much was better. Hold
-        cells out to choose it.
-    {max_iter}
-    {tol:loss}
-    {accelerate}
-    {init}
-    {random_state}
-    {verbose}
-    {unseen:zero}
-    {engine}
-    {n_jobs}
-
-    Attributes
-    ----------
-    {W_, H_}
-    levels_ : ndarray of shape (n_levels,)
-        Values of the levels 0..V.
-    thresholds_ : ndarray of shape (n_levels - 1,)
-        b_0..b_{V-1} between the levels.
-    l2_ : float
-        l2 of the fit.
-    level_weights_ : ndarray of shape (n_levels,)
-        Weight of an observed cell of each level.
-    {fit}
-
-    Examples
-    --------
-    >>> import halfseen as hs
-    >>> stars = [("ann", "Alien", 5), ("ann", "Brazil", 4), ("bob", "Alien", 4), ("bob", "Clue", 1)]
-    >>> model = hs.SquaredOrdNMF(n_components=1, random_state=0).fit(stars)
-    >>> model.recommend(["bob"], n=5).ids
-    array([['Brazil']], dtype=object)
-    """
-
-    offers = frozenset({"levels", "likelihood"})
-    parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {
-        **SquaredFactorization.parameter_rules,
-        **LEVEL_RULES,
-        "level_weight": level_weight_rule(),
-    }
-
-    thresholds_ = fitted(lambda model: model.likelihood.inner.thresholds, "b_0 < ... < b_{V-1} between the levels.")
-
-    @property
-    def level_weights_(self) -> Array:
-        """Weight of an observed cell of each level."""
-        weights: Array | None = self.model_.encoder.level_weights
-        return np.ones(self.levels_.size) if weights is None else weights
-
-    def __init__(
-        self,
-        n_components: int = 50,
-        *,
-        levels: ArrayLike | None = None,
-        thresholds: ArrayLike | None = None,
-        level_weight: str | ArrayLike | Mapping[Any, float] | None = "levels",
-        l2: float | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        accelerate: bool = True,
-        init: str | tuple[ArrayLike, ArrayLike] = "random",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        unseen: str = "zero",
-        engine: str = "cpu",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.levels = levels
-        self.thresholds = thresholds
-        self.level_weight = level_weight
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.init = init
-        self.random_state = random_state
-        self.verbose = verbose
-        self.unseen = unseen
-        self.engine = engine
-        self.n_jobs = n_jobs
-
-    def _method(self) -> Method:
-        encoder = OrdinalEncoder(self.levels, self.unseen, self.level_weight)
-        return Method(encoder, self._likelihood, self._solver, squared_start)
-
-    def _likelihood(self, codes: Observed, encoder: OrdinalEncoder) -> Squared:
-        ordinal = initial_ordinal(codes, encoder, self.thresholds)
-        return Squared(replace(ordinal, decrements=ordinal.decrements / ordinal.theta[0], pinned=True))
-
-
-class SquaredPoisson(SquaredFactorization):
-    """Counts for ranking: y ~ Poisson(x^2), x = w_u @ h_i, with half-normal priors, at the mode.
-
-    `PoissonFactorization` with the link and the prior of `SquaredOrdNMF`. Unseen cells are *zeros* by default; with
-    `unseen="missing"` they carry no information. A linear rate pushes all unseen cells alike, the squared one those
-    with high scores harder; the prior shrinks all factors. Recommendations and ranking are by x. The penalised loss
-    never rises. Counts that span orders of magnitude dominate such a model: rank by whether there are any (zeros and
-    ones), or make levels of them for `SquaredOrdNMF`.
-
-    Parameters
-    ----------
-    {n_components}
-    l2 : float or None, default=None
-        Prior exp(-l2 / 2 w^2) on every entry of both factors. None takes 0.72 (sqrt(n) + sqrt(m)), as `SquaredOrdNMF`
-        does, where the reason is given. Hold cells out to choose it.
-    {max_iter}
-    {tol:loss}
-    {accelerate}
-    {init}
-    {random_state}
-    {verbose}
-    {unseen:zero}
-    {engine}
-    {n_jobs}
-
-    Attributes
-    ----------
-    {W_, H_}
-    l2_ : float
-        l2 of the fit.
-    {fit}
-
-    Examples
-    --------
-    >>> import numpy as np, halfseen as hs
-    >>> counts = np.array([[4, 3, 0, 0], [6, 5, 2, 0], [0, 0, 7, 8], [0, 0, 2, 3]])
-    >>> model = hs.SquaredPoisson(n_components=2, random_state=0).fit(counts)
-    >>> model.recommend([0], n=1).ids
-    array([[2]])
-    """
-
-    def __init__(
-        self,
-        n_components: int = 50,
-        *,
-        l2: float | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        accelerate: bool = True,
-        init: str | tuple[ArrayLike, ArrayLike] = "random",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        unseen: str = "zero",
-        engine: str = "cpu",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.accelerate = accelerate
-        self.init = init
-        self.random_state = random_state
-        self.verbose = verbose
-        self.unseen = unseen
-        self.engine = engine
-        self.n_jobs = n_jobs
-
-    def _method(self) -> Method:
-        return Method(Encoder(), Squared(Poisson()), self._solver, squared_start)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from halfseen.errors import DataError, DataWarning
 from halfseen.io.numbers import NUMBERS, Levels, NotANumber, Scale
-from halfseen.io.schema import LongHeader, ReadOptions, ReadSummary, recognise
+from halfseen.io.schema import LongHeader, OnUnknown, ReadOptions, ReadSummary, recognise
 from halfseen.io.sources import as_frame, open_file, open_table
 from halfseen.io.tables import CellWeight, ColumnName, FilePath, MatrixSource, Table, ordered_levels
 from halfseen.io.text import Progress
@@ -44,6 +44,7 @@ def observe(
     comment: str | None = None,
     encoding: str | None = None,
     progress: Progress | None = None,
+    on_unknown: OnUnknown | None = None,
 ) -> Observed:
     """Read a matrix with missing cells from data of any kind.
 
@@ -95,6 +96,9 @@ def observe(
         Encoding of a text file. None: UTF-8 or UTF-16, else a single-byte encoding, which the summary names.
     progress : callable, default=None
         Called with the bytes read so far and the size of a text file.
+    on_unknown : callable, default=None
+        Called with the labels that are not in `column_labels`, and the number of their cells, which are then left out.
+        None: such labels are refused.
 
     Returns
     -------
@@ -111,7 +115,7 @@ def observe(
     """
     options = ReadOptions(
         unseen or "missing", cell_weight, duplicates, layout, columns, column_labels, allow_empty, header, levels,
-        separator, decimal, thousands, na_values, comment, encoding, progress,
+        separator, decimal, thousands, na_values, comment, encoding, progress, on_unknown,
     )  # fmt: skip
     if isinstance(X, Observed):
         return _reobserve(X, replace(options, unseen=unseen or X.unseen))
@@ -239,7 +243,12 @@ def build_observed(
         if column_labels is not None:
             positions = Index(fitted).find(column_labels)
             unknown = np.flatnonzero(positions < 0)
-            if unknown.size:
+            if unknown.size and options.on_unknown is not None:
+                is_known = positions[arrays[1]] >= 0
+                arrays[:] = (array[is_known] for array in arrays)
+                weights = None if weights is None else weights[is_known]
+                options.on_unknown(column_labels[unknown], int(is_known.size - np.count_nonzero(is_known)))
+            elif unknown.size:
                 must = f"Columns must be among the {fitted.size} that were fitted."
                 found = f"{quoted(column_labels[unknown[0]])} ({unknown.size} unknown in all)"
                 raise DataError(must, found=found, remedy="Leave them out, or fit again with them.")

@@ -20,6 +20,8 @@ from halfseen.io.text import Progress, Record, TextFile
 from halfseen.labels import uniform
 
 LAYOUTS = ("auto", "long", "wide")
+#: Called with labels of columns that were not fitted, and the number of their cells.
+OnUnknown = Callable[[np.ndarray, int], None]
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -73,6 +75,7 @@ class ReadOptions:
     comment: str | None = None
     encoding: str | None = None
     progress: Progress | None = None
+    on_unknown: OnUnknown | None = None
 
     def __post_init__(self) -> None:
         Scale.of(self.levels)

@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,52 @@ def write_table(
     check_ending(path)
     with write_errors(path), atomic_write(path) as draft:
         write_draft(draft, path, names, columns, delimiter, decimal, thousands)
+
+
+@contextmanager
+def write_blocks(path: FilePath, names: Sequence[str]) -> Iterator[Callable[[Sequence[np.ndarray]], None]]:
+    """Write a table block by block, atomically: yields a function that takes the columns of the next block as arrays.
+
+    The columns have the same types in every block; those of objects are text.
+
+    Parameters
+    ----------
+    path : str or path-like
+        As for `write_table`.
+    names : sequence of str
+        Names of the columns.
+    """
+    path = Path(path)
+    check_ending(path)
+    with write_errors(path), atomic_write(path) as draft:
+        if is_parquet(path):
+            import pyarrow.parquet as pq
+
+            writer: Any = None
+
+            def write_arrow(columns: Sequence[np.ndarray]) -> None:
+                nonlocal writer
+                arrays = [pa.array(one, pa.string() if one.dtype == object else None) for one in columns]
+                table = pa.table(dict(zip(names, arrays, strict=True)))
+                writer = pq.ParquetWriter(draft, table.schema) if writer is None else writer
+                writer.write_table(table)
+
+            try:
+                yield write_arrow
+                if writer is None:
+                    write_arrow([np.empty(0)] * len(names))
+            finally:
+                if writer is not None:
+                    writer.close()
+            return
+        with open_draft(draft, path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
+            lines = csv.writer(file, delimiter=separator_for(path), lineterminator="\n")
+            lines.writerow(names)
+
+            def write_text(columns: Sequence[np.ndarray]) -> None:
+                lines.writerows(zip(*map(_to_list, columns), strict=True))
+
+            yield write_text
 
 
 def write_draft(

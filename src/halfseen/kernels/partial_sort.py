@@ -43,6 +43,16 @@ def mask_columns(x: Array, first: int, indptr: Array, hidden: Array, position_of
 
 
 @kernel
+def sketched_products(w: Array, numbers: Array, scale: Array, x: Array) -> None:
+    """x_i = scale_i * <w, numbers_i>, where a number takes a byte: reading floats takes four times as long."""
+    for i in range(numbers.shape[0]):
+        row, total = numbers[i], w.dtype.type(0)
+        for j in range(w.size):
+            total += w[j] * w.dtype.type(row[j])
+        x[i] = scale[i] * total
+
+
+@kernel
 def update_topk(x: Array, first: int, columns: Array, scores: Array) -> None:
     """Merge a tile of scores, which begins at column `first`, into the best so far of each row, best first.
 

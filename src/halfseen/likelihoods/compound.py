@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.optimize import brentq
 
 from halfseen.arrays import Array, floored, namespace, special
 from halfseen.likelihoods.base import CellTerms, LearningLikelihood, StateSpec, UnseenPush
@@ -94,6 +93,8 @@ class CompoundPoisson(LearningLikelihood):
 
         if excess(low) <= 0:
             return replace(self, s=low)
+        from scipy.optimize import brentq  # loaded for fits alone
+
         return replace(self, s=high if excess(high) >= 0 else float(brentq(excess, low, high, xtol=1e-15)))
 
 

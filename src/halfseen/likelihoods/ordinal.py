@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.optimize import brentq
 
 from halfseen.arrays import Array, ArraySpec, beside, floored, namespace
 from halfseen.likelihoods.base import CellTerms, LearningLikelihood, Likelihood, StateSpec, UnseenPush
@@ -182,6 +181,7 @@ class Ordinal(InverseThresholds):
             return self
         multiplier = 0.0
         if self.pinned:  # the Lagrange multiplier at which the decrements add up to theta_0 = 1
+            from scipy.optimize import brentq  # loaded for fits alone
 
             def log_theta_0(mu: float) -> float:
                 return float(np.log((counts / (below + mu)).sum()))

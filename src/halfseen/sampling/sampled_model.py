@@ -26,6 +26,8 @@ MAX_BYTES = 1 << 30
 MONITORED_CELLS = 20
 #: Pairs whose probabilities one thread computes at a time, and draws of x that are held at a time.
 _PAIRS_AT_A_TIME, _DRAWS_AT_A_TIME = 1 << 12, 1 << 21
+#: A probability that can be divided by.
+TINY = np.finfo(np.float64).tiny
 #: Sweeps over new rows at the first draw of a chain, and at every other.
 _FIRST_SWEEPS, _SWEEPS = 12, 3
 #: Seed of the draws of new rows: a row is folded in to the same numbers whenever it is.
@@ -252,7 +254,10 @@ class SampledModel(FittedModel):
         if what == "level":
             levels: Array = (np.cumsum(probabilities, axis=-1) < 0.5 - 1e-12).sum(axis=-1)
             return levels
-        return probabilities @ self._numbers
+        numbers = self._numbers
+        if what == "mean of seen" and self.unseen == "zero":
+            return (probabilities[..., 1:] @ numbers[1:]) / np.maximum(probabilities[..., 1:].sum(axis=-1), TINY)
+        return probabilities @ numbers
 
     @property
     def _numbers(self) -> Array:

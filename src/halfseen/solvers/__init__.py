@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from halfseen.solvers.base import Factor, GammaPrior, Momentum, Penalty, Solver, State
+from halfseen.solvers.base import ColumnPenalty, Factor, GammaPrior, Momentum, Penalty, Solver, State
 from halfseen.solvers.gamma import Gamma, GammaFactor
 from halfseen.solvers.inverse_gaussian import InverseGaussian, InverseGaussianFactor
 from halfseen.solvers.least_squares import LeastSquares
@@ -16,7 +16,17 @@ FACTORS: dict[str, Any] = {factor.__name__: factor for factor in (PointFactor, G
 #: Everything that a model file may hold of the solver that folds new rows in, by name.
 SOLVERS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Gamma, InverseGaussian, LeastSquares, Multiplicative, Newton, GammaPrior, Penalty, Ridge)
+    for kind in (
+        Gamma,
+        InverseGaussian,
+        LeastSquares,
+        Multiplicative,
+        Newton,
+        GammaPrior,
+        Penalty,
+        ColumnPenalty,
+        Ridge,
+    )
 }
 
 __all__ = [
@@ -25,6 +35,7 @@ __all__ = [
     "GD",
     "SGD",
     "SOLVERS",
+    "ColumnPenalty",
     "Factor",
     "Gamma",
     "GammaFactor",

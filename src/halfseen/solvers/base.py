@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -36,6 +36,10 @@ class Penalty:
     def cost(self, factor: Any) -> Any:
         return factor * (self.l1 + 0.5 * self.l2 * factor)
 
+    def of_columns(self, count: int) -> Array:
+        """The l2 of each of `count` columns."""
+        return np.full(count, self.l2)
+
     @property
     def power(self) -> float:
         """The highest power of a factor in the penalty; 0 without one."""
@@ -43,6 +47,18 @@ class Penalty:
 
     def __bool__(self) -> bool:
         return bool(self.l1 or self.l2)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnPenalty(Penalty):
+    """The same, but the l2 of column i is l2 * columns[i]: frequency-scaled regularisation. New rows need only l2."""
+
+    columns: Array = field(default_factory=lambda: np.ones(0))
+
+    state: ClassVar[Mapping[str, Any]] = {**Penalty.state, "columns": ArraySpec("f", ("columns",), low=0.0)}
+
+    def of_columns(self, count: int) -> Array:
+        return self.l2 * self.columns
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,10 @@ class Solver(ABC, Generic[FactorT]):
     @abstractmethod
     def default_factor(self, average: Array, count: int, side: Side) -> FactorT:
         """The factor of `count` rows (or columns) without data, given the average of the others."""
+
+    def for_new_columns(self, known: int, count: int) -> "Solver[FactorT]":
+        """The solver for the first `known` columns of the fit and `count` new ones, which have no frequency yet."""
+        return self
 
     def _require(self, holds: bool, likelihood: Likelihood, need: str) -> None:
         if not holds:

@@ -17,7 +17,7 @@ from halfseen.arrays import Array, namespace
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood, rules
 from halfseen.likelihoods.rules import Terms
-from halfseen.solvers.base import ENTRIES, Penalty, Solver, State, flush_to_zero, stored_as
+from halfseen.solvers.base import ENTRIES, ColumnPenalty, Penalty, Solver, State, flush_to_zero, stored_as
 from halfseen.solvers.problem import Problem
 
 
@@ -116,12 +116,32 @@ class Multiplicative(Solver[PointFactor]):
         """A side after its step; `sums` are its pulls and pushes, if they are known."""
         P, Q = problem.pulls_and_pushes(near.mean, far.mean, side)[:2] if sums is None else sums
         row, Q = (Q, None) if Q.ndim == 1 else (None, Q)
-        arrays, _ = problem.engine.map(multiplied, (self.penalty, exponent, row), near.mean, P, Q)
+        penalty = self.penalty
+        if side is Side.COLUMNS and (l2 := self._l2_of_columns(problem, near.mean)) is not None:
+            (Q,), _ = problem.engine.map(pushed_by_columns, row, near.mean, Q, l2)
+            row, penalty = None, Penalty(penalty.l1)
+        arrays, _ = problem.engine.map(multiplied, (penalty, exponent, row), near.mean, P, Q)
         return PointFactor(arrays[0])
+
+    def _l2_of_columns(self, problem: Problem, H: Any) -> Any:
+        """l2 of every column, as a column vector on the engine; None if all have the same."""
+        if not isinstance(self.penalty, ColumnPenalty):
+            return None
+        return problem.engine.asarray(
+            (self.penalty.l2 * self.penalty.columns[:, None]).astype(problem.cells.observed.dtype)
+        )
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
         return previous - current <= tol * abs(first)
+
+    def for_new_columns(self, known: int, count: int) -> "Multiplicative":
+        if not isinstance(self.penalty, ColumnPenalty):
+            return self
+        if not known:
+            return replace(self, penalty=Penalty(self.penalty.l1, self.penalty.l2))
+        columns = np.append(self.penalty.columns[:known], np.ones(count))
+        return replace(self, penalty=replace(self.penalty, columns=columns))
 
     def default_factor(self, average: Array, count: int, side: Side) -> PointFactor:
         return PointFactor(np.repeat(average[None], count, axis=0))
@@ -135,7 +155,12 @@ class Multiplicative(Solver[PointFactor]):
             *kept, totals = problem.pulls_and_pushes(W, H, Side.ROWS)
         else:
             kept, totals = None, problem.sweep(rules.costs, W, H).totals
-        penalties = [problem.engine.map(penalties_of, self.penalty, F)[1] for F in (W, H)] if self.penalty else []
+        l2 = self._l2_of_columns(problem, H)
+        penalties = [
+            problem.engine.map(penalties_of, self.penalty, *arrays)[1]
+            for arrays in ((W, None), (H, l2))
+            if self.penalty
+        ]
         terms = problem.engine.fetch(totals, *problem.cost_of_zeros(W, H), *penalties)
         loss = sum(float(term[0]) for term in terms)
         return State(rows, columns, kept, loss, problem.likelihood)
@@ -153,6 +178,11 @@ def multiplied(params: tuple[Penalty, float, Any], F: Any, P: Any, Q: Any) -> Te
     return Terms((flush_to_zero(F * (ratio if exponent == 1.0 else ratio**exponent)),))
 
 
-def penalties_of(penalty: Penalty, F: Any) -> Terms:
-    """The penalty of every entry, to be summed."""
-    return Terms((), (penalty.cost(F),))
+def pushed_by_columns(row: Any, F: Any, Q: Any, l2: Any) -> Terms:
+    """Q + l2 F, where each row of F, a column of the matrix, has its own l2; the parameter is the row of Q."""
+    return Terms(((row if Q is None else Q) + l2 * F,))
+
+
+def penalties_of(penalty: Penalty, F: Any, l2: Any) -> Terms:
+    """The penalty of every entry, to be summed; with its own l2 for each row, if that is given."""
+    return Terms((), (penalty.cost(F) if l2 is None else F * (penalty.l1 + 0.5 * l2 * F),))

@@ -1,0 +1,295 @@
+"""halfseen recommend and halfseen similar: the best columns for rows, and rows or columns that are alike.
+
+A model's record is loaded alone, and users are served in blocks that are written as they come: so a list for one user
+takes no more start than it must, and lists for everybody no more memory than a block.
+"""
+
+import csv
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from halfseen.archive import load_record
+from halfseen.arrays import Array
+from halfseen.cli import options, streams
+from halfseen.cli.app import Command
+from halfseen.cli.messages import render
+from halfseen.cli.streams import JSON, In
+from halfseen.cli.summaries import describe_data, describe_file
+from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.labels import parse_labels
+from halfseen.ranking import Ranker, Recommendations, unknown_rows
+
+#: Rows that are served and written at a time.
+ROWS_AT_A_TIME = 1 << 11
+#: Headers of ids and of titles in a file of names, without spaces and underscores.
+ID_HEADERS = ("id", "item", "itemid", "movieid", "user", "userid", "product", "productid", "isbn", "row", "column")
+TITLE_HEADERS = ("title", "name", "label", "titles", "names", "itemname", "itemtitle", "movietitle", "username")
+
+
+class Served(NamedTuple):
+    """A model that recommends, and where it computes."""
+
+    model: Ranker
+    how: dict[str, Any]
+    """Engine, threads, and the name of the estimator."""
+
+
+@click.command(cls=Command)
+@options.MODEL
+@click.option("-u", "--user", "users", multiple=True, help="A row of the fit, by its id; may be given several times.")
+@click.option("--users", "users_file", type=In(), help="A file with ids of rows, one in a line or in the first column.")
+@click.option("--all", "everybody", is_flag=True, help="Every row of the fit.")
+@click.option("--history", type=In(), help="A file with histories of new rows instead; - reads it.")
+@click.option("-n", type=int, default=10, help="Number of items per row.")
+@click.option("--include-seen", is_flag=True, help="Include items that the row has seen already.")
+@click.option("--items", type=In(), help="A file of items, one in a line or in the first column: the only candidates.")
+@click.option("--exclude", multiple=True, help="An item never to recommend; may be given several times.")
+@click.option("--exclude-items", type=In(), help="A file of items never to recommend.")
+@click.option("--strict", is_flag=True, help="Refuse unknown users and items. By default, unknown users get popular "
+              "items, and unknown items are left out.")  # fmt: skip
+@options.NAMES
+@options.ENGINE
+@options.OUTPUT
+@JSON
+@options.QUIET
+def recommend(model: str, users: tuple[str, ...], users_file: str | None, everybody: bool, history: str | None, n: int,
+              include_seen: bool, items: str | None, exclude: tuple[str, ...], exclude_items: str | None, strict: bool,
+              names: str | None, engine: str | None, output: str | None, as_json: bool,
+              quiet: bool) -> None:  # fmt: skip
+    """Recommend the best items of MODEL to users.
+
+    \b
+    halfseen recommend model.hs --user bob -n 10
+    halfseen recommend model.hs --all -n 50 --names titles.csv -o recommended.parquet
+    halfseen recommend model.hs --users members.csv --items in_stock.csv -o recommended.csv
+    halfseen recommend model.hs --history new.csv -o recommended.csv
+    halfseen recommend model.hs --user bob --json
+    """
+    if sum(map(bool, (users, users_file, everybody, history))) != 1:
+        raise click.UsageError("Name the users: --user (once or more), --users FILE, --all, or --history FILE.")
+    check_n(n)
+    streams.check_json(as_json, output)
+    if output is not None:
+        streams.check_table(output)
+        streams.check_apart([output], [model, users_file, history, items, exclude_items, names])
+    served = load_served(model, engine)
+    ranker, (row_labels, column_labels) = served.model, served.model.labels
+    rows: Any
+    notes: list[DataWarning] = []
+    if history is not None:
+        rows, notes = _read_history(model, history, strict)
+        streams.print_lines(describe_data(history, rows), quiet=quiet, err=output is None)
+    elif everybody:
+        rows = np.arange(ranker.shape[0]) if row_labels is None else row_labels
+    else:
+        rows = parse_labels(users if users_file is None else read_ids(users_file), row_labels)
+        positions = ranker.positions(rows, "row", strict)
+        if (positions < 0).any():
+            notes.append(unknown_rows(rows, positions, ranker.shape[0]))
+
+    # candidates by label; what is unknown among them is left out, and told once
+    candidates = None
+    if items is not None or exclude or exclude_items is not None:
+        is_candidate = np.full(ranker.shape[1], items is None)
+        if items is not None:
+            wanted = parse_labels(read_ids(items), column_labels)
+            is_candidate[ranker.known_columns(wanted, "`items`", strict, notes)] = True
+        unwanted = parse_labels([*exclude, *([] if exclude_items is None else read_ids(exclude_items))], column_labels)
+        is_candidate[ranker.known_columns(unwanted, "`exclude`", strict, notes)] = False
+        candidates = ranker.labels_at(np.flatnonzero(is_candidate), "column")
+    titles = None if names is None else read_titles(names, ranker, "column")
+
+    def blocks() -> Iterator[Recommendations]:
+        count = len(rows) if history is None else rows.shape[0]
+        shown = output is not None and not quiet and count > ROWS_AT_A_TIME
+        with streams.row_bar("Recommending", count, shown) as advance:
+            for top in range(0, count, ROWS_AT_A_TIME):
+                part = slice(top, min(top + ROWS_AT_A_TIME, count))
+                some = rows[part] if history is None else rows.select_rows(np.arange(part.start, part.stop))
+                yield ranker.recommend(some, n, not include_seen, candidates, **served.how)
+                advance(part.stop - part.start)
+
+    heads = ("row", "rank", "column", "score")
+    n_lines = put(blocks(), heads, titles, output, as_json, has_unknown=any("Rows" in note.must for note in notes))
+    if not n_lines and output is None and not as_json:
+        click.echo("Nothing is left to recommend: everything was seen or excluded.")
+    end(notes, output, quiet)
+
+
+@click.command(cls=Command)
+@options.MODEL
+@click.option(
+    "-i", "--item", "items", multiple=True, help="A column of the fit, by its id; may be given several times."
+)
+@click.option("-u", "--user", "users", multiple=True, help="Or a row of the fit, by its id.")
+@click.option("-n", type=int, default=10, help="Number of similar ones for each.")
+@options.NAMES
+@options.ENGINE
+@options.OUTPUT
+@JSON
+@options.QUIET
+def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, names: str | None, engine: str | None,
+            output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
+    """Show which items, or users, of MODEL are most like some: by the cosine of their factors.
+
+    \b
+    halfseen similar model.hs --item 1214 -n 10 --names titles.csv
+    halfseen similar model.hs --user bob -o similar.csv
+    """
+    if bool(items) == bool(users):
+        raise click.UsageError("Name what to look for: either --item or --user, once or more.")
+    check_n(n)
+    streams.check_json(as_json, output)
+    if output is not None:
+        streams.check_table(output)
+        streams.check_apart([output], [model, names])
+    served = load_served(model, engine)
+    side = "column" if items else "row"
+    labels = served.model.labels.column_labels if items else served.model.labels.row_labels
+    positions = served.model.positions(parse_labels(items or users, labels), side)
+    found = served.model.similar(positions, side, n, served.how["engine"], served.how["n_jobs"])
+    titles = None if names is None else read_titles(names, served.model, side)
+    put([found], (side, "rank", "similar", "score"), titles, output, as_json)
+    end([], output, quiet)
+
+
+def check_n(n: int) -> None:
+    """Refuse lists without a line."""
+    if n < 1:
+        raise ParameterError("must be a whole number, 1 or larger.", parameter="n", found=str(n))
+
+
+def load_served(path: str, engine: str | None) -> Served:
+    """Load the record of a model, to compute on another engine if one is given; refuse one that can't recommend."""
+    record, name, parameters = load_record(path)
+    if record is None:
+        found, remedy = f"a {name}", "Use halfseen predict for its values."
+        raise ParameterError("MODEL must be one that recommends.", found=found, where=f"in {path!r}", remedy=remedy)
+    engine = parameters["engine"] if engine is None else engine
+    return Served(record, {"engine": engine, "n_jobs": parameters["n_jobs"], "name": name})
+
+
+def _read_history(model: str, history: str, strict: bool) -> tuple[Any, list[DataWarning]]:
+    """Histories of new rows over the columns of a model; unless `strict`, their oddities are settled, with notes."""
+    import halfseen
+    from halfseen.estimators.inputs import observe_histories
+
+    fitted = halfseen.load(model)
+    observed, notes = observe_histories(fitted, history, strict)
+    observed = observed if strict else fitted.model_.at_nearest_levels(observed, notes)
+    if observed.row_labels is None:
+        return replace(observed, row_labels=np.arange(observed.shape[0])), notes
+    if fitted.model_.index[0] is not None:
+        n_known = int((fitted.model_.positions(observed.row_labels, "row", strict=False) >= 0).sum())
+        must, remedy = "Rows of --history should be new ones.", "They are served by this history alone."
+        found = f"{n_known} of {observed.shape[0]} that the model knows"
+        notes += [DataWarning(must, found=found, remedy=remedy)] if n_known else []
+    return observed, notes
+
+
+def read_ids(path: str) -> list[str]:
+    """Ids of a file: its lines, or its first column if it is a table; a usual header is none of them."""
+    ending = Path(path).suffix.lower()
+    if ending in (".txt", ".csv", ".tsv", ""):
+        try:
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                lines = file.read().splitlines() if ending in (".txt", "") else None
+                file.seek(0)
+                records = csv.reader(file, delimiter="\t" if ending == ".tsv" else ",") if lines is None else ()
+                ids = [line[0] for line in records if line] if lines is None else lines
+        except (OSError, UnicodeError, csv.Error) as error:
+            must, found = "A file of ids must be text in UTF-8.", str(getattr(error, "strerror", None) or error)
+            raise DataError(
+                must, found=found, where=f"in {path!r}", remedy="Check the path, or save it again."
+            ) from None
+        ids = [one.strip() for one in ids if one.strip()]
+        return ids[1:] if ids and plain(ids[0]) in ID_HEADERS else ids
+    from halfseen.io import read_table
+
+    table = read_table(path)
+    return [str(one) for one in table.texts(table.names[0])]
+
+
+def read_titles(path: str, ranker: Ranker, side: str) -> Array:
+    """Title of each row or column of a model from a file of ids and titles; None where it has none."""
+    from halfseen.io import read_table
+
+    labels = ranker.labels.column_labels if side == "column" else ranker.labels.row_labels
+
+    def places_of(texts: list[Any]) -> Array:
+        ids = parse_labels(texts, labels)
+        ids = [one if isinstance(one, int) else -1 for one in ids] if labels is None else ids
+        return ranker.positions(ids, side, strict=False)
+
+    table = read_table(path)
+    if table.has_header and table.is_text and places_of(table.names[:1])[0] >= 0:
+        table = read_table(path, header=False)  # the first line has an id of the model
+    if len(table.names) < 2:
+        must, found = "A file of names must have a column of ids and one of titles.", f"{len(table.names)} column"
+        raise DataError(must, found=found, where=f"in {streams.display_name(path)!r}", remedy="Add the other.")
+    heads = [plain(str(name)) for name in table.names]
+    at_id = next((place for place, head in enumerate(heads) if head in ID_HEADERS), 0)
+    others = [place for place in range(len(heads)) if place != at_id]
+    at_title = next((place for place in others if heads[place] in TITLE_HEADERS), others[0])
+    places = places_of(table.texts(table.names[at_id]))
+    titles = np.full(ranker.shape[0 if side == "row" else 1], None, dtype=object)
+    for place, title in zip(places, table.texts(table.names[at_title]), strict=True):
+        if place >= 0:
+            titles[place] = title
+    if not (places >= 0).any():
+        must = "A file of names should have the ids of the model."
+        found = f"none of them in its column {table.names[at_id]!r}"
+        warnings.warn(DataWarning(must, found=found, remedy="No title is shown."), stacklevel=2)
+    return titles
+
+
+def plain(header: str) -> str:
+    """A header in small letters, without spaces and underscores."""
+    return re.sub(r"[\W_]+", "", header).lower()
+
+
+def put(found: Iterable[Recommendations], heads: Sequence[str], titles: Array | None, output: str | None, as_json: bool,
+        has_unknown: bool = False) -> int:  # fmt: skip
+    """Show lists, or write them as they come; return the number of lines. `heads` are the names of their columns."""
+    names = [*heads, *(["known"] if has_unknown else []), *(["title"] if titles is not None else [])]
+    n_lines, collected = 0, []
+    if output is not None:
+        from halfseen.io.write import write_blocks
+    with nullcontext(None) if output is None else write_blocks(output, names) as write:
+        for lists in found:
+            rows, ranks = np.nonzero(lists.scores == lists.scores)
+            columns = [lists.rows[rows], ranks + 1, lists.ids[rows, ranks], lists.scores[rows, ranks]]
+            columns += [lists.is_known[rows]] if has_unknown else []
+            columns += [titles[lists.positions[rows, ranks]]] if titles is not None else []
+            n_lines += rows.size
+            if write is not None:
+                write(columns)
+                continue
+            lines = zip(*(column.tolist() for column in columns), strict=True)
+            if as_json:
+                collected += [dict(zip(names, line, strict=True)) for line in lines]
+                continue
+            for row, rank, column, score, *more in lines:
+                if rank == 1:
+                    click.echo(f"{streams.printable(row)}:")
+                title = f"  {more[-1]}" if titles is not None and more[-1] is not None else ""
+                click.echo(f"  {rank:>3}  {score:<10.4g}  {streams.printable(f'{column}{title}')}")
+    if as_json:
+        streams.print_json(collected)
+    return n_lines
+
+
+def end(notes: Iterable[DataWarning], output: str | None, quiet: bool) -> None:
+    """Print what was left out, and where the result is."""
+    for note in notes:
+        click.echo(f"note: {render(note)}", err=True)
+    if output is not None:
+        streams.print_lines(describe_file(output), quiet=quiet)

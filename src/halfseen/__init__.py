@@ -13,11 +13,14 @@ if TYPE_CHECKING:
     from halfseen.archive import load
     from halfseen.estimators import (
         BernoulliPoisson,
+        Blend,
         CompoundPoisson,
         ImplicitMF,
+        ItemGraph,
         OrdinalMF,
         OrdNMF,
         PoissonFactorization,
+        Popularity,
         Quantizer,
         RankOne,
         RankOneNMF,
@@ -41,8 +44,8 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
-    "estimators": "BernoulliPoisson CompoundPoisson ImplicitMF OrdNMF OrdinalMF PoissonFactorization Quantizer "
-    "RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
+    "estimators": "BernoulliPoisson Blend CompoundPoisson ImplicitMF ItemGraph OrdNMF OrdinalMF PoissonFactorization "
+    "Popularity Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",
     "metrics": "evaluate",
     "model": "Status",

@@ -42,11 +42,17 @@ MAX_HEADER = 1 << 20
 #: Parameters that may be arrays, which a fitted model does not need.
 ARRAYS = ("init", "row_features", "column_features")
 #: Arrays of a trace.
-TRACES = ("objective", "seconds", "held_out", "violated", "noise", "spread")
+TRACES = ("objective", "seconds", "l2", "held_out", "violated", "noise", "spread")
+#: Sizes that all models of a file share.
+SHARED_SIZES = ("rows", "columns")
 #: Registries of the classes that may occur in a model file, by name.
 REGISTRIES: tuple[Any, ...] = (LIKELIHOODS, FACTORS, SOLVERS, ENCODERS, RECORDS)
 #: Classes whose modules take long to import, by name, with their modules.
-LATER = dict.fromkeys(("SampledModel", "FactorDraws"), "halfseen.sampling.sampled_model")
+LATER = {
+    **dict.fromkeys(("SampledModel", "FactorDraws"), "halfseen.sampling.sampled_model"),
+    **dict.fromkeys(("ItemGraphModel", "PopularityModel", "DenseWeights", "SparseWeights"), "halfseen.graphs"),
+    "BlendModel": "halfseen.blending",
+}
 
 
 def pack(value: Any, path: str, arrays: dict[str, Array]) -> Any:
@@ -109,7 +115,11 @@ def unpack(packed: Any, expected: Any, path: str, arrays: dict[str, Array], size
     if kind in FACTORS.values():  # whose length is the number of rows, or of columns
         side = path.rpartition("/")[2]
         state = {name: replace(spec, shape=(side, *spec.shape[1:])) for name, spec in state.items()}
-    fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, sizes) for name, one in state.items()}
+    own = sizes
+    if issubclass(kind, Ranker) and path != "model":  # one of several, of ranks and levels of its own
+        own = {name: size for name, size in sizes.items() if name in SHARED_SIZES}
+    fields = {name: unpack(packed[name], one, f"{path}/{name}", arrays, own) for name, one in state.items()}
+    sizes.update({name: size for name, size in own.items() if name in SHARED_SIZES})
     value = kind(**fields)
     if hasattr(value, "check_state"):
         value.check_state(path)

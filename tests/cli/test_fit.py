@@ -1,5 +1,6 @@
 """halfseen fit: from a file to a model file. How files are read is tested in tests/io."""
 
+import json
 import os
 import re
 import signal
@@ -69,6 +70,26 @@ def test_options_are_parameters(ratings, tmp_path, words, parameters):
     model = fitted(tmp_path, ratings.path, "--max-iter", 4000, "--method", *words.split())
     assert type(model).__name__ == METHODS[words.split()[0]]
     assert (parameters | {"max_iter": 4000}).items() <= model.get_params().items()
+
+
+@pytest.mark.parametrize("method", ["item-graph", "popularity", "blend"])
+def test_rankers_are_found_without_iterating(ratings, tmp_path, method):
+    path = tmp_path / "model.hs"
+    lines = done("fit", ratings.path, "--method", method, "--seed", 3, "-o", path)
+    model = halfseen.load(path)
+    assert type(model).__name__ == METHODS[method]
+    assert lines[1].startswith(f"{METHODS[method]}: ")
+    assert lines[1].lower().endswith("unseen cells are zero.")
+    assert lines[2].startswith("DIRECT after ")
+    assert lines[3:] == [lines[-1]]
+    facts = json.loads(run("fit", ratings.path, "--method", method, "--json", "-q", "-o", path).output)
+    assert facts["model"] == METHODS[method]
+    assert ("models" in facts) == (method == "blend")
+    model, row, column = halfseen.load(path), model.row_labels_[0], model.column_labels_[1]
+    (line,) = done("predict", path, "--row", row, "--col", column)
+    assert float(line.split()[-1]) == pytest.approx(model.predict(row, column), rel=1e-4)
+    for option in ("--max-iter", "-k"):
+        assert f"--method {method} has no" in misused("fit", ratings.path, "--method", method, option, 3, "-o", path)
 
 
 def test_chains_have_sweeps_in_the_place_of_iterations(ratings, tmp_path):

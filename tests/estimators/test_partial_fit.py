@@ -166,3 +166,35 @@ def test_refused_where_it_makes_no_sense():
     model = hs.WeightedNMF(1, random_state=0).fit(levels())
     with pytest.raises(DataError, match="must have labels of rows"):
         model.partial_fit(np.ones((2, 25)))
+
+
+@pytest.mark.parametrize("model", [hs.Popularity(), hs.ItemGraph(l2=3.0), hs.ItemGraph(random_state=0)], ids=repr)
+def test_what_is_found_at_once_is_found_from_all_cells(model):
+    cells = levels()
+    model.fit([cell for cell in cells if not is_new(cell)])
+    found = {name: getattr(model, f"{name}_") for name in model.finds}
+    model.partial_fit([cell for cell in cells if is_new(cell)])
+    at_once = (
+        type(model)(**model.get_params())
+        .set_params(**found)
+        .fit([cell for cell in cells if not is_new(cell)] + [cell for cell in cells if is_new(cell)])
+    )
+    rows = model.row_labels_
+    assert np.array_equal(rows, at_once.row_labels_)
+    for row in rows[[0, -1]]:
+        assert np.allclose(model.predict(row, model.column_labels_), at_once.predict(row, model.column_labels_))
+
+
+def test_a_blend_updates_its_models_and_keeps_their_weights(tmp_path):
+    cells = levels()
+    blend = hs.Blend([hs.ImplicitMF(3), hs.ItemGraph()], random_state=0)
+    blend.fit([cell for cell in cells if not is_new(cell)])
+    weights = blend.weights_.copy()
+    blend.save(tmp_path / "blend.hs")
+    new = [cell for cell in cells if is_new(cell)]
+    blend.partial_fit(new)
+    assert np.array_equal(blend.weights_, weights)
+    assert blend.models_["implicitmf"].shape == blend.models_["itemgraph"].shape == blend.model_.shape == (40, 25)
+    assert blend.recommend(["u39"], n=3).is_known.all()
+    with pytest.raises(DataError, match="must know the parameters"):
+        hs.load(tmp_path / "blend.hs").partial_fit(new)

@@ -9,11 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import (
     BernoulliPoisson,
+    Blend,
     CompoundPoisson,
     ImplicitMF,
+    ItemGraph,
     OrdinalMF,
     OrdNMF,
     PoissonFactorization,
+    Popularity,
     RankOneNMF,
     RoundMF,
     SquaredOrdNMF,
@@ -72,7 +75,16 @@ RECORDED = [
     RankOneNMF(),
     RankOneNMF("a1gm", unseen="zero"),
 ]
+#: Rankers without factors.
+RANKERS = [
+    ItemGraph(),
+    ItemGraph(n_neighbors=3, l2=1.0, values="log"),
+    Popularity(),
+    Popularity("values"),
+    Blend([SquaredOrdNMF(2, max_iter=10), ImplicitMF(3, max_iter=5), ItemGraph(l2=2.0)]),
+]
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+every_ranker = pytest.mark.parametrize("estimator", [*ESTIMATORS, *RANKERS], ids=str)
 every_record = pytest.mark.parametrize("estimator", RECORDED, ids=str)
 
 

@@ -20,7 +20,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "api"
 #: Members for other modules of the library, and what scikit-learn adds; the site leaves both out, too (mkdocs.yml).
 INNER = (
     *("parameter_rules", "factor_type", "score_is_log_likelihood", "objective_name", "set_.*_request"),
-    *("offers", "record", "more_state", "state", "levels_to_read"),
+    *("offers", "record", "more_state", "state", "levels_to_read", "finds", "step_name"),
 )
 
 

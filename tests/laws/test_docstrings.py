@@ -17,11 +17,14 @@ NOT_TOLD = ("self", "cls", "args", "kwargs")
 #: What shows an example in its docstring.
 SHOWN = (
     "BernoulliPoisson",
+    "Blend",
     "CompoundPoisson",
     "ImplicitMF",
+    "ItemGraph",
     "OrdNMF",
     "OrdinalMF",
     "PoissonFactorization",
+    "Popularity",
     "Quantizer",
     "RankOneNMF",
     "RankSearch",

@@ -14,10 +14,10 @@ import halfseen
 from halfseen import WeightedNMF, archive
 from halfseen.errors import ModelFileError
 from tests.laws.cases import counts
-from tests.laws.estimators import RECORDED, fitted, suited
+from tests.laws.estimators import RANKERS, RECORDED, fitted, suited
 from tests.uncoupled import cases
 
-every_record = pytest.mark.parametrize("record", [*RECORDED, *cases.METHODS], ids=str)
+every_record = pytest.mark.parametrize("record", [*RECORDED, *RANKERS, *cases.METHODS], ids=str)
 
 
 def labelled(estimator):
@@ -84,7 +84,7 @@ def changes(name, array):
     yield "complex", array.astype(complex)
     yield "bytes", array.astype("S")
     yield "one more axis", array[None]
-    if array.ndim == 0:
+    if array.size == 0 or array.ndim == 0:  # nothing was tried: a trace of nothing
         return
     yield "a scalar", array.reshape(-1)[0]
     yield "one row more", np.concatenate([array, array[-1:]])

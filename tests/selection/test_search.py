@@ -121,7 +121,9 @@ def test_every_model_has_ranges_by_default(estimator, observed, names):
 def test_the_default_range_of_l2_is_about_that_of_the_model():
     observed = stars(2, 0)
     l2 = SquaredOrdNMF(max_iter=1, tol=0, random_state=0).fit(observed).l2_
-    assert default_parameters(SquaredOrdNMF(random_state=0), observed)["l2"].support() == pytest.approx((l2 / 4, l2 * 4))
+    assert default_parameters(SquaredOrdNMF(random_state=0), observed)["l2"].support() == pytest.approx(
+        (l2 / 4, l2 * 4)
+    )
 
 
 # The rungs.

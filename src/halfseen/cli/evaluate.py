@@ -161,7 +161,7 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
         check_pair(train, test)
     arguments = options.reader(reading)
     if not is_uncoupled:
-        arguments |= {"unseen": fitted.model_.unseen, "levels": fitted.model_.encoder.levels_to_read}
+        arguments |= {"unseen": fitted.model_.unseen, "levels": fitted.model_.levels_to_read}
     known, held = (None if path is None else halfseen.observe(path, **arguments) for path in (train, test))
     ((_, threshold),) = _relevances(fitted, [] if relevant is None else [relevant])
     page = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=threshold)

@@ -18,8 +18,12 @@ from halfseen.observed import Observed
 METHODS = {
     "nmf": "WeightedNMF", "rank-one": "RankOneNMF", "poisson": "PoissonFactorization", "ordnmf": "OrdNMF",
     "bernoulli": "BernoulliPoisson", "compound": "CompoundPoisson", "squared-ordnmf": "SquaredOrdNMF",
-    "squared-poisson": "SquaredPoisson", "implicit-mf": "ImplicitMF", "round": "RoundMF", "ordinal": "OrdinalMF",
+    "squared-poisson": "SquaredPoisson", "implicit-mf": "ImplicitMF", "item-graph": "ItemGraph", "blend": "Blend",
+    "popularity": "Popularity", "round": "RoundMF", "ordinal": "OrdinalMF",
 }  # fmt: skip
+
+#: Methods that are found without iterating.
+DIRECT = ("item-graph", "blend", "popularity")
 
 
 @click.command(cls=Command)
@@ -28,8 +32,9 @@ METHODS = {
               help="nmf: non-negative values; rank-one: one component, exactly. Bayesian: poisson: counts and clicks; "
               "ordnmf: stars and other levels; bernoulli: present or not; compound: counts with a few large ones. Best "
               "for ranking: squared-ordnmf: levels; squared-poisson: counts and clicks; implicit-mf: any of "
-              "them, fastest. Best for missing levels: ordinal: with probabilities; round: by rounding, also "
-              "exact.")  # fmt: skip
+              "them, fastest; item-graph: columns that speak for columns; blend: these three, weighted by held-out "
+              "cells; popularity: the same for all rows. Best for missing levels: ordinal: with probabilities; round: "
+              "by rounding, also exact.")  # fmt: skip
 @click.option("-k", "--n-components", type=options.Components(), metavar="NUMBER|auto|auto:5,10,20",
               help="Number of components, by default 10 (squared methods: up to 200, implicit-mf: 128); "
               "auto chooses it by held-out cells, after a colon from these numbers.")  # fmt: skip
@@ -68,6 +73,7 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     \b
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
     halfseen fit ratings.csv --method squared-ordnmf -k 200 -o model.hs
+    halfseen fit ratings.csv --method blend -o model.hs
     halfseen fit ratings.csv --method ordnmf -k auto -o model.hs
     halfseen fit ratings.csv --method ordinal --inference gibbs --implicit -k 20 -o model.hs
     halfseen fit answers.csv --method ordinal --levels bad,fair,good -o model.hs
@@ -96,14 +102,21 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     params |= options.given(n_sweeps=sweeps, n_burn=burn)
     params |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs)
     is_auto = isinstance(n_components, list)
-    if method != "rank-one":
+    model = getattr(halfseen, METHODS[method])()
+    own = set(model.get_params(deep=False))
+    for name in options.given(n_components=n_components, unseen=unseen, max_iter=max_iter, tol=tol):
+        if method in DIRECT and name not in own:
+            raise click.UsageError(f"--method {method} has no --{name.replace('_', '-')}. Leave it out.")
+    if method in DIRECT:
+        params |= {"random_state": seed} if "random_state" in own else {}
+    elif method != "rank-one":
         params |= {**options.given(n_components=None if is_auto else n_components), "random_state": seed}
     elif n_components not in (None, 1):
         number = "auto" if is_auto else n_components
         raise click.UsageError(f"--method rank-one has 1 component, not {number}. Use --method nmf.")
     elif not quiet and click.get_current_context().get_parameter_source("seed") is not ParameterSource.DEFAULT:
         click.echo("note: --seed changes nothing: --method rank-one has no random start.", err=True)
-    model = getattr(halfseen, METHODS[method])().set_params(verbose=0 if quiet else 1, **params)
+    model.set_params(**params, **({"verbose": 0 if quiet else 1} if "verbose" in own else {}))
     validation.check_parameters(model.get_params(deep=False), model.parameter_rules)
     if method == "rank-one":
         check_is_cpu(model.engine, METHODS[method])
@@ -130,7 +143,11 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
         streams.print_json({"data": summaries.data_facts(data, observed), **facts})
         return
     lines = [summaries.describe_data(data, observed), *scores, summaries.describe_model(model)]
-    lines += [summaries.describe_end(model), summaries.describe_objective(model), summaries.describe_file(output)]
+    lines += [
+        summaries.describe_end(model, getattr(model, "step_name", "iteration")),
+        summaries.describe_objective(model),
+        summaries.describe_file(output),
+    ]
     streams.print_lines(*lines, quiet=quiet)
 
 

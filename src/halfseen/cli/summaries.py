@@ -36,15 +36,18 @@ def describe_data(path: str, observed: Observed) -> str:
 
 def fit_facts(model: Any) -> dict[str, Any]:
     """The model, and how its fit ended."""
-    facts: dict[str, Any] = {
-        "model": type(model).__name__,
-        "n_components": getattr(model, "n_components_", model.n_components),
-    }
+    facts: dict[str, Any] = {"model": type(model).__name__}
+    if hasattr(model, "n_components"):
+        facts["n_components"] = getattr(model, "n_components_", model.n_components)
     facts |= {name: getattr(model, name) for name in (*defining_parameters(model), "unseen") if hasattr(model, name)}
     facts |= {"status": model.status_.name, "iterations": model.n_iter_}
     traced = [(name, model.trace_[name]) for name in model.trace_ if name in ("objective", "seconds")]
     facts |= {name: values[-1] for name, values in traced if len(values)}
-    return facts | ({"objective_name": model.objective_name} if "objective" in facts else {})
+    facts |= {"objective_name": model.objective_name} if "objective" in facts else {}
+    if hasattr(model, "quality_"):  # of a blend
+        lines = zip(*model.quality_.values(), strict=True)
+        facts["models"] = [dict(zip(model.quality_, line, strict=True)) for line in lines]
+    return facts
 
 
 def defining_parameters(model: Any) -> list[str]:
@@ -56,8 +59,17 @@ def defining_parameters(model: Any) -> list[str]:
 def describe_model(model: Any) -> str:
     """The model and its main parameters."""
     chosen = "".join(f", {name} {getattr(model, name)}" for name in defining_parameters(model))
-    components = count(getattr(model, "n_components_", model.n_components), "component")
-    return f"{type(model).__name__}: {components}{chosen}, unseen cells are {model.unseen}."
+    size = ""
+    if hasattr(model, "n_components"):
+        size = f"{count(getattr(model, 'n_components_', model.n_components), 'component')}{chosen}, "
+    if hasattr(model, "quality_"):
+        lines = list(zip(*model.quality_.values(), strict=True))
+        size = ", ".join(f"{name} x {weight:.2f} ({ndcg:.4f} alone)" for name, weight, ndcg, _ in lines[:-1])
+        size += f"; together {lines[-1][2]:.4f}. NDCG@100 of held-out cells. "
+    elif hasattr(model, "l2_") and not hasattr(model, "n_components"):
+        size = f"mean l2 {model.l2_:.4g}, cells as {model.values_}, "
+    words = f"unseen cells are {model.unseen}."
+    return f"{type(model).__name__}: {size}{words[0].upper() if size.endswith('. ') else words[0]}{words[1:]}"
 
 
 def describe_end(model: Any, step: str = "iteration") -> str:
@@ -69,7 +81,7 @@ def describe_end(model: Any, step: str = "iteration") -> str:
 def describe_objective(model: Any) -> str:
     """The objective after the last and after the first iteration."""
     values = model.trace_["objective"]
-    if not model.n_iter_:
+    if not model.n_iter_ or model.status_.name == "DIRECT":
         return ""
     return f"{model.objective_name} {values[-1]:,.6g} (after the first iteration {values[0]:,.6g})."
 
@@ -87,8 +99,8 @@ def describe_file(path: str) -> str:
 
 def describe_counting(model: Any) -> str:
     """How text levels count where a model predicts numbers; "" for other models."""
-    encoder = model.model_.encoder
-    if not encoder.is_text:
+    encoder = getattr(model.model_, "encoder", None)  # scores of rankers without factors count nothing
+    if encoder is None or not encoder.is_text:
         return ""
     start = "1, 2" if model.model_.unseen == "zero" else "0, 1"
     return f"levels counted {start}, ... from {encoder.levels_to_read[0]!r}"

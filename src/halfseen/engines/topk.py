@@ -132,6 +132,41 @@ class DenseScores:
         return DenseScores(self.x[:, columns])
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Some columns of scores that are cheaper to compute for all columns than for some."""
+
+    all: Scores
+    columns: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.all.shape[0], self.columns.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.all.dtype
+
+    def tile(self, rows: slice, columns: slice) -> Array:
+        n, m = self.all.shape
+        chosen = self.columns[columns]
+        top, bottom = rows.start, min(rows.stop, n)
+        x = np.empty((bottom - top, chosen.size), self.dtype)
+        width = min(m, COLUMNS_PER_TILE)
+        height = max(1, SCORES_PER_TILE // width)
+        for first in range(0, m, width):
+            here = (chosen >= first) & (chosen < first + width)
+            if here.any():
+                for row in range(top, bottom, height):
+                    part = slice(row, min(row + height, bottom))
+                    tile = self.all.tile(part, slice(first, min(first + width, m)))
+                    x[row - top : part.stop - top, here] = tile[:, chosen[here] - first]
+        return x
+
+    def among(self, columns: Array) -> "Chosen":
+        return Chosen(self.all, self.columns[columns])
+
+
 def cosines(vectors: Array, positions: Array) -> Products:
     """Cosines between the vectors at these positions and all; 0 for a vector of length 0."""
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))

@@ -251,6 +251,58 @@ class BaseRecommender(BaseEstimator, ABC):
             label, model.labels_at(column, "column")[0], score, items, observed.values[best], falls[best]
         )
 
+    @property
+    def can_update(self) -> bool:
+        """Whether `partial_fit` can take in new cells: thresholds of each row or column, and draws, need a fit."""
+        return False
+
+    @available_if(lambda self: self.can_update)
+    @insert_parameters
+    def partial_fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
+        """Take in new cells without another search or long fit; the first call fits.
+
+        Rows and columns are matched by their labels; those that the model does not know are added. The rows of arrays
+        and other tables without labels of rows are all new. A cell that the model has seen gets its new value.
+
+        Factorizations keep what they have learned of known columns:
+
+        1. Every row with a new cell is solved again from all its cells, old and new, with the columns fixed, as
+           `transform` does.
+        2. Every new column is solved from its cells with the rows fixed; then the rows of 1. once more.
+        3. Known columns, rows without a new cell, thresholds and other parameters of the likelihood stay as they are,
+           to the last bit. The time taken depends on the rows with new cells, not on the others.
+
+        `ItemGraph` and `Popularity`, which are found at once, are found again from all cells, with the penalty and the
+        kind of values of the last fit. A `Blend` updates each of its models, and keeps their weights. Fit again from
+        time to time.
+
+        Parameters
+        ----------
+        {X}
+        {y}
+        {cell_weight}
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "model_"):
+            self.fit(X, cell_weight=cell_weight)
+            return self
+        model = self.model_
+        if model.index[0] is None:
+            new = observe_rows(self, X, cell_weight=cell_weight)
+        else:
+            unseen = None if isinstance(X, Observed) else model.unseen
+            new = observe(X, unseen=unseen, levels=model.levels_to_read, cell_weight=cell_weight, allow_empty=True)
+        self.model_ = self._updated(new)
+        self.n_features_in_ = self.model_.shape[1]
+        return self
+
+    def _updated(self, new: Observed) -> Ranker:
+        """The record with new cells."""
+        raise NotImplementedError
+
     def save(self, path: FilePath) -> None:
         """Write the fitted model to one file that `halfseen.load` reads; it holds no pickle.
 
@@ -782,49 +834,13 @@ class Factorization(BaseFactorization):
         warn_if_not_converged(self, stacklevel=4)
         return self
 
-    @available_if(lambda self: self.can_update)
-    @insert_parameters
-    def partial_fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
-        """Take in new cells without another fit; the first call fits.
-
-        Rows and columns are matched by their labels; those that the model does not know are added. The rows of arrays
-        and other tables without labels of rows are all new. A cell that the model has seen gets its new value.
-
-        1. Every row with a new cell is solved again from all its cells, old and new, with the columns fixed, as
-           `transform` does.
-        2. Every new column is solved from its cells with the rows fixed; then the rows of 1. once more.
-        3. Known columns, rows without a new cell, thresholds and other parameters of the likelihood stay as they are,
-           to the last bit.
-
-        The time taken depends on the rows with new cells, not on the others. What is learned of known columns is that
-        of the last `fit`: fit again from time to time.
-
-        Parameters
-        ----------
-        {X}
-        {y}
-        {cell_weight}
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "model_"):
-            return self.fit(X, cell_weight=cell_weight)
-        model = self.model_
-        if model.index[0] is None:
-            new = observe_rows(self, X, cell_weight=cell_weight)
-        else:
-            unseen = None if isinstance(X, Observed) else model.unseen
-            new = observe(X, unseen=unseen, levels=model.levels_to_read, cell_weight=cell_weight, allow_empty=True)
-        self.model_ = model.updated(new, self.engine, self.n_jobs, type(self).__name__)
-        self.n_features_in_ = self.model_.shape[1]
-        return self
-
     @property
     def can_update(self) -> bool:
-        """Whether `partial_fit` can take in new cells: thresholds of each row or column, and draws, need a fit."""
         return getattr(self, "own_thresholds", None) is None and getattr(self, "inference", "map") == "map"
+
+    def _updated(self, new: Observed) -> FittedModel:
+        model: FittedModel = self.model_.updated(new, self.engine, self.n_jobs, type(self).__name__)
+        return model
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         """Fit what was read of X, and keep the fitted attributes, with those of the columns."""

@@ -105,6 +105,8 @@ class SquaredFactorization(Factorization):
         "frequency_scaling": validation.number(0.0),
         "dtype": validation.one_of("float32", "float64", or_none=True),
     }
+    #: Parameters that a fit finds, and later fits to more of the same data need not find again.
+    finds: ClassVar[tuple[str, ...]] = ("n_components", "l2")
     n_components_ = fitted(lambda model: model.H.shape[1], "Number of components of the fit.")
     l2_ = fitted(lambda model: model.folding.solver.penalty.l2, "l2 of the fit.")
     column_l2_ = fitted(lambda model: model.folding.solver.penalty.of_columns(len(model.H)), "l2 of each column.")

@@ -507,6 +507,3 @@ class FactorRecorder(Recorder):
             accepted = float(np.mean(np.transpose(self._sweeps[start:], (2, 1, 0))[2]))
             found["acceptance"] = Mixing(accepted, np.nan, np.nan)
         return found
-
-
-SAMPLED_RECORDS = {kind.__name__: kind for kind in (SampledModel, FactorDraws)}

@@ -37,13 +37,7 @@ class Ranker:
 
     @property
     def is_installed(self) -> bool:
-        return find_spec(self.package) is not None and (self.package != "halfseen" or hasattr(halfseen, self.kind))
-
-    @property
-    def kind(self) -> str:
-        """Class of ours."""
-        name = self.name.removeprefix("halfseen ").partition(",")[0]
-        return "Observed" if name == self.name else name
+        return find_spec(self.package) is not None
 
 
 def matrix(cells: Observed) -> Any:
@@ -52,13 +46,20 @@ def matrix(cells: Observed) -> Any:
 
 # ours
 
+#: l2 of SquaredOrdNMF, as shares of sqrt(n) + sqrt(m).
+SHARES = (0.4, 0.55, 0.72, 0.9, 1.2, 1.6)
+
 
 def _ours(name: str) -> Callable[[Any, Setting, int], Any]:
     def fit(cells: Observed, setting: Setting, seed: int) -> Any:
         kind = getattr(halfseen, name)
         model = kind()
-        known = model.get_params(deep=False)
-        model.set_params(**{"random_state": seed, "n_jobs": THREADS} | dict(setting) if "random_state" in known else setting)
+        chosen = {"n_jobs": THREADS, **setting}
+        if "random_state" in model.get_params(deep=False):
+            chosen["random_state"] = seed
+        if name == "SquaredOrdNMF" and "l2" in chosen:
+            chosen["l2"] *= float(np.sqrt(cells.shape).sum())
+        model.set_params(**chosen)
         return model.fit(cells)
 
     return fit
@@ -217,11 +218,16 @@ RIVALS = (
         fold_in=lambda model, history: (np.ones((history.shape[0], 1)), model[1]), is_random=False,
     ),
 )  # fmt: skip
-OURS_TUNED = grid(n_components=(100, 200), l2_share=(0.5, 0.72, 1.0, 1.4))
 RANKERS = (
     ours("Blend"),
     ours("SquaredOrdNMF"),
+    ours("SquaredOrdNMF", grid(n_components=(100, 200, 400), l2=SHARES), ", tuned"),
     ours("ImplicitMF"),
+    ours(
+        "ImplicitMF",
+        grid(n_components=(128, 256), unseen_weight=(None, 0.1, 0.3, 1.0), l2=(None, 0.001, 0.003, 0.01, 0.03)),
+        ", tuned",
+    ),
     ours("ItemGraph", is_random=False),
     *RIVALS,
 )

@@ -86,8 +86,10 @@ def test_rankers_are_found_without_iterating(ratings, tmp_path, method):
     assert facts["model"] == METHODS[method]
     assert ("models" in facts) == (method == "blend")
     model, row, column = halfseen.load(path), model.row_labels_[0], model.column_labels_[1]
-    (line,) = done("predict", path, "--row", row, "--col", column)
+    (line,) = done("predict", path, "--row", row, "--col", column, "-q")
     assert float(line.split()[-1]) == pytest.approx(model.predict(row, column), rel=1e-4)
+    assert "scores by which" in run("predict", path, "--row", row, "--col", column).output
+    assert "likelihood" in refused("predict", path, "--row", row, "--col", column, "--given-seen")
     for option in ("--max-iter", "-k"):
         assert f"--method {method} has no" in misused("fit", ratings.path, "--method", method, option, 3, "-o", path)
 

@@ -103,8 +103,8 @@ def test_points_that_may_be_thousands_separators_are_refused_or_settled(file, im
     sentence = refused("impute", file(text), "-k", 1, "-o", "-")
     assert "'1.234' on line 2 of t.csv, column 'umsatz'" in sentence
     assert "--decimal" in sentence
-    large, _ = imputed(text, "--thousands", ".")
-    small, _ = imputed(text, "--decimal", ".")
+    large, _ = imputed(text, "--thousands", ".", "--decimals", "all")
+    small, _ = imputed(text, "--decimal", ".", "--decimals", "all")
     assert float(large["kosten"][1].replace(",", ".")) == pytest.approx(1000 * float(small["kosten"][1]))
     output = file("", "o.parquet")
     done("impute", file(text), "-k", 1, "-q", "--thousands", ".", "--force", "-o", output)

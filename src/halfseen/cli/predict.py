@@ -75,6 +75,9 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
     kept = np.flatnonzero(is_known) if is_known.any() else np.arange(len(u))
     asked = [u[one] for one in kept], [i[one] for one in kept]
     predicted: Any
+    if given_seen and not hasattr(fitted, "W_"):
+        must, found = "must be of a model with a likelihood of values.", f"a {type(fitted).__name__}"
+        raise ParameterError(must, parameter="given_seen", found=found, remedy="Leave `given_seen` out.")
     if not level:
         found = fitted.predict(*asked, given_seen=True) if given_seen else fitted.predict(*asked)
         predicted = np.full(len(u), np.nan)
@@ -114,7 +117,9 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
                 output, header if table.has_header else None, contents, delimiter=table.delimiter, decimal=decimal
             )
         streams.print_lines(describe_file(output), quiet=quiet)
-    if record.unseen == "zero" and not (level or given_seen or as_json):
+    if not hasattr(fitted, "W_") and not as_json:
+        streams.print_lines("note: Predictions are scores by which columns are ranked.", quiet=quiet, err=True)
+    elif record.unseen == "zero" and not (level or given_seen or as_json):
         offer = "; --given-seen has the mean of a cell that is seen" if "likelihood" in fitted.offers else ""
         streams.print_lines(
             f"note: Predictions are means in which unseen cells count as 0{offer}.", quiet=quiet, err=True

@@ -82,6 +82,9 @@ class BaseRecommender(BaseEstimator, ABC):
     #: Rules of the parameters that all of them have; subclasses add theirs.
     parameter_rules: ClassVar[Mapping[str, validation.Rule]] = {**ENGINE_RULES}
 
+    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
+    offers: ClassVar[frozenset[str]] = frozenset()
+
     #: Class of `model_`, and the types of `_more_state`, for files.
     record: ClassVar[type[Ranker]]
     more_state: ClassVar[tuple[Any, ...]] = ()
@@ -252,11 +255,11 @@ class BaseRecommender(BaseEstimator, ABC):
         )
 
     @property
-    def can_update(self) -> bool:
+    def _can_update(self) -> bool:
         """Whether `partial_fit` can take in new cells: thresholds of each row or column, and draws, need a fit."""
         return False
 
-    @available_if(lambda self: self.can_update)
+    @available_if(lambda self: self._can_update)
     @insert_parameters
     def partial_fit(self, X: Data, y: object = None, *, cell_weight: CellWeight = None) -> Self:
         """Take in new cells without another search or long fit; the first call fits.
@@ -338,8 +341,6 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         "unseen": validation.one_of("missing", "zero"),
         **BaseRecommender.parameter_rules,
     }
-    #: What fitted models have: "levels", "likelihood" (probabilities of values), "posterior" (of the factors).
-    offers: ClassVar[frozenset[str]] = frozenset()
     #: Whether `score` is a log-likelihood, or minus a mere loss.
     score_is_log_likelihood: ClassVar[bool] = False
 
@@ -835,7 +836,7 @@ class Factorization(BaseFactorization):
         return self
 
     @property
-    def can_update(self) -> bool:
+    def _can_update(self) -> bool:
         return getattr(self, "own_thresholds", None) is None and getattr(self, "inference", "map") == "map"
 
     def _updated(self, new: Observed) -> FittedModel:

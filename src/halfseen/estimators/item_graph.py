@@ -72,7 +72,7 @@ class DirectRecommender(BaseRecommender):
     finds: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def can_update(self) -> bool:
+    def _can_update(self) -> bool:
         return True
 
     def _updated(self, new: Observed) -> Ranker:

@@ -188,17 +188,17 @@ def _factors_of_implicit(model: Any) -> Any:
 RIVALS = (
     Ranker(
         "irspack iALS", "irspack", _ials, _factors_of_ials,
-        grid(n_components=(128, 256), alpha0=(0.1, 0.3, 1.0, 3.0), reg=(0.001, 0.003, 0.01, 0.03)),
+        grid(n_components=(128, 256, 512), alpha0=(0.1, 0.3, 1.0), reg=(0.003, 0.01, 0.03, 0.1)),
         matrix, _ials_of_new,
     ),
     Ranker(
         "EASE", "halfseen", _ease, _scores_of_ease,
-        grid(seen=("values", "ones"), l2=(30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0)), fold_in=_ease_of_new,
+        grid(seen=("values", "ones"), l2=(100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0)), fold_in=_ease_of_new,
         is_random=False,
     ),
     Ranker(
         "irspack SLIM", "irspack", _slim, _scores_of_slim,
-        grid(alpha=(0.01, 0.05, 0.2), l1_ratio=(0.01, 0.1)), matrix, _slim_of_new, is_random=False,
+        grid(alpha=(0.05, 0.2, 1.0), l1_ratio=(0.1,)), matrix, _slim_of_new, is_random=False,
     ),
     Ranker(
         "implicit ALS", "implicit", _implicit, _factors_of_implicit,
@@ -206,7 +206,7 @@ RIVALS = (
     ),
     Ranker(
         "implicit BPR", "implicit", _bpr, _factors_of_implicit,
-        grid(factors=(64, 128), regularization=(0.003, 0.01, 0.03), iterations=(100,)), matrix,
+        grid(factors=(128,), regularization=(0.01, 0.03), iterations=(100,)), matrix,
     ),
     Ranker(
         "LensKit ImplicitMF", "lenskit", _lenskit, _factors_of_lenskit,

@@ -135,7 +135,7 @@ def _table(name: str, kind: str, split: Split) -> Iterator[str]:
         f"{name}, {what}, {split.train.nnz:,} training cells", *(f"s = {s:g}" for s in thresholds), "mean",
         "behind the first row", "chosen", "fit, s", "CPU s", "MB",
     )  # fmt: skip
-    ranked = sorted(found, key=lambda one: -np.nanmean(_mean_of_starts(found[one])))
+    ranked = sorted(found, key=lambda one: -np.nanmean(_mean_of_starts(found[one]), axis=1).mean())
     first = next((one for one in ranked if one == "halfseen Blend"), ranked[0] if ranked else "")
     rows = [_row(one, found[one], found[first]) for one in ranked]
     yield from table(header, rows)

@@ -78,7 +78,9 @@ def _itself(model: Any) -> Any:
 
 
 def ours(name: str, settings: Sequence[Setting] = ({},), tuned: str = "", is_random: bool = True) -> Ranker:
-    return Ranker(f"halfseen {name}{tuned}", "halfseen", _ours(name), _itself, settings, fold_in=_fold_in, is_random=is_random)
+    return Ranker(
+        f"halfseen {name}{tuned}", "halfseen", _ours(name), _itself, settings, fold_in=_fold_in, is_random=is_random
+    )
 
 
 # others

@@ -7,8 +7,8 @@ mean over s on a fifth of the training cells; then all training cells are fitted
 choose. The mean over s has the standard error of its difference from the first row's, over rows (users), after the mean
 over starts. Every fit has a process of its own. Seconds (the least of all starts) and processor seconds are those of a
 fit with two threads, without the preparation of the data; memory is what is resident at the most beyond what was
-before. "Strong": a tenth of the rows, at most 1,000, is held out of the fit; four fifths of the cells of each are its
-history, which is folded in, and the others are to be ranked.
+before. "Users held out": a tenth of the rows, at most 1,000, is held out of the fit; four fifths of the cells of each are its
+history, which is folded in, and the others are to be ranked, with the settings of the table before.
 
 Settings by environment variables, so that a long run can be done in pieces and resumed:
 
@@ -78,17 +78,20 @@ class Split(NamedTuple):
 
 
 def run() -> Iterator[str]:
-    sets = [name for name in CASES if any(name.startswith(one) for one in _setting("_SETS", ",".join(CASES)).split(","))]
+    sets = [
+        name for name in CASES if any(name.startswith(one) for one in _setting("_SETS", ",".join(CASES)).split(","))
+    ]
     for name in sets:
         try:
             cells = _plain(CASES[name].load())
         except DataError as error:
             yield f"Left out, {name}: {error}"
             continue
-        yield from _table(name, "cells", weak(cells))
+        settings: dict[str, Setting] = {}
+        yield from _table(name, "cells", weak(cells), settings)
         yield ""
         if name == "movielens-1m":
-            yield from _table(name, "rows", strong(cells))
+            yield from _table(name, "rows", strong(cells), settings)
             yield ""
             yield from end_to_end(weak(cells))
             yield ""
@@ -113,7 +116,8 @@ def strong(cells: Observed) -> Split:
     return Split(cells.select_rows(np.flatnonzero(~is_out)), test, history)
 
 
-def _table(name: str, kind: str, split: Split) -> Iterator[str]:
+def _table(name: str, kind: str, split: Split, settings: dict[str, Setting]) -> Iterator[str]:
+    """One row per model; settings that are in `settings` are not chosen again, the others are put there."""
     thresholds = CASES[name].thresholds
     asked = [one for one in _setting("_METHODS").split(";") if one]
     found: dict[str, Any] = {}
@@ -122,10 +126,12 @@ def _table(name: str, kind: str, split: Split) -> Iterator[str]:
         if not ranker.is_installed:
             remarks.append(f"{ranker.name} was left out: {ranker.package} is not installed.")
             continue
-        if split.history is not None and ranker.fold_in is None:
+        if split.history is not None and (ranker.fold_in is None or ranker.name not in settings):
             continue
+        is_asked = not asked or ranker.name in asked
         try:
-            found[ranker.name] = judged(name, kind, ranker, split, thresholds, not asked or ranker.name in asked)
+            found[ranker.name] = judged(name, kind, ranker, split, thresholds, is_asked, settings.get(ranker.name))
+            settings[ranker.name] = found[ranker.name]["setting"]
         except (TimeoutError, RuntimeError) as error:
             remarks.append(f"{ranker.name} was left out: {error}.")
         except LookupError:
@@ -156,7 +162,9 @@ def _row(name: str, result: Mapping[str, Any], first: Mapping[str, Any]) -> list
     # the mean over s of means over different rows: its standard error by the influence of each row
     has = ~np.isnan(of_rows)
     gaps = np.where(has, of_first - of_rows, 0.0)
-    influence = ((gaps - np.where(has, gaps.sum(1, keepdims=True) / has.sum(1, keepdims=True), 0.0)) / has.sum(1, keepdims=True)).mean(0)
+    influence = (
+        (gaps - np.where(has, gaps.sum(1, keepdims=True) / has.sum(1, keepdims=True), 0.0)) / has.sum(1, keepdims=True)
+    ).mean(0)
     error = float(np.sqrt(np.sum(influence**2)))
     costs = f"{min(result['clock']):.2f}", f"{min(result['cpu']):.2f}", f"{max(result['peak']) / 1e6:.0f}"
     gap = "" if result is first else f"{behind:.4f} ± {error:.4f}"
@@ -164,7 +172,13 @@ def _row(name: str, result: Mapping[str, Any], first: Mapping[str, Any]) -> list
 
 
 def judged(
-    name: str, kind: str, ranker: Ranker, split: Split, thresholds: Sequence[float], is_asked: bool
+    name: str,
+    kind: str,
+    ranker: Ranker,
+    split: Split,
+    thresholds: Sequence[float],
+    is_asked: bool,
+    setting: Setting | None,
 ) -> Mapping[str, Any]:
     """The setting chosen; of each start NDCG by threshold and row, seconds and bytes."""
     version = _setting("_VERSION") if ranker.name in OURS else "1"
@@ -175,10 +189,17 @@ def judged(
         return json.loads(path.read_text(encoding="utf-8"))
     if not is_asked:
         raise LookupError(key)
-    setting = in_process(lambda: _chosen(ranker, split.train, thresholds), LIMIT) if len(ranker.grid) > 1 else ranker.grid[0]
+    if setting is None and len(ranker.grid) == 1:
+        setting = ranker.grid[0]
+    if setting is None:
+        setting = in_process(lambda: _chosen(ranker, split.train, thresholds), LIMIT)
     starts = STARTS if ranker.is_random else 1
-    of_starts = [in_process(lambda seed=seed: _spent(ranker, setting, split, thresholds, seed), LIMIT) for seed in range(starts)]
-    result = {"setting": setting} | {one: [start[one] for start in of_starts] for one in ("ndcg", "clock", "cpu", "peak")}
+    of_starts = [
+        in_process(lambda seed=seed: _spent(ranker, setting, split, thresholds, seed), LIMIT) for seed in range(starts)
+    ]
+    result = {"setting": setting} | {
+        one: [start[one] for start in of_starts] for one in ("ndcg", "clock", "cpu", "peak")
+    }
     if cache:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(result), encoding="utf-8")
@@ -204,7 +225,9 @@ def _spent(ranker: Ranker, setting: Setting, split: Split, thresholds: Sequence[
     if split.history is None:
         scores = ranking_scores(ranker.answer(model), split.train, split.test, LENGTH, list(thresholds))
     else:
-        scores = ranking_scores(ranker.fold_in(model, split.history), split.history, split.test, LENGTH, list(thresholds))
+        scores = ranking_scores(
+            ranker.fold_in(model, split.history), split.history, split.test, LENGTH, list(thresholds)
+        )
     ndcg = [[None if one != one else round(one, 6) for one in row] for row in scores.ndcg.tolist()]
     return {"ndcg": ndcg, "clock": usage.clock, "cpu": usage.cpu, "peak": usage.peak - usage.held}
 
@@ -225,8 +248,17 @@ def end_to_end(split: Split) -> Iterator[str]:
         if hasattr(halfseen, name):
             kind = getattr(halfseen, name)
             spent = in_process(lambda kind=kind: timed(kind), LIMIT)
-            rows.append([name, *(f"{one:.2f}" for one in spent["clock"]), f"{sum(spent['clock']):.2f}", f"{spent['cpu']:.2f}"])
-    header = ("movielens-1m, nothing set", "fit, s", "recommend 100 to all, s", "evaluate, s", "together (goal 12)", "CPU s")
+            rows.append(
+                [name, *(f"{one:.2f}" for one in spent["clock"]), f"{sum(spent['clock']):.2f}", f"{spent['cpu']:.2f}"]
+            )
+    header = (
+        "movielens-1m, nothing set",
+        "fit, s",
+        "recommend 100 to all, s",
+        "evaluate, s",
+        "together (goal 12)",
+        "CPU s",
+    )
     yield from table(header, rows)
     yield ""
     rivals = {one.name: one for one in RANKERS}
@@ -244,4 +276,6 @@ def end_to_end(split: Split) -> Iterator[str]:
             ]
             figures = (f"{min(one['clock'] for one in spent):.2f}", f"{min(one['cpu'] for one in spent):.2f}")
             rows.append([name, words(setting), *figures, f"{mean(one['peak'] for one in spent) / 1e6:.0f}"])
-    yield from table(("movielens-1m, least of three fits", "setting", f"fit, s, {THREADS} threads", "CPU s", "MB"), rows)
+    yield from table(
+        ("movielens-1m, least of three fits", "setting", f"fit, s, {THREADS} threads", "CPU s", "MB"), rows
+    )

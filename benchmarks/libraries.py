@@ -1,11 +1,11 @@
 """Ratings beside other libraries on MovieLens: errors, seconds and memory, the same cells for all
 
 A tenth of the cells is for test, errors are of predictions cut to 1..5. A setting is chosen from a small grid
-(benchmarks/raters.py) by as large a share of the training cells of the first split, by the root mean squared error. Test
-cells never choose. On a million cells every second setting is tried, on one split instead of three. Rankings are in
-benchmarks/ranking.py. Every model has a process of its own. Seconds are the less of two fits of the chosen setting with two
-threads (Surprise has one), without the preparation of the data; memory is the peak of the whole process during the
-first of these over what it held before.
+(benchmarks/raters.py) by as large a share of the training cells of the first split, by the root mean squared error.
+Test cells never choose. On a million cells every second setting is tried, on one split instead of three. Rankings are
+in benchmarks/ranking.py. Every model has a process of its own. Seconds are the less of two fits of the chosen setting
+with two threads (Surprise has one), without the preparation of the data; memory is the peak of the whole process during
+the first of these over what it held before.
 """
 
 import ctypes

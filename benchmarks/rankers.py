@@ -1,7 +1,7 @@
-"""Models that rank, for `benchmarks/ranking.py`: of halfseen, irspack, implicit, LensKit and cmfrec, EASE, popularity.
+"""Models that rank, for `benchmarks/ranking.py`: of halfseen, irspack, implicit and LensKit, EASE, popularity.
 
-Where the cells are ratings or levels, all get these values, or choose whether to; iALS of irspack is that of Rendle et al.
-(2022), with its ridge scaled by frequency; implicit and LensKit fit the model of Hu, Koren and Volinsky (2008).
+Where the cells are ratings or levels, all get these values, or choose whether to; iALS of irspack is that of Rendle et
+al. (2022), with its ridge scaled by frequency; implicit and LensKit fit the model of Hu, Koren and Volinsky (2008).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 import halfseen
-from benchmarks.contenders import THREADS, Setting, coo, grid, lenskit_dataset, ones
+from benchmarks.contenders import THREADS, Setting, grid, lenskit_dataset, ones
 from halfseen import Observed
 from halfseen.studies import ordnmf_methods
 
@@ -187,15 +187,17 @@ def _factors_of_implicit(model: Any) -> Any:
     return np.asarray(model.user_factors), np.asarray(model.item_factors)
 
 
+IALS = grid(n_components=(128, 256, 512), alpha0=(0.1, 0.3, 1.0), reg=(0.003, 0.01, 0.03, 0.1))
+EASE = grid(seen=("values", "ones"), l2=(100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0))
 RIVALS = (
     Ranker(
         "irspack iALS", "irspack", _ials, _factors_of_ials,
-        grid(n_components=(128, 256, 512), alpha0=(0.1, 0.3, 1.0), reg=(0.003, 0.01, 0.03, 0.1)),
+        IALS,
         matrix, _ials_of_new,
     ),
     Ranker(
         "EASE", "halfseen", _ease, _scores_of_ease,
-        grid(seen=("values", "ones"), l2=(100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0)), fold_in=_ease_of_new,
+        EASE, fold_in=_ease_of_new,
         is_random=False,
     ),
     Ranker(

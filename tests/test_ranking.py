@@ -43,6 +43,12 @@ def dense(cells):
     return X
 
 
+def test_a_cell_with_several_values_counts_once_per_column():
+    cells = [("a", "x", 1.0), ("a", "x", 2.0), ("b", "x", 3.0), ("b", "y", 1.0), ("b", "y", 1.0)]
+    model = halfseen.Popularity().fit(observe(cells, unseen="zero", duplicates="keep"))
+    assert model.seen_.per_column().tolist() == model.popularity_.tolist() == [2, 1]
+
+
 def test_cells_per_column_where_holes_are_listed():
     X = np.random.default_rng(0).random((6, 5)) + 1
     X[0, 1] = X[3, 3] = X[5, 1] = np.nan

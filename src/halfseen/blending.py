@@ -18,7 +18,8 @@ from halfseen.engines.topk import (
     Scores,
     best_columns,
 )
-from halfseen.graphs import LENGTH, HeldOut, check_labels
+from halfseen.graphs import check_labels
+from halfseen.held_out import LENGTH, HeldOut
 from halfseen.labels import Index
 from halfseen.observed import Observed
 from halfseen.ranking import Ranker, Seen
@@ -168,6 +169,12 @@ class BlendModel(Ranker):
         "fingerprint": str | None,
         "level_names": ArraySpec("O", ("names",), optional=True),
     }
+
+    def __post_init__(self) -> None:
+        """Labels and seen cells are those of all models, and kept once, also where a file has them for each."""
+        models: Any = self.models
+        shared = [replace(one, index=self.index, seen=self.seen) if one.shape == self.shape else one for one in models]
+        object.__setattr__(self, "models", tuple(shared))
 
     def check_state(self, path: str) -> None:
         """Refuse models that do not fit together."""

@@ -17,10 +17,9 @@ from sklearn import exceptions
 
 from halfseen.arrays import Array
 from halfseen.engines import Side
-from halfseen.errors import DataError, DataWarning, Described
+from halfseen.errors import DataWarning, Described
 from halfseen.labels import quoted
 from halfseen.model import Fit, Status
-from halfseen.observed import Observed
 from halfseen.solvers import Momentum, Problem, Solver, State
 from halfseen.solvers.problem import has_data, where
 
@@ -233,29 +232,6 @@ class EarlyStopping:
         by_itself = fit.status in (Status.STOPPED, Status.CONVERGED, Status.MAX_ITER)
         status = Status.HELD_OUT if by_itself and self._out_of_patience else fit.status
         return fit_at(problem, solver, self._best, trace, status)
-
-
-def split_validation(observed: Observed, share: float, random: np.random.RandomState) -> tuple[Observed, Observed]:
-    """Cells to fit, and a random share to hold out, never the only cell of a row or column."""
-    order = random.permutation(observed.nnz)
-    is_spare = np.ones(observed.nnz, bool)
-    for positions, count in ((observed.row_of_cell(), observed.shape[0]), (observed.indices, observed.shape[1])):
-        ordered = positions[order]
-        first = np.full(count, -1)
-        first[ordered[::-1]] = np.arange(ordered.size)[::-1]
-        is_spare &= np.arange(ordered.size) != first[ordered]  # not the first of its row (or column) in this order
-    chosen = order[is_spare][: round(share * observed.nnz)]
-    if not chosen.size:
-        raise DataError(
-            "Early stopping must hold cells out of rows and columns that keep others.",
-            found=f"none that could be, among {observed.nnz} cells",
-            remedy="Set `early_stopping=False`, or raise `validation_fraction`.",
-            remedy_cli="Leave out --early-stopping.",
-            parameter="early_stopping",
-        )
-    kept = np.ones(observed.nnz, bool)
-    kept[chosen] = False
-    return observed.select_cells(np.flatnonzero(kept)), observed.select_cells(np.sort(chosen))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

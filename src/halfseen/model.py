@@ -14,7 +14,7 @@ from halfseen.arrays import Array
 from halfseen.encoders import Encoder
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import one_blas_thread
-from halfseen.engines.topk import Products, Scores, Sketch, cosines
+from halfseen.engines.topk import Cosines, Products, Scores, Sketch
 from halfseen.errors import CODE, DataError
 from halfseen.folding import fold_in
 from halfseen.labels import Index
@@ -318,6 +318,11 @@ class FittedModel(Ranker):
             limits = {"max_iter": folding.max_iter, "tol": folding.tol}
             return fold_in(problem, solver, far, average, side=side, **limits)
 
+    @property
+    def can_update(self) -> bool:
+        """Whether `updated` can take in new cells: thresholds of each row or column, and draws, need a fit."""
+        return type(self) is FittedModel and self.can_fold_in and not isinstance(self.likelihood, OwnThresholds)
+
     def updated(self, new: Observed, engine: str, n_jobs: int | None, name: str) -> "FittedModel":
         """The model with new cells, without another fit.
 
@@ -390,7 +395,7 @@ class FittedModel(Ranker):
         factor = self.W if side == "row" else self.H
         solver = None if self.folding is None else self.folding.solver
         has_biases = getattr(getattr(solver, "ridge", None), "biases", False)
-        return cosines(factor[:, : factor.shape[1] - 2 * has_biases], positions)
+        return Cosines.between(factor[:, : factor.shape[1] - 2 * has_biases], positions)
 
     # -----------------------------------------------------------------------------------------------------------------
     # distributions

@@ -164,7 +164,7 @@ class Observed:
             indptr, j, x, w = _sort_cells(cells, shape)
 
         # merge duplicates
-        first_at = _first_at_cell(indptr, j)
+        first_at = first_at_cell(indptr, j)
         if duplicates != "keep" and not first_at.all():
             starts = np.flatnonzero(first_at)
             if duplicates == "error":
@@ -221,8 +221,14 @@ class Observed:
 
         Only `duplicates="keep"` lets a cell have several values.
         """
-        is_first = _first_at_cell(self.indptr, self.indices)
+        is_first = first_at_cell(self.indptr, self.indices)
         return None if is_first.all() else is_first.astype(self.dtype)
+
+    @property
+    def cell_of_value(self) -> np.ndarray | None:
+        """Number of the cell of each value, in row order; None if no cell has several."""
+        first = self.is_first_at_cell
+        return None if first is None else np.cumsum(first, dtype=np.int64) - 1
 
     @property
     def n_unobserved(self) -> int:
@@ -475,7 +481,7 @@ def _in_threads(starts: np.ndarray, work: Any, *arguments: Any) -> None:
         list(pool.map(lambda ends: work(*ends, *arguments), ranges))
 
 
-def _first_at_cell(indptr: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def first_at_cell(indptr: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Mask of the sorted cells that are the first at their (row, column)."""
     first = np.ones(columns.size, dtype=bool)
     first[1:] = columns[1:] != columns[:-1]

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from halfseen import validation
 from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import DenseScores, Scores, best_columns
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import Index, Places, quoted, uniform
-from halfseen.observed import Observed, match_cells
-from halfseen.validation import did_you_mean
+from halfseen.observed import Observed, first_at_cell, match_cells
 
 #: Libraries of frames, in the order in which one is taken.
 FRAMES = ("polars", "pandas", "pyarrow")
@@ -35,20 +35,20 @@ class Recommendations(tuple[Array, Array]):
 
     Where a row has fewer candidates than another, its last ids are None (-1 for positions) and their scores NaN.
 
-    Parameters
+    Attributes
     ----------
     ids : ndarray of shape (n_rows, n)
         Labels of the columns (or rows, if these are similar rows), or their positions where they have none.
     scores : ndarray of shape (n_rows, n)
         Scores by which they were ranked.
-    rows : ndarray of shape (n_rows,), default=None
+    rows : ndarray of shape (n_rows,)
         What was asked for: labels or positions.
-    is_known : ndarray of bool of shape (n_rows,), default=None
+    is_known : ndarray of bool of shape (n_rows,)
         Whether the model knows the row. One that it does not know gets the most popular columns; their scores are the
         numbers of their training cells.
-    notes : sequence of DataWarning, default=()
+    notes : sequence of DataWarning
         What was left out, and how much.
-    positions : ndarray of int of shape (n_rows, n), default=None
+    positions : ndarray of int of shape (n_rows, n)
         Positions of the columns in the model, -1 where there is none.
     """
 
@@ -159,20 +159,25 @@ class Explanation:
         return native_frame(columns, backend)
 
 
-def native_frame(columns: Mapping[str, Array], backend: str | None) -> Any:
-    """A frame of a library by its name; None: the first of polars, pandas and pyarrow that is installed."""
+def native_frame(columns: Mapping[str, Any], backend: str | None) -> Any:
+    """Columns, arrays or lists, as a frame of a library by its name; None: of the first that is installed."""
     import narwhals as nw
 
-    if backend not in (None, *FRAMES):
-        must, found = f"must be one of {', '.join(FRAMES)}.", repr(backend)
-        raise ParameterError(must, parameter="backend", found=found, remedy="Leave it out to take one.")
-    if backend is None:
-        backend = next(name for name in FRAMES if find_spec(name) is not None)
-    lists: dict[str, Any] = {
-        name: column.tolist() if column.dtype.kind in "OM" else column for name, column in columns.items()
-    }
-    library: Any = backend
-    return nw.from_dict(lists, backend=library).to_native()
+    validation.check_parameters({"backend": backend}, {"backend": validation.one_of(*FRAMES, or_none=True)})
+    library: Any = backend or next(name for name in FRAMES if find_spec(name))  # the last always is
+    if not find_spec(library):
+        must, remedy = "must be of a library that is installed.", f"pip install {library}, or use another."
+        raise ParameterError(must, parameter="backend", found=repr(library), remedy=remedy)
+    lists: dict[str, Any] = {}
+    texts = []
+    for name, column in columns.items():
+        is_object = isinstance(column, np.ndarray) and column.dtype.kind in "OM"
+        lists[name] = column.tolist() if is_object else column
+        if is_object and column.dtype.kind == "O" and len(set(map(type, lists[name])) - {type(None)}) != 1:
+            # none, or unknown ids of another kind
+            lists[name] = [None if one is None else str(one) for one in lists[name]]
+            texts.append(nw.col(name).cast(nw.String))
+    return nw.from_dict(lists, backend=library).with_columns(*texts).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +232,9 @@ class Seen:
         return np.arange(ends.size) * self.n_columns - ends, np.nonzero(is_seen)[1]
 
     def per_column(self) -> Array:
-        """Number of cells seen in each column."""
-        counts: Array = np.bincount(self.indices, minlength=self.n_columns)
+        """Number of cells seen in each column; one with several values counts once."""
+        is_first = first_at_cell(self.indptr, self.indices)
+        counts: Array = np.bincount(self.indices[is_first], minlength=self.n_columns)
         return self.indptr.size - 1 - counts if self.lists_holes else counts
 
     def observed(self, rows: Array, unseen: str, dtype: Any = np.float64) -> Observed:
@@ -371,7 +377,7 @@ class Ranker(ABC):
             hint = ""
             if index.labels.dtype.kind != "O":
                 hint = f"The ids are of type {index.labels.dtype}, not text. " if isinstance(first, str) else ""
-            elif near := did_you_mean(str(first), index.positions):
+            elif near := validation.did_you_mean(str(first), index.positions):
                 hint = f"Did you mean {near!r}? "
             raise DataError(
                 f"A {side} must be one of the {len(index)} {side}s that were fitted.",
@@ -411,6 +417,19 @@ class Ranker(ABC):
         if (positions >= 0).all():
             return positions
         notes.append(unknown_columns(name, [wanted] if is_single(wanted) else wanted, positions, self.shape[1]))
+        return positions[positions >= 0]
+
+    def known(self, wanted: Any, side: str, strict: bool, notes: list[DataWarning]) -> Array:
+        """Positions of rows or columns that the model knows; others beside them are left out, with a note."""
+        positions = self.positions(wanted, side, strict)
+        unknown = np.flatnonzero(positions < 0)
+        if unknown.size == positions.size:
+            return self.positions(wanted, side)
+        if unknown.size:
+            size = self.shape[0 if side == "row" else 1]
+            must = f"The {side}s asked for should be among the {size} that were fitted."
+            found = f"{unknown.size} of {positions.size} that are not, the first {quoted(list(wanted)[unknown[0]])}"
+            notes.append(DataWarning(must, found=found, remedy="They were left out. `strict=True` refuses them."))
         return positions[positions >= 0]
 
     def read_histories(

@@ -39,6 +39,17 @@ def test_pairs_in_the_order_asked_for(model, numbered_model):
     assert "1_1" in refused("predict", numbered_model, "--row", "1_1", "--col", "100")  # which is not row 11
 
 
+@pytest.mark.parametrize("method", ["popularity", "item-graph", "implicit-mf"])
+def test_scores_to_rank_by_are_no_values(ratings, method, tmp_path):
+    path = tmp_path / "m.hs"
+    run("fit", ratings.path, "--method", method, "-q", "-o", path)
+    result = run("predict", path, "--row", "bob", "--col", "gin")
+    assert (result.exit_code, result.stderr) == (0, "note: Predictions are scores by which columns are ranked.\n")
+    expected = halfseen.load(path).predict("bob", "gin")
+    assert float(result.stdout.split("\t")[2]) == pytest.approx(float(expected), rel=1e-5)
+    assert "--given-seen" in refused("predict", path, "--row", "bob", "--col", "gin", "--given-seen")
+
+
 def test_a_file_comes_back_with_one_more_column(model, tmp_path):
     pairs, place = tmp_path / "pairs.csv", tmp_path / "out.csv"
     pairs.write_text('when,item,user,note\nmon,gin,bob,"a, b"\ntue,ale,ann,c\nmon,gin,bob,\n')

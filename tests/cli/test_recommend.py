@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -140,9 +141,17 @@ def test_names_of_something_else(model, tmp_path):
     (tmp_path / "t.csv").write_text("id,title\nx,1\ny,2\n")
     result = run("recommend", model, "-u", "bob", "--names", tmp_path / "t.csv")
     assert result.exit_code == 0
-    assert "none of them in its column 'id'" in result.stderr
+    assert "ids of the model. Found none of them" in result.stderr
     (tmp_path / "t.csv").write_text("id\nx\n")
     assert "titles" in refused("recommend", model, "-u", "bob", "--names", tmp_path / "t.csv")
+
+
+def test_unknown_items_are_left_out_beside_known_ones(model):
+    words = ("similar", model, "--item", "nothing", "--item", "gin", "-n", 2)
+    result = run(*words)
+    assert result.stdout.splitlines() == done("similar", model, "--item", "gin", "-n", 2)
+    assert "1 of 2 that are not, the first 'nothing'" in result.stderr
+    assert "nothing" in refused(*words, "--strict")
 
 
 def test_similar_items_and_users(model, titles, tmp_path):
@@ -162,6 +171,22 @@ def test_similar_items_and_users(model, titles, tmp_path):
     assert set(USERS) > {one["similar"] for one in lines}
     for words in ("", "--item gin --user bob"):
         assert "--item" in misused("similar", model, *words.split())
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 100])
+def test_ids_stay_numbers_where_lists_end_early_and_users_are_unknown(tmp_path, at_a_time, monkeypatch):
+    monkeypatch.setattr(module, "ROWS_AT_A_TIME", at_a_time)
+    cells = [(user, item, 1 + (user + item) % 5) for user in range(100, 106) for item in range(7) if (user + item) % 3]
+    cells += [(100, item, 3) for item in range(7) if (100 + item) % 3 == 0]  # nothing is left for the first
+    data = pd.DataFrame(cells, columns=["user", "item", "rating"])
+    halfseen.SquaredOrdNMF(2, max_iter=3, tol=0, random_state=0).fit(data).save(tmp_path / "model.hs")
+    users = [word for user in (100, 101, 102, 103, 7) for word in ("--user", user)]
+    for words, rows in (("--all", np.arange(100, 106)), (users, np.array([101, 102, 103, 7]))):
+        words = [words] if isinstance(words, str) else words
+        assert run("recommend", tmp_path / "model.hs", *words, "-n", 9, "-o", tmp_path / "out.parquet").exit_code == 0
+        table = pq.read_table(tmp_path / "out.parquet").to_pydict()
+        assert {type(one) for one in (*table["row"], *table["column"])} == {int}
+        assert set(table["row"]) == set(rows.tolist()) - {100}
 
 
 def test_a_full_disk_leaves_nothing_of_a_table_in_blocks(model, tmp_path, full_disk):

@@ -13,7 +13,7 @@ from halfseen.blending import Blended, Candidates, Columns, Standardized, find_w
 from halfseen.engines import topk
 from halfseen.engines.topk import DenseScores, Products
 from halfseen.errors import ParameterError
-from halfseen.graphs import HeldOut, hold_out, mean_ndcg
+from halfseen.held_out import HeldOut, hold_out, mean_ndcg
 from halfseen.metrics import ranking_scores
 from tests.estimators.models import refused
 from tests.estimators.test_item_graph import ratings
@@ -231,6 +231,10 @@ def test_one_model_alone_and_a_blend_of_blends(tmp_path):
     loaded = halfseen.load(tmp_path / "nested.hs")
     assert_array_equal(loaded.recommend([0, 1], n=5).ids, nested.recommend([0, 1], n=5).ids)
     assert_array_equal(loaded.quality_["ndcg"], nested.quality_["ndcg"])
+    for blend in (nested, loaded):  # one copy of the cells for all
+        assert all(
+            one.seen is blend.seen_ for model in blend.models_.values() for one in getattr(model, "models", [model])
+        )
 
 
 def test_without_cells_to_hold_out_all_weigh_the_same():

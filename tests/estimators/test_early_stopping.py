@@ -9,7 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from halfseen import OrdinalMF, RoundMF, Status, observe
 from halfseen.errors import DataError
-from halfseen.fitting import EarlyStopping, split_validation
+from halfseen.fitting import EarlyStopping
+from halfseen.held_out import split_validation
 from halfseen.likelihoods import Gaussian
 from halfseen.observed import Observed
 from halfseen.solvers import Newton, PointFactor, State

@@ -16,17 +16,14 @@ from halfseen.graphs import (
     Cells,
     DenseWeights,
     GraphScores,
-    HeldOut,
     Regression,
     Ridge,
     SparseWeights,
     best_penalty,
     cells_of,
-    hold_out,
     invert,
-    mean_ndcg,
-    relevance_thresholds,
 )
+from halfseen.held_out import HeldOut, hold_out, mean_ndcg, relevance_thresholds
 from halfseen.metrics import ndcg_at_k, ranking_scores
 from tests.estimators.models import refused
 

@@ -1,6 +1,7 @@
 """New cells without another fit."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import halfseen as hs
@@ -53,6 +54,24 @@ def test_what_has_no_new_cells_stays_to_the_last_bit(model):
     assert np.array_equal(model.H_[: len(H)], H)
     assert model.n_features_in_ == len(H) + 1
     assert list(model.column_labels_[len(H) :]) == [NEW_COLUMN]
+
+
+@pytest.mark.parametrize("axis", ["rows", "columns"])
+def test_models_of_a_blend_that_need_a_fit_get_one(axis, tmp_path):
+    models = [hs.OrdinalMF(2, own_thresholds=axis, max_iter=5, tol=0, random_state=0), hs.Popularity()]
+    cells = levels()
+    blend = hs.Blend(models, random_state=0).fit([cell for cell in cells if not is_new(cell)])
+    blend.partial_fit([cell for cell in cells if is_new(cell)]).save(tmp_path / "model.hs")
+    ids = hs.load(tmp_path / "model.hs").recommend(NEW_ROWS, 3).ids
+    assert np.array_equal(ids, blend.recommend(NEW_ROWS, 3).ids)
+
+
+def test_a_new_column_has_its_name_also_in_a_file(tmp_path):
+    names = ["a", "b", "c", "d"]
+    model = hs.WeightedNMF(1, random_state=0).fit(pd.DataFrame(np.ones((4, 3)), columns=names[:3], index=list("vwxy")))
+    model.partial_fit(pd.DataFrame(np.ones((1, 4)), columns=names, index=["z"])).save(tmp_path / "model.hs")
+    for one in (model, hs.load(tmp_path / "model.hs")):
+        assert (one.n_features_in_, one.feature_names_in_.tolist()) == (4, names)
 
 
 @every_model

@@ -2,6 +2,7 @@
 
 import pickle
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,6 +149,17 @@ def test_frames_have_a_line_for_each_row_and_rank(backend):
         found.to_frame("excel")
 
 
+@pytest.mark.parametrize("backend", ["polars", "pandas", "pyarrow"])
+def test_frames_of_nothing_and_of_ids_of_two_kinds_have_text(backend):
+    model = fitted(long_frame())
+    schema = nw.from_native(model.recommend("ann", filter_items=[]).to_frame(backend)).schema
+    if backend != "pandas":  # whose empty columns of text may be objects
+        assert schema["row"] == schema["item"] == nw.String
+    with pytest.warns(DataWarning, match="the first 7"):
+        mixed = nw.from_native(model.recommend(["ann", 7], n=1).to_frame(backend))
+    assert mixed["row"].to_list() == ["ann", "7"]
+
+
 # similar rows and columns
 
 
@@ -175,6 +187,19 @@ def test_similar_rows_and_columns_are_those_of_the_largest_cosine(estimator):
         gaps = np.abs(np.diff(cosines, axis=1)) > 1e-9
         if gaps.all():
             assert_array_equal(found.ids, order)
+
+
+def test_unknown_ones_are_left_out_beside_known_ones_and_counted():
+    model = fitted(long_frame())
+    with pytest.warns(DataWarning, match="1 of 3 that are not, the first 'gin'") as caught:
+        found = model.similar_items(["ale", "gin", "cod"], n=2)
+    assert (len(caught), caught[0].filename) == (1, __file__)
+    assert found.rows.tolist() == ["ale", "cod"]
+    assert_array_equal(found.ids, model.similar_items(["ale", "cod"], n=2).ids)
+    with pytest.warns(DataWarning, match="1 of 2"):
+        assert model.similar_users(["eve", "ann"]).rows.tolist() == ["ann"]
+    with refused(DataError, found="'gin'"):
+        model.similar_items(["ale", "gin"], strict=True)
 
 
 def test_similar_by_label():

@@ -23,7 +23,7 @@ LAYERS = {
     ("estimators",): 11,
     ("archive", "archive_v1", "blending", "fitting", "geometry", "graphs", "sampling"): 10,
     ("model", "ranking"): 9,
-    ("folding", "rankone"): 8,
+    ("folding", "held_out", "rankone"): 8,
     ("solvers",): 7,
     ("engines", "encoders"): 6,
     ("likelihoods",): 5,

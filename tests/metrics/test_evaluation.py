@@ -227,6 +227,54 @@ def test_levels_of_models_of_zeros_are_judged_given_that_they_are_seen(parts):
     assert f"Values of {test.nnz} cells, given that they are above 0" in str(report)
 
 
+@pytest.mark.parametrize("is_squared", [False, True], ids=["poisson", "squared"])
+def test_counts_of_models_of_zeros_are_judged_given_that_they_are_seen(parts, is_squared):
+    """E[y | y > 0] = rate / (1 - exp(-rate)) with rate x or x^2, at held-out cells and in rows that are folded in."""
+    train, test = parts
+    kind = hs.SquaredPoisson if is_squared else hs.PoissonFactorization
+
+    def errors(x, values):
+        rate = x**2 if is_squared else x
+        return rate / -np.expm1(-rate) - values
+
+    model = kind(2, max_iter=30, tol=0, random_state=0).fit(train)
+    report = hs.evaluate({"m": model}, train, test, k=5)
+    of_cells = errors((model.W_ @ model.H_.T)[test.row_of_cell(), test.indices], test.values)
+    assert report.get("m", "rmse").value == pytest.approx(np.sqrt(np.mean(of_cells**2)), rel=1e-9)
+    assert report.get("m", "mae").value == pytest.approx(np.mean(np.abs(of_cells)), rel=1e-9)
+    assert report.get("Mean of all", "mae").value == pytest.approx(np.mean(np.abs(train.values.mean() - test.values)))
+
+    train, history, test = hs.data.split_rows(stars(), 8, 0.3, random_state=0, unseen="zero")
+    report = hs.evaluate({"m": model.fit(train)}, train, test, history=history, k=5)
+    of_cells = errors((model.transform(history) @ model.H_.T)[test.row_of_cell(), test.indices], test.values)
+    assert report.get("m", "rmse").value == pytest.approx(np.sqrt(np.mean(of_cells**2)), rel=1e-6)
+
+
+def test_the_order_of_models_changes_nothing(parts):
+    """Whichever comes first: preferences, presence, counts or levels; presence says nothing about values."""
+    train, test = parts
+    models = {
+        "implicit": hs.ImplicitMF(2, random_state=0).fit(train),
+        "presence": hs.BernoulliPoisson(2, max_iter=10, tol=0, random_state=0).fit(train),
+        "items": hs.ItemGraph().fit(train),
+        "counts": hs.PoissonFactorization(2, max_iter=10, tol=0, random_state=0).fit(train),
+        "levels": ordnmf().fit(train),
+    }
+    alone = hs.evaluate({"levels": models["levels"]}, train, test, k=5)
+    for first in models:
+        some = {first: models[first]} | models
+        report = hs.evaluate(some, train, test, k=5)
+        for name, metric in (
+            ("levels", "rmse"),
+            ("Mean of all", "rmse"),
+            ("Mean of the column", "mae"),
+            ("Frequency of levels", "rps"),
+        ):
+            assert report.get(name, metric).value == alone.get(name, metric).value
+        about_values = {one.model for one in report.scores if one.metric in ("rmse", "rps", "log_loss")}
+        assert about_values.isdisjoint({"implicit", "presence", "items"})
+
+
 @pytest.mark.parametrize("estimator", [ordnmf(), hs.OrdinalMF(1, random_state=0)], ids=["zero", "missing"])
 @pytest.mark.parametrize("scores_at_a_time", [60, 1 << 20])
 def test_rows_held_out_are_folded_in(estimator, scores_at_a_time, monkeypatch):

@@ -207,6 +207,22 @@ def test_recommendations_are_those_of_the_model():
         assert any(note.startswith(f"Highest observed values: {best[:10]}") for note in page.notes)
 
 
+def test_columns_have_their_titles_where_there_are_any():
+    model, X = fitted("PoissonFactorization")
+    titles = {label: f"<b>{at}</b>" for at, label in enumerate(X.columns)} | {"no such column": "Aliens"}
+    page, before = Page(hs.make_report(model, X, names=titles).html), Page(html_of("PoissonFactorization"))
+    strongest = np.argsort(-model.H_[:, 0], kind="stable")[:3]
+    shown = [line[0] for line in page.tables["Strongest columns of component 0"][1:]]
+    assert shown[:3] == [titles[X.columns[at]] for at in strongest]
+    caption = next(caption for caption in page.tables if caption.startswith("Recommended to row"))
+    found = model.recommend(int(caption.split()[-1]), n=8)
+    shown = [line[0] for line in page.tables[caption][1:]]
+    assert shown == [titles[label] for label in found.ids[0][: len(shown)]]
+    assert [line[1] for line in page.tables[caption]] == [line[1] for line in before.tables[caption]]
+    one = Page(hs.make_report(model, X, names={X.columns[strongest[0]]: None}).html)  # without a title: by its label
+    assert one.tables["Strongest columns of component 0"] == before.tables["Strongest columns of component 0"]
+
+
 def test_completions_are_those_of_the_model_and_none_without_holes():
     X = table(20, 9, whole=True).set_axis(list("abcdefghi"), axis=1)
     model = hs.OrdinalMF(1, random_state=0).fit(X)

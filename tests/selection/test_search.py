@@ -118,6 +118,10 @@ def test_every_model_has_ranges_by_default(estimator, observed, names):
         assert one.get("n_components", 1) <= min(observed.shape)
 
 
+def test_parameters_that_are_arrays_have_no_range():
+    assert set(default_parameters(OrdNMF(levels=np.arange(1, 6)), stars(2, 0))) == {"n_components", "prior_shape"}
+
+
 def test_the_default_range_of_l2_is_about_that_of_the_model():
     observed = stars(2, 0)
     l2 = SquaredOrdNMF(max_iter=1, tol=0, random_state=0).fit(observed).l2_
@@ -340,7 +344,8 @@ def test_recommenders_without_components_can_be_searched():
 
 
 def test_one_component_can_be_searched():
-    found = Search(RankOneNMF(), {"l2": [0.0]} if "l2" in RankOneNMF().get_params() else {"max_iter": [10, 20]})
+    grid = {"l2": [0.0]} if "l2" in RankOneNMF().get_params() else {"max_iter": [200, 300]}
+    found = Search(RankOneNMF(), grid, random_state=0)
     assert found.fit(table(1, 0)).best_params_
 
 

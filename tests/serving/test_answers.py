@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import halfseen
+from halfseen import observe
 from halfseen.labels import Index
 from halfseen.serving.answers import Ids, ServedModel
 from halfseen.serving.requests import RequestError
@@ -138,6 +139,16 @@ def test_names_that_name_nothing_are_refused(path, tmp_path):
     (tmp_path / "other.csv").write_text("id,title\na,b\nc,d\n")
     with pytest.raises(halfseen.errors.DataError, match="must list items of the model"):
         ServedModel.load(path, tmp_path / "other.csv")
+
+
+def test_similar_items_of_a_model_without_factors(tmp_path):
+    model = halfseen.Popularity().fit(observe(counts(), unseen="zero"))
+    model.save(tmp_path / "model.hs")
+    served = ServedModel.load(tmp_path / "model.hs")
+    for wanted in ([3], [5]):  # the second answer is from what the first one has kept, if anything
+        answer = served.similar({"items": wanted, "n": 4})["similar"][0]["items"]
+        (ids,), (scores,) = model.similar_items(wanted, 4)
+        assert [(one["item"], one["score"]) for one in answer] == list(zip(ids.tolist(), scores.tolist(), strict=True))
 
 
 def test_a_model_that_cannot_recommend_is_refused(tmp_path):

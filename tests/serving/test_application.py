@@ -12,7 +12,7 @@ import pytest
 
 from halfseen.serving.application import application
 from halfseen.serving.requests import ROUTES, Limits, RequestError, read_json, read_query
-from halfseen.serving.service import Service
+from halfseen.serving.service import Job, Service
 from tests.serving import malformed
 from tests.serving.conftest import ask, check_refused, counts, fit, get, post
 
@@ -147,6 +147,16 @@ def test_a_slow_request_gets_503_and_others_go_on(path, monkeypatch):
     assert refused.headers["retry-after"] == "1"
     assert "time allowed" in refused.json()["error"]["message"]
     assert [one.status_code for one in others] == [200] * 5
+
+
+def test_who_has_waited_too_long_does_not_spoil_it_for_others(path):
+    service = Service(path)
+    checked = [{"users": [user], "n": 2, "exclude_seen": True} for user in (0, 10)]
+    late, early = (Job("/recommend", time.monotonic() + left, one) for left, one in zip((-1, 60), checked, strict=True))
+    for job in (late, early):
+        service.put(job)
+    service.work()
+    assert json.loads(early.done.result(0)) == service.compute("/recommend", checked[1:])[0]
 
 
 def test_when_too_many_wait_the_rest_gets_503_and_health_answers(path, monkeypatch):

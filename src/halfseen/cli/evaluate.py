@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
@@ -40,10 +41,10 @@ def evaluate(models: Sequence[str], test: str, train: str | None, history: str |
              as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Rank, for each row of MODEL, the columns that it does not know, and score the ranks of the relevant ones.
 
-    Means over all rows that have a relevant column among the held-out cells, with their standard errors. Models for
-    which unseen cells are missing also show the errors of their predicted values; models with probabilities, the ranked
-    probability score of levels and the log loss. Several models are compared row by row. Beside them stand simple
-    baselines: popularity, means, frequencies of levels.
+    Means over all rows that have a relevant column among the held-out cells, with their standard errors. Models
+    that say what values are also show the errors of predicted values, given that a cell is seen; models with
+    probabilities, the ranked probability score of levels and the log loss. Several models are compared row by row.
+    Beside them stand simple baselines: popularity, means, frequencies of levels.
 
     \b
     halfseen evaluate model.hs --test held_out.csv
@@ -129,12 +130,14 @@ def _facts(report: Any, name: str, lengths: list[int], relevances: list[Any], un
 @click.option("-k", "length", type=int, default=10, help="Length of the rankings.")
 @click.option("--relevant", metavar="VALUE",
               help="Cells from this value or level on are relevant; by default 1, or the lowest level.")  # fmt: skip
+@options.NAMES
 @options.READING
 @options.ENGINE
 @JSON
 @options.quiet("Print nothing.")
 def report(model: str, train: str | None, test: str | None, output: str, title: str | None, top: int, length: int,
-           relevant: str | None, engine: str | None, as_json: bool, quiet: bool, **reading: Any) -> None:  # fmt: skip
+           relevant: str | None, names: str | None, engine: str | None, as_json: bool, quiet: bool,
+           **reading: Any) -> None:  # fmt: skip
     """Write a report of MODEL: a page in one file, to view in any browser.
 
     Its content depends on the data: with --train also the observed values and a posterior predictive check; with
@@ -142,14 +145,14 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
 
     \b
     halfseen report model.hs --train ratings.csv --test held_out.csv -o report.html
-    halfseen report model.hs --title "Film ratings" --top 20
+    halfseen report model.hs --title "Film ratings" --top 20 --names titles.csv
     """
     import halfseen
     from halfseen.report import check_tools
 
     check_tools()
     streams.check_output(output)
-    streams.check_apart([output], [model, train, test])
+    streams.check_apart([output], [model, train, test, names])
     streams.check_json(as_json)
     fitted = halfseen.load(model).set_params(**options.given(engine=engine))
     is_uncoupled = hasattr(fitted, "questions_are_")
@@ -164,7 +167,14 @@ def report(model: str, train: str | None, test: str | None, output: str, title: 
         arguments |= {"unseen": fitted.model_.unseen, "levels": fitted.model_.levels_to_read}
     known, held = (None if path is None else halfseen.observe(path, **arguments) for path in (train, test))
     ((_, threshold),) = _relevances(fitted, [] if relevant is None else [relevant])
-    page = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=threshold)
+    titles: dict[Any, Any] = {}
+    if names is not None:
+        from halfseen.cli.recommend import titles_of
+
+        of_columns = titles_of(names, fitted.model_, "column")
+        labels = fitted.model_.labels_at(np.arange(of_columns.size), "column").tolist()
+        titles = dict(zip(labels, of_columns.tolist(), strict=True))
+    page = halfseen.make_report(fitted, known, held, title=title, top=top, k=length, relevant=threshold, names=titles)
     page.save(output)
     read = [(path, cells) for path, cells in ((train, known), (test, held)) if path is not None and cells is not None]
     if as_json:

@@ -42,6 +42,7 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
     grep bob pairs.csv | halfseen predict model.hs --cells - -o -
     """
     import halfseen
+    from halfseen.encoders import ConfidenceEncoder
 
     if bool(rows or cols) == bool(cells) or len(rows) != len(cols):
         raise click.UsageError("Name the cells: a --col for each --row, or --cells FILE.")
@@ -75,7 +76,8 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
     kept = np.flatnonzero(is_known) if is_known.any() else np.arange(len(u))
     asked = [u[one] for one in kept], [i[one] for one in kept]
     predicted: Any
-    if given_seen and not hasattr(fitted, "W_"):
+    can_split = "likelihood" in fitted.offers  # into whether a cell is seen, and its value
+    if given_seen and record.unseen == "zero" and not can_split:
         must, found = "must be of a model with a likelihood of values.", f"a {type(fitted).__name__}"
         raise ParameterError(must, parameter="given_seen", found=found, remedy="Leave `given_seen` out.")
     if not level:
@@ -90,10 +92,10 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
         raise ParameterError(must, parameter="level", found=found, remedy="Leave `level` out.")
     titles: list[list[Any]] = []
     if names is not None:
-        from halfseen.cli.recommend import read_titles
+        from halfseen.cli.recommend import titles_of
 
         places = record.positions(i, "column", strict=False)
-        of_columns = read_titles(names, record, "column")
+        of_columns = titles_of(names, record, "column")
         titles = [[None if place < 0 else of_columns[place] for place in places.tolist()]]
     lines, heads = zip(u, i, predicted, *titles, strict=True), ["row", "column", "prediction", "title"]
     if as_json:
@@ -117,10 +119,11 @@ def predict(model: str, rows: tuple[str, ...], cols: tuple[str, ...], cells: str
                 output, header if table.has_header else None, contents, delimiter=table.delimiter, decimal=decimal
             )
         streams.print_lines(describe_file(output), quiet=quiet)
-    if not hasattr(fitted, "W_") and not as_json:
+    is_score = not hasattr(fitted, "W_") or isinstance(getattr(record, "encoder", None), ConfidenceEncoder)
+    if is_score and not as_json:
         streams.print_lines("note: Predictions are scores by which columns are ranked.", quiet=quiet, err=True)
     elif record.unseen == "zero" and not (level or given_seen or as_json):
-        offer = "; --given-seen has the mean of a cell that is seen" if "likelihood" in fitted.offers else ""
+        offer = "; --given-seen has the mean of a cell that is seen" if can_split else ""
         streams.print_lines(
             f"note: Predictions are means in which unseen cells count as 0{offer}.", quiet=quiet, err=True
         )

@@ -5,7 +5,6 @@ takes no more start than it must, and lists for everybody no more memory than a 
 """
 
 import csv
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -24,14 +23,11 @@ from halfseen.cli.messages import render
 from halfseen.cli.streams import JSON, In
 from halfseen.cli.summaries import describe_data, describe_file
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.labels import parse_labels
+from halfseen.labels import parse_labels, text_array, uniform
 from halfseen.ranking import Ranker, Recommendations, unknown_rows
 
 #: Rows that are served and written at a time.
 ROWS_AT_A_TIME = 1 << 11
-#: Headers of ids and of titles in a file of names, without spaces and underscores.
-ID_HEADERS = ("id", "item", "itemid", "movieid", "user", "userid", "product", "productid", "isbn", "row", "column")
-TITLE_HEADERS = ("title", "name", "label", "titles", "names", "itemname", "itemtitle", "movietitle", "username")
 
 
 class Served(NamedTuple):
@@ -83,6 +79,7 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
     served = load_served(model, engine)
     ranker, (row_labels, column_labels) = served.model, served.model.labels
     rows: Any
+    asked: Array | None = None  # names of rows of which some are unknown, of one kind in all blocks
     notes: list[DataWarning] = []
     if history is not None:
         rows, notes = _read_history(model, history, strict)
@@ -94,6 +91,10 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
         positions = ranker.positions(rows, "row", strict)
         if (positions < 0).any():
             notes.append(unknown_rows(rows, positions, ranker.shape[0]))
+            try:
+                asked = uniform(rows, "row")
+            except DataError:  # numbers beside text
+                asked = text_array(rows)
 
     # candidates by label; what is unknown among them is left out, and told once
     candidates = None
@@ -105,7 +106,7 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
         unwanted = parse_labels([*exclude, *([] if exclude_items is None else read_ids(exclude_items))], column_labels)
         is_candidate[ranker.known_columns(unwanted, "`exclude`", strict, notes)] = False
         candidates = ranker.labels_at(np.flatnonzero(is_candidate), "column")
-    titles = None if names is None else read_titles(names, ranker, "column")
+    titles = None if names is None else titles_of(names, ranker, "column")
 
     def blocks() -> Iterator[Recommendations]:
         count = len(rows) if history is None else rows.shape[0]
@@ -114,11 +115,13 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
             for top in range(0, count, ROWS_AT_A_TIME):
                 part = slice(top, min(top + ROWS_AT_A_TIME, count))
                 some = rows[part] if history is None else rows.select_rows(np.arange(part.start, part.stop))
-                yield ranker.recommend(some, n, not include_seen, candidates, **served.how)
+                found = ranker.recommend(some, n, not include_seen, candidates, **served.how)
+                found.rows = found.rows if asked is None else asked[part]
+                yield found
                 advance(part.stop - part.start)
 
     heads = ("row", "rank", "column", "score")
-    n_lines = put(blocks(), heads, titles, output, as_json, has_unknown=any("Rows" in note.must for note in notes))
+    n_lines = put(blocks(), heads, titles, output, as_json, has_unknown=asked is not None)
     if not n_lines and output is None and not as_json:
         click.echo("Nothing is left to recommend: everything was seen or excluded.")
     end(notes, output, quiet)
@@ -131,14 +134,15 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
 )
 @click.option("-u", "--user", "users", multiple=True, help="Or a row of the fit, by its id.")
 @click.option("-n", type=int, default=10, help="Number of similar ones for each.")
+@click.option("--strict", is_flag=True, help="Refuse unknown ids, which are else left out where others are known.")
 @options.NAMES
 @options.ENGINE
 @options.OUTPUT
 @JSON
 @options.QUIET
-def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, names: str | None, engine: str | None,
-            output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
-    """Show which items, or users, of MODEL are most like some: by the cosine of their factors.
+def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, strict: bool, names: str | None,
+            engine: str | None, output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
+    """Show which items, or users, of MODEL are most like some: by the cosine of their factors, where it has factors.
 
     \b
     halfseen similar model.hs --item 1214 -n 10 --names titles.csv
@@ -154,11 +158,12 @@ def similar(model: str, items: tuple[str, ...], users: tuple[str, ...], n: int, 
     served = load_served(model, engine)
     side = "column" if items else "row"
     labels = served.model.labels.column_labels if items else served.model.labels.row_labels
-    positions = served.model.positions(parse_labels(items or users, labels), side)
+    notes: list[DataWarning] = []
+    positions = served.model.known(parse_labels(items or users, labels), side, strict, notes)
     found = served.model.similar(positions, side, n, served.how["engine"], served.how["n_jobs"])
-    titles = None if names is None else read_titles(names, served.model, side)
+    titles = None if names is None else titles_of(names, served.model, side)
     put([found], (side, "rank", "similar", "score"), titles, output, as_json)
-    end([], output, quiet)
+    end(notes, output, quiet)
 
 
 def check_n(n: int) -> None:
@@ -197,6 +202,9 @@ def _read_history(model: str, history: str, strict: bool) -> tuple[Any, list[Dat
 
 def read_ids(path: str) -> list[str]:
     """Ids of a file: its lines, or its first column if it is a table; a usual header is none of them."""
+    from halfseen.io import read_table
+    from halfseen.io.schema import IDS, plain_spelling
+
     ending = Path(path).suffix.lower()
     if ending in (".txt", ".csv", ".tsv", ""):
         try:
@@ -211,49 +219,28 @@ def read_ids(path: str) -> list[str]:
                 must, found=found, where=f"in {path!r}", remedy="Check the path, or save it again."
             ) from None
         ids = [one.strip() for one in ids if one.strip()]
-        return ids[1:] if ids and plain(ids[0]) in ID_HEADERS else ids
-    from halfseen.io import read_table
+        return ids[1:] if ids and plain_spelling(ids[0]) in IDS else ids
 
     table = read_table(path)
     return [str(one) for one in table.texts(table.names[0])]
 
 
-def read_titles(path: str, ranker: Ranker, side: str) -> Array:
+def titles_of(path: str, ranker: Ranker, side: str) -> Array:
     """Title of each row or column of a model from a file of ids and titles; None where it has none."""
-    from halfseen.io import read_table
+    from halfseen.io.reader import read_titles
 
     labels = ranker.labels.column_labels if side == "column" else ranker.labels.row_labels
 
-    def places_of(texts: list[Any]) -> Array:
+    def find(texts: list[Any]) -> Array:
         ids = parse_labels(texts, labels)
         ids = [one if isinstance(one, int) else -1 for one in ids] if labels is None else ids
         return ranker.positions(ids, side, strict=False)
 
-    table = read_table(path)
-    if table.has_header and table.is_text and places_of(table.names[:1])[0] >= 0:
-        table = read_table(path, header=False)  # the first line has an id of the model
-    if len(table.names) < 2:
-        must, found = "A file of names must have a column of ids and one of titles.", f"{len(table.names)} column"
-        raise DataError(must, found=found, where=f"in {streams.display_name(path)!r}", remedy="Add the other.")
-    heads = [plain(str(name)) for name in table.names]
-    at_id = next((place for place, head in enumerate(heads) if head in ID_HEADERS), 0)
-    others = [place for place in range(len(heads)) if place != at_id]
-    at_title = next((place for place in others if heads[place] in TITLE_HEADERS), others[0])
-    places = places_of(table.texts(table.names[at_id]))
-    titles = np.full(ranker.shape[0 if side == "row" else 1], None, dtype=object)
-    for place, title in zip(places, table.texts(table.names[at_title]), strict=True):
-        if place >= 0:
-            titles[place] = title
-    if not (places >= 0).any():
-        must = "A file of names should have the ids of the model."
-        found = f"none of them in its column {table.names[at_id]!r}"
-        warnings.warn(DataWarning(must, found=found, remedy="No title is shown."), stacklevel=2)
+    titles = read_titles(path, find, ranker.shape[0 if side == "row" else 1])
+    if all(title is None for title in titles):
+        must, remedy = "A file of names should have the ids of the model.", "No title is shown."
+        warnings.warn(DataWarning(must, found="none of them", remedy=remedy), stacklevel=2)
     return titles
-
-
-def plain(header: str) -> str:
-    """A header in small letters, without spaces and underscores."""
-    return re.sub(r"[\W_]+", "", header).lower()
 
 
 def put(found: Iterable[Recommendations], heads: Sequence[str], titles: Array | None, output: str | None, as_json: bool,
@@ -266,7 +253,10 @@ def put(found: Iterable[Recommendations], heads: Sequence[str], titles: Array | 
     with nullcontext(None) if output is None else write_blocks(output, names) as write:
         for lists in found:
             rows, ranks = np.nonzero(lists.scores == lists.scores)
-            columns = [lists.rows[rows], ranks + 1, lists.ids[rows, ranks], lists.scores[rows, ranks]]
+            if not rows.size:
+                continue
+            ids = uniform(lists.ids[rows, ranks], "column")  # of None and numbers, numbers are left
+            columns = [lists.rows[rows], ranks + 1, ids, lists.scores[rows, ranks]]
             columns += [lists.is_known[rows]] if has_unknown else []
             columns += [titles[lists.positions[rows, ranks]]] if titles is not None else []
             n_lines += rows.size

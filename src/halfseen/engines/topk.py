@@ -13,6 +13,7 @@ from halfseen.arrays import Array
 from halfseen.engines import RULES, open_engine
 from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import Threads, one_blas_thread
+from halfseen.observed import first_at_cell
 
 #: Scores that a thread holds at a time: 4 MB in double precision.
 SCORES_PER_TILE = 1 << 19
@@ -167,11 +168,19 @@ class Chosen:
         return Chosen(self.all, self.columns[columns])
 
 
-def cosines(vectors: Array, positions: Array) -> Products:
-    """Cosines between the vectors at these positions and all; 0 for a vector of length 0."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-    unit = vectors / np.where(lengths > 0, lengths, 1)[:, None]
-    return Products(unit[positions], unit)
+class Cosines(Products):
+    """Cosines between some vectors, W, and all, H, each scaled to length 1; 0 for a vector of length 0."""
+
+    @classmethod
+    def between(cls, vectors: Array, positions: Array) -> "Cosines":
+        """Those of the vectors at these positions with all."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        unit = vectors / np.where(lengths > 0, lengths, 1)[:, None]
+        return cls(unit[positions], unit)
+
+    def of(self, positions: Array) -> "Cosines":
+        """Those of others."""
+        return Cosines(self.H[positions], self.H)
 
 
 def best_columns(
@@ -305,11 +314,7 @@ def count_hidden(hidden: ColumnLists | None, n: int) -> Array:
     """Number of different columns hidden in each of n rows, listed in ascending order."""
     if hidden is None:
         return np.zeros(n, np.int64)
-    indptr, columns = hidden
-    is_new = np.ones(columns.size, bool)
-    is_new[1:] = columns[1:] != columns[:-1]
-    is_new[indptr[:-1][indptr[:-1] < columns.size]] = True
-    counts: Array = np.diff(np.append(0, np.cumsum(is_new))[indptr])
+    counts: Array = np.diff(np.append(0, np.cumsum(first_at_cell(*hidden)))[hidden[0]])
     return counts
 
 

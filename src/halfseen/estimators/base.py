@@ -165,8 +165,8 @@ class BaseRecommender(BaseEstimator, ABC):
         warn_of(found.notes)
         return found
 
-    def similar_items(self, items: Labels, n: int = 10) -> Recommendations:
-        """Columns most like the given ones, by the cosine of their factors.
+    def similar_items(self, items: Labels, n: int = 10, strict: bool = False) -> Recommendations:
+        """Columns most like the given ones: by the cosine of their factors, where a model has factors.
 
         Parameters
         ----------
@@ -174,16 +174,21 @@ class BaseRecommender(BaseEstimator, ABC):
             Columns of the fit, by label or position.
         n : int, default=10
             Number of similar columns for each.
+        strict : bool, default=False
+            Refuse unknown columns. By default those among known ones are left out, with a `DataWarning`.
 
         Returns
         -------
         Recommendations
-            A pair of ids and scores (1 for columns that are quite alike), best first, without the column itself.
+            A pair of ids and scores (a cosine is 1 for columns that are quite alike), best first, without the column
+            itself.
         """
-        return self._similar(items, "column", n)
+        found = self._similar(items, "column", n, strict)
+        warn_of(found.notes)
+        return found
 
-    def similar_users(self, users: Labels, n: int = 10) -> Recommendations:
-        """Rows most like the given ones, by the cosine of their factors.
+    def similar_users(self, users: Labels, n: int = 10, strict: bool = False) -> Recommendations:
+        """Rows most like the given ones: by the cosine of their factors, where a model has factors.
 
         Parameters
         ----------
@@ -191,27 +196,33 @@ class BaseRecommender(BaseEstimator, ABC):
             Rows of the fit, by label or position.
         n : int, default=10
             Number of similar rows for each.
+        strict : bool, default=False
+            Refuse unknown rows. By default those among known ones are left out, with a `DataWarning`.
 
         Returns
         -------
         Recommendations
             A pair of ids (of rows) and scores, best first, without the row itself.
         """
-        return self._similar(users, "row", n)
+        found = self._similar(users, "row", n, strict)
+        warn_of(found.notes)
+        return found
 
-    def _similar(self, wanted: Any, side: str, n: int) -> Recommendations:
+    def _similar(self, wanted: Any, side: str, n: int, strict: bool) -> Recommendations:
         check_is_fitted(self)
-        validation.check_parameters({"n": n}, {"n": validation.whole(1)})
-        similar: Recommendations = self.model_.similar(
-            self.model_.positions(wanted, side), side, n, self.engine, self.n_jobs
-        )
+        validation.check_parameters({"n": n, "strict": strict}, {"n": validation.whole(1), "strict": validation.flag()})
+        notes: list[DataWarning] = []
+        positions = self.model_.known(wanted, side, strict, notes)
+        similar: Recommendations = self.model_.similar(positions, side, n, self.engine, self.n_jobs)
+        similar.notes = tuple(notes)
         return similar
 
     def explain(self, row: Any, item: Any, n: int = 10) -> Explanation:
         """Which cells of a row speak for a column: by how much its score falls if each of them is left out.
 
         The row's cells are folded in as a history, whole and without each of them in turn, so that this is exact for
-        every model. It takes about as long as folding in one new row for each cell of the row.
+        every model. It takes about as long as folding in one new row for each cell of the row. A row without any cell
+        is taken for an average one: so the only cell of a row may have a contribution below 0.
 
         Parameters
         ----------
@@ -300,6 +311,8 @@ class BaseRecommender(BaseEstimator, ABC):
             new = observe(X, unseen=unseen, levels=model.levels_to_read, cell_weight=cell_weight, allow_empty=True)
         self.model_ = self._updated(new)
         self.n_features_in_ = self.model_.shape[1]
+        if hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = self.column_labels_
         return self
 
     def _updated(self, new: Observed) -> Ranker:
@@ -465,7 +478,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
                 f"must be False for {type(self).__name__}, which has no probability that a cell is above 0.",
                 parameter="given_seen",
                 found="True",
-                remedy="Fit `OrdNMF`, `SquaredOrdNMF` or `PoissonFactorization`.",
+                remedy="Use `OrdNMF`, `SquaredOrdNMF` or `PoissonFactorization`.",
             )
         means = self._predict("mean of seen" if given_seen else "mean", rows, cols)
         return means if means.shape else means[()]

@@ -19,7 +19,7 @@ from halfseen.estimators.base import BaseRecommender, fitted
 from halfseen.estimators.implicit_mf import ImplicitMF
 from halfseen.estimators.item_graph import DirectRecommender, ItemGraph
 from halfseen.estimators.squared_models import SquaredOrdNMF
-from halfseen.graphs import HeldOut, hold_out, mean_ndcg
+from halfseen.held_out import HeldOut, hold_out, mean_ndcg
 from halfseen.model import FittedModel
 from halfseen.observed import Observed
 from halfseen.ranking import Seen, index_of
@@ -201,9 +201,8 @@ class Blend(DirectRecommender):
         index, seen = index_of(observed), Seen.from_observed(observed)
         models = [model.fit(as_seen_by(model, observed)).model_ for _, model in given]
         self._fitted = dict(given)
-        shared = tuple(replace(model, index=index, seen=seen) for model in models)  # one copy for all
         model = BlendModel(
-            shared, names, weights, ndcg, standard_errors, index, seen, observed.unseen, observed.fingerprint(),
+            tuple(models), names, weights, ndcg, standard_errors, index, seen, observed.unseen, observed.fingerprint(),
             observed.level_names,
         )  # fmt: skip
         return model, {"objective": np.array(path), "seconds": np.full(len(path), seconds)}
@@ -213,7 +212,7 @@ class Blend(DirectRecommender):
         cells, _ = blend.merged(new, np.float64)
         models: list[Any] = []
         for name, record in zip(blend.names, blend.models, strict=True):
-            if type(record) is FittedModel:
+            if isinstance(record, FittedModel) and record.can_update:
                 models.append(record.updated(replace(new, unseen=record.unseen), self.engine, self.n_jobs, name))
                 continue
             if name not in self._fitted:
@@ -224,8 +223,7 @@ class Blend(DirectRecommender):
                 )
             models.append(clone(self._fitted[name]).fit(as_seen_by(record, cells)).model_)
         index, seen = index_of(cells), Seen.from_observed(cells)
-        shared = tuple(replace(model, index=index, seen=seen) for model in models)
-        return replace(blend, models=shared, index=index, seen=seen, fingerprint=cells.fingerprint())
+        return replace(blend, models=tuple(models), index=index, seen=seen, fingerprint=cells.fingerprint())
 
     def _prepared(self, model: Any, random: np.random.RandomState) -> Any:
         """An unfitted copy with a seed and a number of threads."""

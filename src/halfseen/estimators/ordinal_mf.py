@@ -21,16 +21,8 @@ from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import Factorization, Method, check_start, fitted
 from halfseen.estimators.inputs import Data, add_listed, keep, observe_features, observe_rows
 from halfseen.estimators.ordnmf import count_levels
-from halfseen.fitting import (
-    Callback,
-    EarlyStopping,
-    Outcome,
-    Start,
-    callbacks,
-    run,
-    split_validation,
-    warn_if_empty,
-)
+from halfseen.fitting import Callback, EarlyStopping, Outcome, Start, callbacks, run, warn_if_empty
+from halfseen.held_out import split_validation
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed

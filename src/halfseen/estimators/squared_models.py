@@ -16,7 +16,8 @@ from halfseen.engines.topk import Products, best_columns
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import Factorization, Method, Prepared, fitted, prepare
 from halfseen.estimators.ordnmf import LEVEL_RULES, initial_ordinal
-from halfseen.fitting import Start, run, split_validation
+from halfseen.fitting import Start, run
+from halfseen.held_out import LENGTH, SHARE, HeldOut, mean_ndcg, split_validation
 from halfseen.likelihoods import Likelihood, Poisson, Squared
 from halfseen.model import Fit, Status
 from halfseen.observed import Observed
@@ -35,8 +36,6 @@ SEARCH_COMPONENTS, SEARCH_CELLS = 100, 150_000
 LEAST_ENTRY = 1e-12
 #: Fewer cells, or fewer that can be held out, say too little.
 LEAST_CELLS, LEAST_HELD_OUT = 5_000, 500
-#: Held-out cells are ranked so far.
-RANKED = 100
 #: By default, fits to so many cells are in single precision.
 CELLS_OF_SINGLE_PRECISION = 100_000
 #: The exponent that is tried first, without momentum and with it; an iteration that it spoils is done again with 1/2.
@@ -60,34 +59,6 @@ def in_precision(cells: Observed, dtype: Any) -> Observed:
         return cells
     weights = None if cells.weights is None else cells.weights.astype(dtype)
     return replace(cells, values=cells.values.astype(dtype), weights=weights)
-
-
-def ndcg_of_held_out(
-    W: Array, H: Array, train: Observed, held_out: Observed, engine: str, n_jobs: int | None
-) -> float:  # fmt: skip
-    """NDCG of held-out cells above 0 among the columns not seen in training, and of the higher half of them: the mean.
-
-    As `metrics.ndcg_at_k` has it, with relevance from the lowest of their values on, and from the median.
-    """
-    rows = np.flatnonzero(np.diff(held_out.indptr))
-    hidden, asked = train.select_rows(rows), held_out.select_rows(rows)
-    best = best_columns(
-        Products(W[rows], H), RANKED, hidden=(hidden.indptr, hidden.indices), n_jobs=n_jobs, engine=engine
-    )
-    n, m = asked.shape
-    keys = asked.row_of_cell().astype(np.int64) * m + asked.indices
-    wanted = np.where(best.columns < 0, -1, np.arange(n)[:, None] * m + best.columns)
-    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-    values = np.where(keys[at] == wanted, asked.values[at], 0.0)
-    discounts = 1.0 / np.log2(np.arange(2, RANKED + 2))
-    ideal = np.append(np.nan, np.cumsum(discounts))
-    positive = asked.values[asked.values > 0]
-    scores = []
-    for threshold in (positive.min(), np.median(positive)):
-        count = np.bincount(keys[asked.values >= threshold] // m, minlength=n)
-        gain = (values >= threshold) @ discounts[: values.shape[1]]
-        scores.append(np.nanmean(gain / ideal[np.minimum(count, RANKED)]))
-    return float(np.mean(scores))
 
 
 class SquaredFactorization(Factorization):
@@ -149,11 +120,15 @@ class SquaredFactorization(Factorization):
             enough = np.searchsorted(np.cumsum(np.diff(cells.indptr)[order]), SEARCH_CELLS) + 1
             cells = cells.select_rows(np.sort(order[:enough]))
         try:
-            train, held_out = split_validation(in_precision(cells, np.float32), 0.2, random)
+            train, held = split_validation(in_precision(cells, np.float32), SHARE, random)
         except DataError:  # hardly a row or column with two cells
             return None
-        if np.count_nonzero(held_out.values > 0) < LEAST_HELD_OUT:
+        positive = held.values[held.values > 0]
+        if positive.size < LEAST_HELD_OUT:
             return None
+        rows = np.flatnonzero(held.seen_per_row())
+        held_out = HeldOut(rows, held.select_rows(rows), np.array([positive.min(), np.median(positive)]))
+        hidden = train.select_rows(rows)
         k = min(n_components, SEARCH_COMPONENTS)
         shapes = ((train.shape[0], k), (train.shape[1], k))
 
@@ -181,19 +156,21 @@ class SquaredFactorization(Factorization):
                 )
                 if fit.status is Status.INTERRUPTED:
                     raise KeyboardInterrupt
-                scores.append(
-                    ndcg_of_held_out(fit.rows.mean, fit.columns.mean, train, held_out, self.engine, self.n_jobs)
-                )
+                best = best_columns(
+                    Products(fit.rows.mean[rows], fit.columns.mean), LENGTH, (hidden.indptr, hidden.indices),
+                    n_jobs=self.n_jobs, engine=self.engine,
+                )  # fmt: skip
+                scores.append(mean_ndcg(held_out.ndcg(held_out.values_at(best.columns))))
                 if len(scores) > 2 and scores[-1] < scores[-2] < scores[-3]:
                     break
         if not np.isfinite(scores).all():
             return None
-        best = int(np.argmax(scores))
+        place = int(np.argmax(scores))
         step = 0.0
-        if 0 < best < len(scores) - 1:  # the vertex of the parabola through the best and its neighbours
-            before, at, after = scores[best - 1 : best + 2]
+        if 0 < place < len(scores) - 1:  # the vertex of the parabola through the best and its neighbours
+            before, at, after = scores[place - 1 : place + 2]
             step = 0.5 * (before - after) / min(before - 2.0 * at + after, -1e-12)
-        return float(L2_SHARES[best] * (L2_SHARES[1] / L2_SHARES[0]) ** step)
+        return float(L2_SHARES[place] * (L2_SHARES[1] / L2_SHARES[0]) ** step)
 
     def _start(self, problem: Problem, solver: Solver[Any], method: Method, random: Any) -> tuple[Array, Array]:
         W, H = super()._start(problem, solver, method, random)

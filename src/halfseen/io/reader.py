@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from halfseen.errors import DataError, DataWarning
 from halfseen.io.numbers import NUMBERS, Levels, NotANumber, Scale
-from halfseen.io.schema import LongHeader, OnUnknown, ReadOptions, ReadSummary, recognise
+from halfseen.io.schema import IDS, TITLES, LongHeader, OnUnknown, ReadOptions, ReadSummary, plain_spelling, recognise
 from halfseen.io.sources import as_frame, open_file, open_table
 from halfseen.io.tables import CellWeight, ColumnName, FilePath, MatrixSource, Table, ordered_levels
 from halfseen.io.text import Progress
@@ -155,6 +155,42 @@ def read_table(path: FilePath, layout: str = "wide", header: bool | None = None,
         Columns of the file, read on demand.
     """
     return open_file(path, ReadOptions(layout=layout, header=header, **options))
+
+
+def read_titles(path: FilePath, find: Callable[[list[Any]], np.ndarray], size: int) -> np.ndarray:
+    """Titles of the rows or columns of a model, from a table of ids and titles in any order; None where it has none.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The table.
+    find : callable
+        From ids to their positions in the model, -1 where it does not know them.
+    size : int
+        Number of rows or columns of the model.
+
+    Returns
+    -------
+    ndarray of shape (size,)
+        Texts, or None.
+    """
+    table = read_table(path)
+    if table.has_header and table.is_text and find([str(table.names[0])])[0] >= 0:
+        table = read_table(path, header=False)  # the first line has an id of the model
+    if len(table.names) < 2:
+        must, found = "A file of names must have a column of ids and one of titles.", f"{len(table.names)} column"
+        raise DataError(must, found=found, where=f"in {str(path)!r}", remedy="Add the other, or check the separator.")
+    heads = [plain_spelling(name) for name in table.names]
+    at_id = next((place for place, head in enumerate(heads) if head in IDS), 0)
+    others = [place for place in range(len(heads)) if place != at_id]
+    at_title = next((place for place in others if heads[place] in TITLES), others[0])
+    ids, texts = table.texts(table.names[at_id]), table.texts(table.names[at_title])
+    lines = [line for line, one in enumerate(ids) if one is not None and one == one]  # NaN is not itself
+    titles = np.full(size, None, dtype=object)
+    for line, position in zip(lines, find([ids[line] for line in lines]).tolist(), strict=True):
+        if position >= 0 and texts[line] is not None:
+            titles[position] = str(texts[line])
+    return titles
 
 
 def observe_table(table: Table, options: ReadOptions) -> Observed:

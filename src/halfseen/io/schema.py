@@ -42,6 +42,9 @@ VALUES = words(
     "response grade level clicks views listens hours units qty amount purchases visits overall bookrating y weight"
 )
 TIMES = words("timestamp time date datetime ts unixtime unixreviewtime ratingtimestamp createdat updatedat")
+#: Headers of ids and of titles in a table of names, and that of a list of ids.
+IDS = words("id item itemid movieid user userid product productid isbn row column")
+TITLES = words("title name label titles names itemname itemtitle movietitle username")
 #: Columns that may stand beside row, column and value without being any of them; "" is an index that pandas wrote.
 BESIDES = (*TIMES, *words("index unnamed0 indexlevel0 session sessionid id ratingid reviewid"), "")
 #: Ends of names of columns that hold codes rather than amounts.

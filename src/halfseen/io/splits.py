@@ -116,7 +116,7 @@ def split_indices(
     """Positions of the training and test cells of `split_cells`."""
     rows, is_first = observed.row_of_cell(), observed.is_first_at_cell
     rows = rows if is_first is None else rows[is_first > 0]
-    is_test = _choose(rows, _pair_of_cell(observed), test_size, random_state, by, last, times)
+    is_test = _choose(rows, observed.cell_of_value, test_size, random_state, by, last, times)
     return np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
 
@@ -234,7 +234,7 @@ def fold_indices(
     observed: Observed, n_folds: int = 5, random_state: Seed = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Positions of the training and test cells of the folds of `k_folds`."""
-    pair_of_cell = _pair_of_cell(observed)
+    pair_of_cell = observed.cell_of_value
     n_pairs = observed.nnz if pair_of_cell is None else int(pair_of_cell[-1]) + 1
     fold = _folds(n_pairs, pair_of_cell, n_folds, random_state)
     return ((np.flatnonzero(fold != test), np.flatnonzero(fold == test)) for test in range(n_folds))
@@ -249,11 +249,6 @@ def _folds(n_pairs: int, pair_of_cell: np.ndarray | None, n_folds: int, random_s
     fold = np.empty(n_pairs, np.int32)
     fold[_generator(random_state).permutation(n_pairs)] = np.arange(n_pairs) % n_folds
     return fold if pair_of_cell is None else fold[pair_of_cell]
-
-
-def _pair_of_cell(observed: Observed) -> np.ndarray | None:
-    """Number of the (row, column) pair of each cell; None if no pair has two values."""
-    return None if observed.is_first_at_cell is None else np.cumsum(observed.is_first_at_cell, dtype=np.int64) - 1
 
 
 def _choose(

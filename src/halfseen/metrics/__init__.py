@@ -1,7 +1,6 @@
 """How good a model is on cells that it has not seen: by rankings, predicted values and probabilities of levels."""
 
 from halfseen.metrics.evaluation import Evaluation, evaluate
-from halfseen.metrics.level_scores import Calibration, calibration, log_loss, log_score, ranked_probability_score
 from halfseen.metrics.posterior_check import PredictiveCheck, predictive_check
 from halfseen.metrics.ranking import (
     RankingScores,
@@ -17,7 +16,15 @@ from halfseen.metrics.ranking import (
     recall_at_k,
     standard_error,
 )
-from halfseen.metrics.value_scores import mae, rmse
+from halfseen.metrics.value_scores import (
+    Calibration,
+    calibration,
+    log_loss,
+    log_score,
+    mae,
+    ranked_probability_score,
+    rmse,
+)
 
 __all__ = [
     "Calibration",

@@ -4,10 +4,8 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -22,7 +20,7 @@ from halfseen.metrics.ranking import mean_of_rows, rank_test, standard_error
 from halfseen.metrics.scorers import SCORES_AT_A_TIME, held_out, rows_of
 from halfseen.metrics.value_scores import Estimate, cell_mean, given_not_lowest, group_means, root
 from halfseen.observed import Observed, match_cells
-from halfseen.ranking import Seen, read_cells
+from halfseen.ranking import Seen, native_frame, read_cells
 
 #: Metrics of rankings and of values by name: how tables call them, and whether more (1) or less (-1) is better.
 RANKING_METRICS = {
@@ -195,7 +193,7 @@ class Evaluation:
             Columns model, metric, k, relevant, value, standard_error, rows, cells, difference, difference_error,
             is_best, is_tied; seconds to fit and to rank are metrics, too.
         """
-        return frame_of(self.to_columns(), backend)
+        return native_frame(self.to_columns(), backend)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """The columns of `to_frame` as lists."""
@@ -327,20 +325,6 @@ def wrapped(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return text
 
 
-def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None) -> Any:
-    """Columns as a frame of polars, pandas or Arrow; None: of the first that is installed."""
-    validation.check_parameters({"backend": backend}, {"backend": validation.one_of(*BACKENDS, or_none=True)})
-    chosen: Any = backend or next(name for name in BACKENDS if find_spec(name))  # the last always is
-    if not find_spec(chosen):
-        must, remedy = "must be of a library that is installed.", f"pip install {chosen}, or use another."
-        raise ParameterError(must, parameter="backend", found=repr(chosen), remedy=remedy)
-    return nw.from_dict(dict(columns), backend=chosen).to_native()
-
-
-#: Libraries of frames.
-BACKENDS = ("polars", "pandas", "pyarrow")
-
-
 def evaluate(
     models: Any,
     train: Any,
@@ -357,8 +341,8 @@ def evaluate(
 
     Every metric comes with its standard error by row, and with the difference from the best model, whose standard error
     is paired by row: rows that are hard for one model are hard for the others. Values are judged where a model says
-    what values are: those for which unseen cells are missing; and those with probabilities of levels for which they
-    are zeros, at the cells above zero and given that they are.
+    what values are: those for which unseen cells are missing; and those with probabilities of levels or counts for
+    which they are zeros, at the cells above zero and given that they are, as `predict(..., given_seen=True)` has them.
 
     Parameters
     ----------
@@ -492,7 +476,8 @@ class _Run:
                 self.fit_seconds[name] = time.perf_counter() - start
         self.models = {name: getattr(model, "best_estimator_", model) for name, model in self.models.items()}
         fitted = [model for model in self.models.values() if isinstance(model, BaseRecommender)]
-        self.estimators = sorted(fitted, key=lambda model: not isinstance(model, BaseFactorization))  # of values first
+        # baselines read data as the first of these does: models of levels first, then other models of values
+        self.estimators = sorted(fitted, key=lambda one: (not says_values(one), not hasattr(one, "predict_proba")))
         self.main = self.reading(self.estimators[0]) if self.estimators else Reading()
         if self.data["train"] is not None:
             self.known = self.cells("train", self.main)
@@ -537,7 +522,7 @@ class _Run:
         reading = self.reading(model)
         train, history = (None if self.data[one] is None else self.cells(one, reading) for one in ("train", "history"))
         self.rank(name, model, train, history, self.cells("test", reading))
-        if isinstance(model, BaseFactorization) and set(self.metrics) & set(VALUE_METRICS):
+        if says_values(model) and set(self.metrics) & set(VALUE_METRICS):
             try:
                 found, n_cells = self.values(model, history)
                 for metric, estimate in found.items():
@@ -603,8 +588,6 @@ class _Run:
             history = rows_of(history, record.shape[1], record.labels.column_labels)
             labels, shape = Places(history.row_labels, record.labels.column_labels), history.shape
             seen = Seen(history.indptr, history.indices, shape[1])
-        if is_zero and not has_levels and not (hasattr(model, "log_likelihood") and history is None):
-            return {}, 0
         cells = self.held(reading, labels, shape, seen)
         if is_zero:
             cells = cells.select_cells(encoder.codes(cells).values > 0)
@@ -638,8 +621,8 @@ class _Run:
                 p = given_not_lowest(p)
                 numbers = np.arange(p.shape[1]) if encoder.is_text else encoder.labels_of(np.arange(p.shape[1]))
                 losses |= error_losses(p @ np.asarray(numbers, np.float64) - values[here])
-            elif not is_zero:
-                losses |= error_losses(model.predict(*asked)[pick] - values[here])
+            else:
+                losses |= error_losses(model.predict(*asked, given_seen=is_zero)[pick] - values[here])
             if p is not None:
                 losses |= level_losses(codes[here].astype(np.int64) - lowest, p[:, lowest:])
             parts.append(losses)
@@ -655,7 +638,7 @@ class _Run:
         known, rows, shape = self.known, self.rows, self.rows.shape
         test = self.cells("test", self.main)
         if not any("Popularity" in (name, type(model).__name__) for name, model in self.models.items()):
-            counts = known.seen_per_column().astype(np.float64)[:, None]
+            counts = Seen.from_observed(known).per_column().astype(np.float64)[:, None]
             history = None if rows is known else rows
             self.fit_seconds["Popularity"] = None
             self.rank("Popularity", (np.ones((shape[0], 1)), counts), known, history, test)
@@ -693,13 +676,20 @@ class _Run:
                 self.add(name, metric, None, None, estimate, u.size)
 
 
+def says_values(model: Any) -> bool:
+    """Whether a model says what the values of seen cells are; of two levels, the lower one unseen, one is left."""
+    if not isinstance(model, BaseFactorization) or model.model_.unseen == "missing":
+        return isinstance(model, BaseFactorization)
+    return "likelihood" in model.offers and model.model_.encoder.n_levels != 2
+
+
 def error_losses(errors: Array) -> dict[str, Array]:
     """What the metrics of predicted values are means of, at each cell; the root is taken of the first."""
     return {"rmse": errors**2, "mae": np.abs(errors), "within_half": np.abs(errors) <= 0.5}
 
 
 def level_losses(levels: Array, p: Array) -> dict[str, Array]:
-    """Ranked probability score and log loss of each cell, as in `level_scores`."""
+    """Ranked probability score and log loss of each cell, as in `value_scores`."""
     below = np.cumsum(p[:, :-1], axis=1) - (levels[:, None] <= np.arange(p.shape[1] - 1))
     with np.errstate(divide="ignore"):
         logs = np.log(p[np.arange(levels.size), levels])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from math import isfinite
@@ -86,6 +87,7 @@ def make_report(
     top: int = 10,
     k: int = 10,
     relevant: float = 1,
+    names: Mapping[Any, str] | None = None,
 ) -> Report:
     """Make a report of a fitted model: `make_report(model, train, test).save("report.html")`.
 
@@ -109,6 +111,8 @@ def make_report(
         Length of rankings, where held-out cells are ranked.
     relevant : float, default=1
         Value from which on a held-out cell is relevant to a ranking.
+    names : dict, default=None
+        Titles of columns by label (or position, if the columns have no labels), which stand in the place of labels.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def make_report(
     if not isinstance(relevant, Real) or isinstance(relevant, bool) or not isfinite(relevant):
         remedy = "Use the lowest value that makes a cell relevant, such as 1 or 4."
         raise ParameterError("must be one finite number.", parameter="relevant", found=repr(relevant), remedy=remedy)
-    context = ReportContext.from_data(model, train, test)
+    context = ReportContext.from_data(model, train, test, names or {})
     every = [
         sections.observed_data(context),
         sections.fit(context),

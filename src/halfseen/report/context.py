@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -52,9 +53,11 @@ class ReportContext:
     """Training data of an UncoupledNMF, if they are given."""
     train_warnings: list[str]
     test_warnings: list[str]
+    titles: Mapping[Any, str | None]
+    """Of columns, by label."""
 
     @classmethod
-    def from_data(cls, model: Any, train: Any, test: Any) -> ReportContext:
+    def from_data(cls, model: Any, train: Any, test: Any, titles: Mapping[Any, str | None]) -> ReportContext:
         """Read the data as the model reads them, or raise an error where they don't belong to it."""
         model = best_model(model)
         if not has_factors(model):
@@ -83,8 +86,11 @@ class ReportContext:
                     read[name] = held_out(cells, model.seen_, *further)
         for one in (*caught["train"], *caught["test"]):
             warnings.warn(one.message, stacklevel=3)  # at the caller of make_report
-        texts = ([str(one.message) for one in of if issubclass(one.category, DataWarning)] for of in caught.values())
-        return cls(model, record, unseen, inner_shape, read["train"], read["test"], uncoupled, *texts)
+        of_train, of_test = (
+            [str(one.message) for one in of if issubclass(one.category, DataWarning)] for of in caught.values()
+        )
+        known, held = read["train"], read["test"]
+        return cls(model, record, unseen, inner_shape, known, held, uncoupled, of_train, of_test, titles)
 
     @property
     def questions_are_rows(self) -> bool:
@@ -158,7 +164,9 @@ class ReportContext:
         """Rows or columns as tables show them; those of a tensor by their positions on its axes."""
         if side == "column" and self.inner_shape is not None:
             return [", ".join(map(str, np.unravel_index(one, self.inner_shape))) for one in np.asarray(positions)]
-        return [label_text(label) for label in self.record.labels_at(np.asarray(positions), side).tolist()]
+        labels = self.record.labels_at(np.asarray(positions), side).tolist()
+        titles = self.titles if side == "column" else {}
+        return [label_text(titles.get(label) or label) for label in labels]
 
 
 def units_differ(positions: Array, values: Array, size: int) -> bool:

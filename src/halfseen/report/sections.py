@@ -299,9 +299,10 @@ def recommendations(context: ReportContext) -> Section | None:
 
     groups = []
     for row, name in zip(rows, context.names(rows, "row"), strict=True):
-        ids, scores = model.recommend(context.record.labels_at(np.array([row]), "row"), n=_COLUMNS)
-        best = zip(ids[0], scores[0], strict=True)
-        pairs = [(page.label_text(label), float(score)) for label, score in best if score == score]
+        found = model.recommend(context.record.labels_at(np.array([row]), "row"), n=_COLUMNS)
+        is_there = found.positions[0] >= 0
+        best = context.names(found.positions[0][is_there], "column")
+        pairs = list(zip(best, found.scores[0][is_there].tolist(), strict=True))
         note = ""
         if train is not None:
             cells = slice(*train.indptr[row : row + 2])

@@ -12,7 +12,7 @@ from scipy.special import gammaincinv, ndtr
 
 from halfseen.arrays import Array, ArraySpec
 from halfseen.engines.threads import Threads, one_blas_thread
-from halfseen.engines.topk import Scores, cosines
+from halfseen.engines.topk import Cosines, Scores
 from halfseen.model import FittedModel, Interval
 from halfseen.observed import Observed
 from halfseen.sampling.markov_chains import Mixing, Plan, Recorder
@@ -307,7 +307,7 @@ class SampledModel(FittedModel):
 
     def similarities(self, positions: Array, side: str) -> Scores:
         """Cosines between the components of the posterior mean of x, without biases."""
-        return cosines((self.W if side == "row" else self.H)[:, : self.kept.n_components], positions)
+        return Cosines.between((self.W if side == "row" else self.H)[:, : self.kept.n_components], positions)
 
     def log_likelihoods(self, cells: Observed) -> Array:
         return self._logs(self.kept.rows, cells)

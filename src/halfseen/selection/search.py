@@ -116,11 +116,9 @@ def default_parameters(estimator: Any, observed: Observed) -> dict[str, Any]:
         From names to distributions or lists: n_components, l2 and prior_shape on a logarithmic scale, and loss, as the
         estimator has them.
     """
-    defaults = inspect.signature(type(estimator).__init__).parameters
-    own = {
-        name: value for name, value in estimator.get_params(deep=False).items()
-        if name in defaults and (value is defaults[name].default or value == defaults[name].default)
-    }  # fmt: skip
+    defaults, given = inspect.signature(type(estimator).__init__).parameters, estimator.get_params(deep=False)
+    names = [name for name in ("n_components", "l2", "prior_shape", "loss", "l1") if name in given and name in defaults]
+    own = {name: given[name] for name in names if given[name] == defaults[name].default}
     ranges: dict[str, Any] = {}
     if "n_components" in own:
         low, high = RANKS[getattr(estimator, "unseen", "zero")]
@@ -494,7 +492,7 @@ class Search(MetaEstimatorMixin, BaseEstimator):
             raise ParameterError(
                 "must name what is to be searched.",
                 parameter="parameters",
-                found=f"None, for a {type(estimator).__name__} that has nothing left at a default with a known range",
+                found=f"nothing: a {type(estimator).__name__} has no parameter left at a default with a known range",
                 remedy='Write {"name": [values]}.',
                 remedy_cli="Name it: --param NAME=LOW:HIGH.",
             )

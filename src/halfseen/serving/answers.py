@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.engines.topk import Products, Scores, best_columns
+from halfseen.engines.topk import Cosines, Products, Scores, best_columns
 from halfseen.errors import DataError, HalfseenError, ParameterError
-from halfseen.io import read_table
 from halfseen.io.numbers import NotANumber, Scale
+from halfseen.io.reader import read_titles
 from halfseen.labels import Index, is_plain_integer
 from halfseen.observed import Observed
 from halfseen.serving.requests import Limits, RequestError, check_fields, shown, too_slow
@@ -101,8 +101,8 @@ class ServedModel:
         The model file.
     estimator : estimator
         What it holds.
-    titles : dict
-        Titles of items, by id.
+    titles : ndarray of shape (n_items,) or None
+        Titles of items, None where there is none.
     fingerprint : str
         Of the bytes of the file.
     loaded_at : str
@@ -111,9 +111,9 @@ class ServedModel:
 
     path: Path
     estimator: Any
-    titles: Mapping[Any, str]
+    titles: Array | None
     fingerprint: str
-    _unit_vectors: dict[str, Any] = field(default_factory=dict)
+    _cosines: dict[str, Cosines] = field(default_factory=dict)
     loaded_at: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))
 
     @classmethod
@@ -125,7 +125,7 @@ class ServedModel:
         path : str or path-like
             The model file.
         names : str or path-like, default=None
-            A table whose first column holds ids of items, and another their titles.
+            A table of ids of items and their titles.
         engine : {"cpu", "cuda"}, default=None
             Where to compute. None: where the model was fitted.
 
@@ -146,9 +146,9 @@ class ServedModel:
             estimator.set_params(engine=engine)
         with path.open("rb") as file:
             fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-        model = cls(path, estimator, {}, fingerprint)
+        model = cls(path, estimator, None, fingerprint)
         if names is not None:
-            object.__setattr__(model, "titles", read_titles(names, model.items))
+            model = replace(model, titles=model.read_titles(names))
         limits = Limits()
         if model.shape[0]:
             user = model.users.as_json(model.record.labels_at(np.zeros(1, np.int64), "row"))
@@ -198,6 +198,18 @@ class ServedModel:
         """How often each item was seen in the fit, and the items from the most to the least frequent."""
         counts = self.record.seen.per_column()
         return counts, np.argsort(-counts, kind="stable")
+
+    def read_titles(self, path: Any) -> Array:
+        """Titles of the items from a table; refused if it has none of them."""
+
+        def find(ids: list[Any]) -> Array:
+            return self.items.find([one if isinstance(one, str | int | float) else str(one) for one in ids])
+
+        titles = read_titles(path, find, self.shape[1])
+        if all(title is None for title in titles):
+            must, remedy = "A table of names must list items of the model.", "Check the ids in it."
+            raise DataError(must, found="none of them", where=f"in {str(path)!r}", remedy=remedy)
+        return titles
 
     def recommend(self, asked: Mapping[str, Any], deadline: float = math.inf) -> dict[str, Any]:
         """The best items for users of the fit or for histories; popular ones for those of whom nothing is known.
@@ -347,14 +359,12 @@ class ServedModel:
 
     def _similarities(self, positions: Array, side: str) -> Scores:
         """How alike rows or columns are; vectors that were scaled to length 1 for this are kept."""
-        if side not in self._unit_vectors:
-            scores = self.record.similarities(positions[:0], side)
-            self._unit_vectors[side] = scores.H if isinstance(scores, Products) else None
-        unit = self._unit_vectors[side]
-        scores_of: Scores = (
-            self.record.similarities(positions, side) if unit is None else Products(unit[positions], unit)
-        )
-        return scores_of
+        if side in self._cosines:
+            return self._cosines[side].of(positions)
+        scores: Scores = self.record.similarities(positions, side)
+        if isinstance(scores, Cosines):
+            self._cosines[side] = scores.of(positions[:0])
+        return scores
 
     def _choice(self, asked: Mapping[str, Any], notes: list[str]) -> tuple[Array, Array | None]:
         """Positions of excluded items, and of those among which is chosen (None: all); what is unknown is noted."""
@@ -402,10 +412,12 @@ class ServedModel:
         """Ids and scores as JSON lists them, with titles; scores that are not finite have no place in JSON."""
         listed = (positions >= 0) & np.isfinite(scores)
         ids, side = (self.items, "column") if one == "item" else (self.users, "row")
-        pairs = zip(ids.as_json(self.record.labels_at(positions[listed], side)), scores[listed].tolist(), strict=True)
-        if one == "user" or not self.titles:
+        names = ids.as_json(self.record.labels_at(positions[listed], side))
+        if one == "user" or self.titles is None:
+            pairs = zip(names, scores[listed].tolist(), strict=True)
             return [{one: name, "score": score} for name, score in pairs]
-        return [{one: name, "title": self.titles.get(name), "score": score} for name, score in pairs]
+        titled = zip(names, self.titles[positions[listed]], scores[listed].tolist(), strict=True)
+        return [{one: name, "title": title, "score": score} for name, title, score in titled]
 
     def facts(self) -> dict[str, Any]:
         """What is served."""
@@ -422,38 +434,5 @@ class ServedModel:
             "unseen": record.unseen,
             "levels": None if levels is None else levels.tolist(),
             "takes_histories": bool(record.can_fold_in),
-            "titles": len(self.titles),
+            "titles": 0 if self.titles is None else sum(title is not None for title in self.titles),
         }
-
-
-def read_titles(path: Any, items: Ids) -> dict[Any, str]:
-    """Titles of items, by id: the first column of a table is the id; the title is "title" or "name", or the second.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The table.
-    items : Ids
-        Ids of the items of the model.
-
-    Returns
-    -------
-    dict
-        Titles of items of the model.
-    """
-    table = read_table(path)
-    if len(table.names) < 2:
-        must, found = "A table of names must have two columns: ids of items, and titles.", f"{len(table.names)}"
-        raise DataError(must, found=found, where=f"in {str(path)!r}", remedy="Check the separator.")
-    spelled = {str(name).strip().lower(): name for name in table.names[1:]}
-    title = next((spelled[word] for word in ("title", "name") if word in spelled), table.names[1])
-    ids = [one.item() if hasattr(one, "item") else one for one in table.texts(table.names[0])]
-    titles = ["" if one is None else str(one) for one in table.texts(title)]
-    known = [one is not None for one in ids]
-    positions = items.find([one if isinstance(one, str | int | float) else str(one) for one in ids])
-    lines = [line for line in np.flatnonzero(positions >= 0).tolist() if known[line]]
-    if not lines:
-        must, remedy = "A table of names must list items of the model.", "Check the ids in its first column."
-        raise DataError(must, found="none of them", where=f"in {str(path)!r}", remedy=remedy)
-    labels = positions[lines] if items.index is None else items.index.labels[positions[lines]]
-    return dict(zip(items.as_json(labels), [titles[line] for line in lines], strict=True))

@@ -157,10 +157,10 @@ def application(service: Service) -> Any:
             asked = read_json(body) if is_post else read_query(query, names)
             if path not in ("/recommend", "/similar"):  # answered even while all threads are at work
                 return respond(service.answer(path, asked))
-            job = Job(path, deadline, check_fields(path, asked, limits))
-            n_users = len((job.checked or {}).get("users", ()))
-            if job.kind is not None and service.model.terms * n_users <= SMALL_WORK:
-                return respond(as_bytes(service.answer(path, asked)))
+            checked = check_fields(path, asked, limits)
+            job = Job(path, deadline, checked)
+            if job.kind is not None and service.model.terms * len(checked["users"]) <= SMALL_WORK:
+                return respond(service.compute(path, [checked])[0])
             return respond(await compute(job))
         except RequestError as error:
             return refuse(error)

@@ -115,7 +115,8 @@ class Service:
             message = str(error) if isinstance(error, HalfseenError) else f"{type(error).__name__}: {error}"
             when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
             self.last_reload_error = {"at": when, "message": message}
-            log.error("The new model file is not served, the old one is. %s", message)
+            is_ours = isinstance(error, HalfseenError)  # of others, the log says where they were raised
+            log.error("The new model file is not served, the old one is. %s", message, exc_info=not is_ours)
             return False
         self.model = model
         self.reloads += 1
@@ -141,7 +142,7 @@ class Service:
             To be sent as JSON.
         """
         if path in ("/recommend", "/similar"):
-            return self._compute(path, [check_fields(path, asked, self.limits)], deadline)[0]
+            return self.compute(path, [check_fields(path, asked, self.limits)], deadline)[0]
         model = self.model
         if asked:
             must, found = "This route must be asked without parameters.", repr(next(iter(asked))[:40])
@@ -164,8 +165,23 @@ class Service:
             return openapi(self.limits)
         return {"routes": {path: {"methods": methods, "does": does} for path, (methods, does) in ROUTES.items()}}
 
-    def _compute(self, path: str, many: Sequence[Mapping[str, Any]], deadline: float) -> list[dict[str, Any]]:
-        """Answers to checked requests; of several if they differ in their users alone."""
+    def compute(self, path: str, many: Sequence[Mapping[str, Any]], deadline: float = math.inf) -> list[dict[str, Any]]:
+        """Answers to checked requests; of several if they differ in their users alone.
+
+        Parameters
+        ----------
+        path : {"/recommend", "/similar"}
+            The route.
+        many : list of dict
+            What `check_fields` returned.
+        deadline : float, default=inf
+            When to give up, as `time.monotonic` counts.
+
+        Returns
+        -------
+        list of dict
+            To be sent as JSON.
+        """
         model = self.model  # which answers to the end, even if another one comes meanwhile
         try:
             with np.errstate(all="ignore"):
@@ -197,11 +213,11 @@ class Service:
         if not jobs:
             return
         try:
-            deadline = min(job.deadline for job in jobs)
+            deadline = max(job.deadline for job in jobs)  # who waits no longer must not spoil it for the others
             if time.monotonic() > deadline:
                 raise too_slow()
             checked = [job.checked or check_fields(job.path, read_json(job.body), self.limits) for job in jobs]
-            for job, payload in zip(jobs, self._compute(jobs[0].path, checked, deadline), strict=True):
+            for job, payload in zip(jobs, self.compute(jobs[0].path, checked, deadline), strict=True):
                 job.done.set_result(as_bytes(payload))
         except BaseException as error:  # which is the request's own
             for job in jobs:

@@ -70,7 +70,7 @@ def _fold_in(model: Any, history: Observed) -> Any:
     record = model.model_
     rows = record.served_rows(history, "cpu", THREADS, type(model).__name__)
     scores = record.scores(rows)
-    return lambda positions: scores.tile(slice(None), slice(0, scores.shape[1]))[positions]
+    return lambda positions: scores.tile(slice(0, history.shape[0]), slice(0, scores.shape[1]))[positions]
 
 
 def _itself(model: Any) -> Any:

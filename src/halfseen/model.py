@@ -308,6 +308,8 @@ class FittedModel(Ranker):
         """Factor of new rows with the columns fixed, or the other way round."""
         folding: Any = self.folding
         solver = folding.solver if side is Side.ROWS else folding.solver.for_new_columns(0, observed.shape[1])
+        if observed.unseen != self.unseen:  # what was observed for another model
+            observed = replace(observed, unseen=self.unseen)
         cells = self.encoder.weigh(self.encoder.codes(observed))
         with open_engine(engine, n_jobs, self.likelihood, solver) as opened:
             problem = Problem(opened, opened.place(cells, side), self.likelihood)

@@ -402,3 +402,16 @@ def test_invalid_parameters_are_refused(parts):
         hs.evaluate(np.ones(train.shape), None, test)
     with refused(DataError, "test"):
         hs.evaluate(model, train, None)
+
+
+@pytest.mark.parametrize(
+    "model", [hs.SquaredOrdNMF(3, l2=2.0, random_state=0), hs.ImplicitMF(3, random_state=0), hs.ItemGraph(l2=3.0)]
+)
+def test_what_unseen_cells_of_a_history_mean_is_the_models_to_say(model):
+    parts = [hs.data.split_rows(stars(), 8, 0.3, random_state=0, unseen=unseen) for unseen in ("missing", "zero")]
+    first, second = (
+        hs.evaluate({"m": model}, train, test, history=history, k=5).to_dict()["models"][0]
+        for train, history, test in parts
+    )
+    assert first["scores"][0]["metric"] == "ndcg"
+    assert first["scores"] == second["scores"]

@@ -27,13 +27,11 @@ class Contender:
     fit: Callable[[Any, Setting], Any]
     """From prepared cells and a setting to a fitted model; this is what is timed."""
     answer: Callable[..., Any]
-    """For ratings: of a model, rows and columns. For ranking: of a model, what `halfseen.metrics` ranks by."""
+    """Of a model, rows and columns."""
     grid: Sequence[Setting]
     """What may be chosen; for ratings the library's own defaults come first."""
     prepare: Callable[[Observed], Any] = lambda cells: cells
     """Cells in the library's own form; not timed."""
-    takes_minutes: bool = False
-    """Whether a fit of a million cells does."""
 
     @property
     def is_installed(self) -> bool:

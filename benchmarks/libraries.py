@@ -1,12 +1,11 @@
-"""Beside other libraries on MovieLens: errors of ratings, rankings, seconds and memory, the same cells for all
+"""Ratings beside other libraries on MovieLens: errors, seconds and memory, the same cells for all
 
-Ratings: a tenth of the cells is for test, errors are of predictions cut to 1..5. Ranking: a fifth is for test, and all
-films without a training cell are ranked, those with a test cell are relevant. A setting is chosen from a small grid
-(benchmarks/raters.py, benchmarks/rankers.py) by as large a share of the training cells of the first split: by the root
-mean squared error, by NDCG@100. Test cells never choose. On a million cells every second setting is tried, on one split
-instead of three. Every model has a process of its own. Seconds are the less of two fits of the chosen setting with two
-threads (Surprise has one), without the preparation of the data; memory is the peak of the whole process during the
-first of these over what it held before.
+A tenth of the cells is for test, errors are of predictions cut to 1..5. A setting is chosen from a small grid
+(benchmarks/raters.py) by as large a share of the training cells of the first split, by the root mean squared error.
+Test cells never choose. On a million cells every second setting is tried, on one split instead of three. Rankings are
+in benchmarks/ranking.py. Every model has a process of its own. Seconds are the less of two fits of the chosen setting
+with two threads (Surprise has one), without the preparation of the data; memory is the peak of the whole process during
+the first of these over what it held before.
 """
 
 import ctypes
@@ -16,7 +15,6 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from os import environ
 from pathlib import Path
 from typing import Any
@@ -25,11 +23,11 @@ import numpy as np
 
 from benchmarks.contenders import SEED, THREADS, Contender, Setting, words
 from benchmarks.measuring import seconds_of, table
+from benchmarks.raters import RATERS
 from halfseen import Observed
 from halfseen.datasets import load_ratings
 from halfseen.errors import DataError
 from halfseen.io import split_cells
-from halfseen.metrics import ranking_scores
 
 #: Splits into training and test cells, and one setting of so many is tried.
 SETS = {"movielens-100k": (3, 1), "movielens-1m": (1, 2)}
@@ -37,16 +35,7 @@ SETS = {"movielens-100k": (3, 1), "movielens-1m": (1, 2)}
 FEW_ROWS = 20
 
 
-@dataclass(frozen=True)
-class Contest:
-    """What is asked of models, and how their answers are judged: lower is better, or higher, by the measure `by`."""
-
-    share: float
-    measures: tuple[str, ...]
-    judge: Callable[[Contender, Any, Observed, Observed], Sequence[float]]
-    by: int
-    sign: int
-    shows_defaults: bool
+SHARE, MEASURES = 0.1, ("RMSE", "MAE")
 
 
 def _errors(contender: Contender, model: Any, train: Observed, test: Observed) -> Sequence[float]:
@@ -58,43 +47,31 @@ def _errors(contender: Contender, model: Any, train: Observed, test: Observed) -
     return float(np.sqrt(np.mean(off**2))), float(np.abs(off).mean())
 
 
-def _rankings(contender: Contender, model: Any, train: Observed, test: Observed) -> Sequence[float]:
-    ten, hundred = (ranking_scores(contender.answer(model), train, test, k) for k in (10, 100))
-    return [float(np.nanmean(one)) for one in (ten.ndcg, hundred.ndcg, ten.recall, hundred.recall)]
-
-
-CONTESTS: Mapping[str, Contest] = {
-    "ratings": Contest(0.1, ("RMSE", "MAE"), _errors, 0, -1, shows_defaults=True),
-    "ranking": Contest(0.2, ("NDCG@10", "NDCG@100", "recall@10", "recall@100"), _rankings, 1, 1, shows_defaults=False),
-}
-
-
 def run() -> list[str]:
     lines = []
-    for what in CONTESTS:
-        for name in SETS:
-            lines += [*_table(what, name), ""]
+    for name in SETS:
+        lines += [*_table(name), ""]
     return lines[:-1]
 
 
-def _table(what: str, name: str) -> list[str]:
+def _table(name: str) -> list[str]:
     try:
-        train, test = _split(what, name, 0)
+        train, test = _split(name, 0)
     except DataError as error:
-        return [f"Left out, {what} on {name}: {error}"]
-    contest, (splits, one_in) = CONTESTS[what], SETS[name]
-    here = [one for one in contenders(what) if one.is_installed and (one_in == 1 or not one.takes_minutes)]
-    quality = {one.name: _child("judged", what, name, one.name) for one in here}
-    costs = {who: _child("spent", what, name, who, json.dumps(found["setting"])) for who, found in quality.items()}
-    defaults = [f"{measure}, defaults" for measure in contest.measures] if contest.shows_defaults else []
+        return [f"Left out, {name}: {error}"]
+    splits = SETS[name][0]
+    here = [one for one in RATERS if one.is_installed]
+    quality = {one.name: _child("judged", name, one.name) for one in here}
+    costs = {who: _child("spent", name, who, json.dumps(found["setting"])) for who, found in quality.items()}
+    defaults = [f"{measure}, defaults" for measure in MEASURES]
     first = f"{name}, {train.nnz:,} cells to learn from, {test.nnz:,} to test by"
-    header = (first, *defaults, "chosen", *contest.measures, "fit, s", "CPU s", "peak, MB")
-    rows = [(who, *_figures(contest, found), *_costs(costs[who])) for who, found in quality.items()]
-    return [*table(header, rows), *_remarks(contest, contenders(what), quality, splits)]
+    header = (first, *defaults, "chosen", *MEASURES, "fit, s", "CPU s", "peak, MB")
+    rows = [(who, *_figures(found), *_costs(costs[who])) for who, found in quality.items()]
+    return [*table(header, rows), *_remarks(quality, splits)]
 
 
-def _figures(contest: Contest, found: Mapping[str, Any]) -> list[str]:
-    defaults = [f"{one:.4f}" for one in np.mean(found["defaults"], axis=0)] if contest.shows_defaults else []
+def _figures(found: Mapping[str, Any]) -> list[str]:
+    defaults = [f"{one:.4f}" for one in np.mean(found["defaults"], axis=0)]
     return [*defaults, words(found["setting"]), *(f"{one:.4f}" for one in np.mean(found["chosen"], axis=0))]
 
 
@@ -103,34 +80,25 @@ def _costs(cost: Mapping[str, Any]) -> tuple[str, str, str]:
     return f"{cost['clock']:.2f}", f"{cost['cpu']:.2f}", peak
 
 
-def _remarks(contest: Contest, everybody: Sequence[Contender], quality: Mapping[str, Any], splits: int) -> list[str]:
+def _remarks(quality: Mapping[str, Any], splits: int) -> list[str]:
     remarks = []
     if splits > 1:
-        by_split = np.array([found["chosen"] for found in quality.values()])[:, :, contest.by]
+        by_split = np.array([found["chosen"] for found in quality.values()])[:, :, 0]
         spread = np.std(by_split - by_split[0], axis=1, ddof=1).max()
         remarks.append(
-            f"Means of {splits} splits; what a model's {contest.measures[contest.by]} is above the first row's has a "
+            f"Means of {splits} splits; what a model's {MEASURES[0]} is above the first row's has a "
             f"standard deviation over splits of at most {spread:.4f}."
         )
-    for one in everybody:
+    for one in RATERS:
         if not one.is_installed:
             remarks.append(f"{one.name} was left out: {one.package} is not installed.")
-        elif one.name not in quality:
-            remarks.append(f"{one.name} was left out: it would take many minutes.")
     return ["", " ".join(remarks)] if remarks else []
 
 
-def contenders(what: str) -> Sequence[Contender]:
-    from benchmarks.rankers import RANKERS
-    from benchmarks.raters import RATERS
-
-    return {"ratings": RATERS, "ranking": RANKERS}[what]
-
-
-def _split(what: str, name: str, seed: int) -> tuple[Observed, Observed]:
+def _split(name: str, seed: int) -> tuple[Observed, Observed]:
     ratings = load_ratings(name)
     plain = Observed.from_cells(ratings.row_of_cell(), ratings.indices, ratings.values, ratings.shape)
-    return split_cells(plain, CONTESTS[what].share, random_state=seed)
+    return split_cells(plain, SHARE, random_state=seed)
 
 
 def _child(job: str, *arguments: str) -> dict[str, Any]:
@@ -154,38 +122,38 @@ def tell(job: Callable[..., Mapping[str, Any]], *arguments: str) -> None:
         print(json.dumps(job(*arguments)))
 
 
-def judged(what: str, name: str, who: str) -> Mapping[str, Any]:
+def judged(name: str, who: str) -> Mapping[str, Any]:
     """The setting chosen, and the measures of this and of the defaults in every split."""
-    contest, contender, (splits, one_in) = CONTESTS[what], _named(what, who), SETS[name]
-    setting = _chosen(contest, contender, _split(what, name, 0)[0], contender.grid[::one_in])
-    shown = {"chosen": setting} | ({"defaults": {}} if contest.shows_defaults else {})
+    contender, (splits, one_in) = _named(who), SETS[name]
+    setting = _chosen(contender, _split(name, 0)[0], contender.grid[::one_in])
+    shown = {"chosen": setting, "defaults": {}}
     measures: dict[str, Any] = {key: [] for key in shown}
     for seed in range(splits):
-        train, test = _split(what, name, seed)
+        train, test = _split(name, seed)
         cells = contender.prepare(train)
         for key, one in shown.items():
-            measures[key].append(contest.judge(contender, contender.fit(cells, one), train, test))
+            measures[key].append(_errors(contender, contender.fit(cells, one), train, test))
     return measures | {"setting": setting}
 
 
-def _chosen(contest: Contest, contender: Contender, train: Observed, settings: Sequence[Setting]) -> Setting:
+def _chosen(contender: Contender, train: Observed, settings: Sequence[Setting]) -> Setting:
     """By cells held out of the training cells."""
     if len(settings) == 1:
         return settings[0]
-    fitted, held_out = split_cells(train, contest.share, random_state=SEED)
+    fitted, held_out = split_cells(train, SHARE, random_state=SEED)
     cells = contender.prepare(fitted)
 
     def score(setting: Setting) -> float:
         model = contender.fit(cells, setting)
-        return contest.sign * contest.judge(contender, model, fitted, held_out)[contest.by]
+        return _errors(contender, model, fitted, held_out)[0]
 
-    return max(settings, key=score)
+    return min(settings, key=score)
 
 
-def spent(what: str, name: str, who: str, setting: str) -> Mapping[str, Any]:
+def spent(name: str, who: str, setting: str) -> Mapping[str, Any]:
     """Seconds and bytes of a fit to the training cells of the first split."""
-    contender, chosen = _named(what, who), json.loads(setting)
-    train, _ = _split(what, name, 0)
+    contender, chosen = _named(who), json.loads(setting)
+    train, _ = _split(name, 0)
     contender.fit(contender.prepare(train.select_rows(np.arange(FEW_ROWS))), chosen)
     cells = contender.prepare(train)
     before = _memory_reset()
@@ -195,8 +163,8 @@ def spent(what: str, name: str, who: str, setting: str) -> Mapping[str, Any]:
     return {"clock": min(one.clock for one in seconds), "cpu": min(one.cpu for one in seconds), "peak": peak}
 
 
-def _named(what: str, who: str) -> Contender:
-    return next(contender for contender in contenders(what) if contender.name == who)
+def _named(who: str) -> Contender:
+    return next(contender for contender in RATERS if contender.name == who)
 
 
 def _memory_reset() -> int | None:

@@ -98,7 +98,7 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
             except DataError:  # numbers beside text
                 asked = text_array(rows)
 
-    # candidates by label; what is unknown among them is left out, and told once
+    # candidates by label; what is unknown among them is left out, and noted once
     candidates = None
     if items is not None or exclude or exclude_items is not None:
         is_candidate = np.full(ranker.shape[1], items is None)

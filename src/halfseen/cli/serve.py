@@ -151,7 +151,7 @@ def make_application(path: str, names: str | None, engine: str | None, limits: A
 
 
 def supervisor() -> Callable[..., Any]:
-    """uvicorn's supervisor of processes; on SIGHUP each looks at the model file, where uvicorn would start it anew."""
+    """uvicorn's supervisor of processes; on SIGHUP each looks at the model file, where uvicorn would restart it."""
     from uvicorn.supervisors import Multiprocess
 
     class Supervisor(Multiprocess):

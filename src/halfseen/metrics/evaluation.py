@@ -44,7 +44,7 @@ VALUE_METRICS = {
 METRICS = RANKING_METRICS | VALUE_METRICS
 #: Names in `Ranking.of_rows` that differ.
 OF_ROWS = {"map": "average_precision", "mrr": "reciprocal_rank"}
-#: Metrics of tables that are told of once for all lengths.
+#: Metrics of tables that are shown once for all lengths.
 LAST = ("coverage", "novelty", "auc")
 #: Metrics of predicted values, which means have, too.
 ERRORS = ("rmse", "mae", "within_half")

@@ -311,8 +311,8 @@ class ServedModel:
         unknown = sum(not answer["known"] for answer in answers)
         if unknown:
             popular = ": they got the most popular items, whose scores are how often these were seen"
-            told = popular if what == "recommendations" else ""
-            notes = [*notes, f"{unknown} of the {len(answers)} asked about are not known to the model{told}."]
+            instead = popular if what == "recommendations" else ""
+            notes = [*notes, f"{unknown} of the {len(answers)} asked about are not known to the model{instead}."]
         return {what: answers, "notes": notes, "model": self.fingerprint}
 
     def similar(self, asked: Mapping[str, Any], deadline: float = math.inf) -> dict[str, Any]:

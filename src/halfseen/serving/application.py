@@ -191,7 +191,7 @@ def application(service: Service) -> Any:
         return respond({"error": {"message": "The server failed; its log has the reason."}}, 500)
 
     async def watch(wake: asyncio.Event) -> None:
-        """Look at the model file each second, and at once when told to."""
+        """Look at the model file each second, and at once when asked to."""
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), POLL)

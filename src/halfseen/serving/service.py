@@ -43,7 +43,7 @@ class Job:
 
 
 class Service:
-    """A model file that is served, and taken in anew when it changes.
+    """A model file that is served, and loaded again when it changes.
 
     Parameters
     ----------

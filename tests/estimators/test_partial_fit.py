@@ -1,10 +1,13 @@
 """New cells without another fit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import halfseen as hs
+from halfseen.engines import Side
 from halfseen.errors import DataError
 
 MODELS = [
@@ -81,6 +84,27 @@ def test_rows_with_new_cells_are_solved_from_all_their_cells(model):
     for label in (*NEW_ROWS, next(row for row, column, _ in cells if column == NEW_COLUMN)):
         position = model.row_labels_.tolist().index(label)
         assert np.allclose(model.W_[position], folded[label], rtol=0.01, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        model for model in MODELS if not isinstance(model, hs.OrdinalMF | hs.RoundMF)
+    ],  # whose ridge has a centre per side
+    ids=repr,
+)
+def test_new_columns_are_solved_as_new_rows_of_the_transposed_matrix_are(model):
+    record = model.fit(hs.observe(levels(), unseen=model.unseen)).model_
+    new = hs.observe(levels(seed=1, columns=4), unseen=model.unseen)
+    new = hs.Observed.from_cells(new.row_of_cell(), new.indices, new.values, new.shape, unseen=new.unseen)
+    turned = hs.Observed.from_cells(new.indices, new.row_of_cell(), new.values, new.shape[::-1], unseen=new.unseen)
+    swapped = replace(record, rows=record.columns, columns=record.rows)
+    columns, rows = (
+        one._folded(cells, side, "cpu", 1, "Model").mean
+        for one, cells, side in ((record, new, Side.COLUMNS), (swapped, turned, Side.ROWS))
+    )
+    assert columns.shape == (4, record.H.shape[1])
+    assert np.allclose(columns, rows, rtol=1e-4, atol=1e-6)
 
 
 def test_a_new_column_is_the_best_with_the_rows_fixed():

@@ -6,7 +6,7 @@ the same form on other arrays: called with parameters and arrays, they return `T
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -27,6 +27,10 @@ class Side(Enum):
     COLUMNS = "columns"
     """H, one row per column of the matrix."""
 
+    @property
+    def other(self) -> "Side":
+        return Side.COLUMNS if self is Side.ROWS else Side.ROWS
+
 
 class DeviceCells(Protocol):
     """The observed cells in the memory of an engine."""
@@ -46,6 +50,14 @@ class DeviceCells(Protocol):
     @property
     def is_first_at_cell(self) -> Any | None:
         """As `Observed.is_first_at_cell`; None also where unseen cells are missing, because only zeros need it."""
+
+    @property
+    def row_shards(self) -> Sequence[slice] | None:
+        """Rows that are summed apart, where the order of sums is to be that of a cluster; None if it is not."""
+
+    @property
+    def cell_shards(self) -> Sequence[slice] | None:
+        """The cells of these rows."""
 
 
 CellsT = TypeVar("CellsT", bound=DeviceCells)
@@ -127,8 +139,8 @@ class Engine(ABC, Generic[CellsT]):
         """Copy the observed cells to the device, ordered for the sides along which sums will be taken."""
 
     @abstractmethod
-    def asarray(self, array: Array) -> Any:
-        """Copy an array to the device."""
+    def asarray(self, array: Array, side: Side | None = None) -> Any:
+        """Copy an array to the device; `side` says whose rows it has, if that is one of the two."""
 
     @abstractmethod
     def to_numpy(self, array: Any) -> Array:
@@ -162,7 +174,8 @@ class Engine(ABC, Generic[CellsT]):
         W, H : array
             The factors. One of them may be None if the rule does not need x, and only the other side is summed.
         *sides : Side
-            Along which to sum: each array of the rule times the other side's factor.
+            Along which to sum: each array of the rule times the other side's factor. Totals are there unless these are
+            the columns alone.
         n_levels : int, default=0
             Number of levels of the sums by level.
 
@@ -178,11 +191,13 @@ class Engine(ABC, Generic[CellsT]):
         )
         return Sums(rows, columns, self._totals(cells.y, terms, n_levels))
 
-    def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Any, ...], Any]:
+    def map(
+        self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0, shards: Sequence[slice] | None = None
+    ) -> tuple[tuple[Any, ...], Any]:
         """`rule(params, *arrays)`, for a rule that treats every entry along the first axis independently.
 
         Returns its arrays, and a vector in double precision as `Sums.totals`; the first of the arrays that it is given
-        holds the levels. Arrays may be None.
+        holds the levels. Arrays may be None. `shards` are entries to be summed apart, as `DeviceCells` has them.
         """
         terms = rule(params, *arrays)
         return terms.arrays, self._totals(arrays[0], terms, n_levels)
@@ -206,12 +221,12 @@ class Engine(ABC, Generic[CellsT]):
         zero = xp.zeros_like(values)
         return xp.stack([self._double_sum(xp.where(levels == v, values, zero)) for v in range(n_levels)])
 
-    def column_sums(self, factor: Any) -> Any:
+    def column_sums(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
         """The sum over all rows of a factor, one number per component."""
         xp = namespace(factor)
         return xp.astype(xp.sum(factor, axis=0, dtype=xp.float64), factor.dtype)
 
-    def gram(self, factor: Any) -> Any:
+    def gram(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
         """F^T F: one row and one column per component."""
         return factor.T @ factor
 

@@ -1,15 +1,16 @@
 """The CPU engine: compiled loops over blocks of rows, distributed over threads.
 
 The blocks depend on the data alone, every block writes rows of its own, and sums over blocks are added in their order:
-so the numbers are the same, to the last bit, whatever the number of threads.
+so the numbers are the same, to the last bit, whatever the number of threads. Sums over more rows than a shard has are
+added by the tree of `threads.tree_sum`, as a cluster adds them.
 
 Where there is a compiled loop for a rule and a likelihood (`kernels.cells`), a pass over the cells is one loop for each
 side. Elsewhere it has three stages: the dot products, the rule, and the sums.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from threading import Lock
 from typing import Any, Self
 
@@ -17,33 +18,55 @@ import numpy as np
 
 from halfseen.arrays import Array, smallest
 from halfseen.engines.base import CANCELLED, AdagradState, Engine, Gradients, RidgePenalty, Rule, Side, Sums
-from halfseen.engines.threads import Block, Threads, hold_blas, release_blas, row_blocks
+from halfseen.engines.threads import (
+    Block,
+    Threads,
+    hold_blas,
+    release_blas,
+    row_blocks,
+    shard_blocks,
+    sum_by_shard,
+    tree_sum,
+)
 from halfseen.kernels import cells as cell_kernels
 from halfseen.kernels import special, steps
 from halfseen.likelihoods import rules
 from halfseen.likelihoods.rules import Terms
-from halfseen.observed import Observed
+from halfseen.observed import Observed, stable_order
 
 #: Cells per block: large enough that starting a block costs nothing, small enough that its arrays stay in the cache.
 CELLS_PER_BLOCK = 1 << 16
 #: Bytes per chunk of element-wise work: below this, threads spend their time waiting for the interpreter.
 BYTES_PER_CHUNK = 1 << 19
+#: Shards whose cells a block of columns has at most as many of as one block of rows.
+SHARDS_PER_BLOCK = 8
 #: Entries of a factor per matrix product: large enough for BLAS to be at its best.
 ENTRIES_PER_PRODUCT = 1 << 18
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Order:
     """The cells in row or column order: pointers, indices into the far factor, permutation from row order (or None)."""
 
     indptr: Array
     indices: Array
     from_row_order: Array | None = None
+    shards: tuple[slice, ...] | None = None
+    """Rows that no block may join."""
+
+    @cached_property
+    def blocks_by_shard(self) -> list[list[Block]]:
+        """Consecutive rows with about `CELLS_PER_BLOCK` cells, those of each shard."""
+        return [row_blocks(self.indptr, CELLS_PER_BLOCK, rows) for rows in self.shards or (None,)]
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """Consecutive rows with about `CELLS_PER_BLOCK` cells."""
-        return row_blocks(self.indptr, CELLS_PER_BLOCK)
+        """The blocks of all shards."""
+        return [block for blocks in self.blocks_by_shard for block in blocks]
+
+    @cached_property
+    def blocks_per_shard(self) -> list[int]:
+        return list(map(len, self.blocks_by_shard))
 
     def take(self, c: Array, part: slice) -> Array:
         """A block's part of a cell array, permuted from row order into this order."""
@@ -56,39 +79,73 @@ class Order:
 
 
 class CpuCells:
-    """The observed cells in memory: the column order is made only if columns are asked for."""
+    """The observed cells in memory. Column orders are made when they are first needed."""
 
-    def __init__(self, observed: Observed, sides: Iterable[Side]) -> None:
+    def __init__(self, observed: Observed) -> None:
         self.observed = observed
         self.y = observed.values
         self.weights = observed.weights
         self.is_first_at_cell = observed.is_first_at_cell if observed.unseen == "zero" else None
-        self.orders = {Side.ROWS: Order(observed.indptr, observed.indices)}
-        if Side.COLUMNS in sides:
-            columns = observed.columns
-            self.orders[Side.COLUMNS] = Order(columns.indptr, columns.rows, columns.order)
-        self._ordered: dict[tuple[Side, bool], Array] = {}
-        self._ordered_weights: dict[Side, Array] = {}
+        shards = shard_blocks(observed.indptr)
+        self.row_shards = tuple(rows for rows, _, _ in shards)
+        self.cell_shards = tuple(cells for _, _, cells in shards)
+        self._rows = Order(observed.indptr, observed.indices, shards=self.row_shards)
+        self._ordered: dict[tuple[Order, bool | None], Array] = {}
+
+    def order(self, side: Side) -> Order:
+        """All cells in row or in column order."""
+        return self._rows if side is Side.ROWS else self._columns
+
+    @cached_property
+    def _columns(self) -> Order:
+        columns = self.observed.columns
+        return Order(columns.indptr, columns.rows, columns.order)
+
+    @cached_property
+    def columns_by_shard(self) -> list[Order]:
+        """The cells of each shard in column order."""
+        if len(self.row_shards) == 1:
+            return [self._columns]
+        orders = []
+        for rows, cells in zip(self.row_shards, self.cell_shards, strict=True):
+            indptr, order = stable_order(self.observed.indices[cells], self.observed.shape[1])
+            row_of_cell = np.repeat(
+                np.arange(rows.start, rows.stop, dtype=self.observed.indices.dtype),
+                np.diff(self.observed.indptr[rows.start : rows.stop + 1]),
+            )
+            orders.append(Order(indptr, row_of_cell[order], order + self.observed.indptr.dtype.type(cells.start)))
+        return orders
+
+    @cached_property
+    def column_blocks(self) -> list[slice]:
+        """Consecutive columns, with more cells per block the more shards there are, so that each has enough of them."""
+        counts = sum(np.diff(order.indptr).astype(np.int64) for order in self.columns_by_shard)
+        size = CELLS_PER_BLOCK * min(len(self.row_shards), SHARDS_PER_BLOCK)
+        return [columns for columns, _, _ in row_blocks(np.append(0, np.cumsum(counts)), size)]
 
     @cached_property
     def rows(self) -> Array:
         """The row of every cell."""
         return self.observed.row_of_cell()
 
-    def weights_along(self, side: Side) -> Array:
-        """The weights in the order of a side; empty if all are 1."""
+    @cached_property
+    def _levels(self) -> Array:
+        return self.y.astype(np.uint8 if self.y.max(initial=0) < 256 else np.uint32)
+
+    def weights_in(self, order: Order) -> Array:
+        """The weights in an order; empty if all are 1."""
         if self.weights is None:
             return np.empty(0, self.y.dtype)  # of one type, so that no loop is compiled twice
-        if side not in self._ordered_weights:
-            self._ordered_weights[side] = self.orders[side].take(self.weights, slice(0, self.weights.size))
-        return self._ordered_weights[side]
+        if (order, None) not in self._ordered:
+            self._ordered[order, None] = order.take(self.weights, slice(0, order.indices.size))
+        return self._ordered[order, None]
 
-    def values(self, side: Side, as_levels: bool) -> Array:
-        """The values in the order of a side; as small integers if they are levels."""
-        if (side, as_levels) not in self._ordered:
-            y = self.y.astype(np.uint8 if self.y.max(initial=0) < 256 else np.uint32) if as_levels else self.y
-            self._ordered[side, as_levels] = self.orders[side].take(y, slice(0, y.size))
-        return self._ordered[side, as_levels]
+    def values_in(self, order: Order, as_levels: bool) -> Array:
+        """The values in an order; as small integers if they are levels."""
+        if (order, as_levels) not in self._ordered:
+            y = self._levels if as_levels else self.y
+            self._ordered[order, as_levels] = order.take(y, slice(0, order.indices.size))
+        return self._ordered[order, as_levels]
 
 
 class CpuEngine(Engine[CpuCells]):
@@ -113,16 +170,16 @@ class CpuEngine(Engine[CpuCells]):
         release_blas()
 
     def place(self, observed: Observed, *sides: Side) -> CpuCells:
-        return CpuCells(observed, sides)
+        return CpuCells(observed)
 
-    def asarray(self, array: Array) -> Array:
+    def asarray(self, array: Array, side: Side | None = None) -> Array:
         return np.ascontiguousarray(array)
 
     def to_numpy(self, array: Array) -> Array:
         return array
 
     def sddmm(self, cells: CpuCells, W: Array, H: Array) -> Array:
-        order = cells.orders[Side.ROWS]
+        order = cells.order(Side.ROWS)
         x = np.empty(order.indices.size, W.dtype)
 
         def block(part: Block) -> None:
@@ -137,23 +194,46 @@ class CpuEngine(Engine[CpuCells]):
 
     def _spmm_all(self, cells: CpuCells, arrays: tuple[Array, ...], far: Array, side: Side) -> tuple[Array, ...]:
         """`spmm` of one or two cell arrays; of two the rows of `far` are loaded only once."""
-        order = cells.orders[side]
-        sums = tuple(np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in arrays)
         kernel = cell_kernels.spmm if len(arrays) == 1 else cell_kernels.spmm_both
 
-        def block(part: Block) -> None:
-            rows, pointers, seen = part
+        def block(order: Order, part: Block, outs: list[Array]) -> None:
+            _, pointers, seen = part
             taken = (order.take(c, seen) for c in arrays)
-            kernel(order.indptr[pointers], order.indices[seen], *taken, far, *(out[rows] for out in sums))
+            kernel(order.indptr[pointers], order.indices[seen], *taken, far, *outs)
 
-        self._threads.all(block, order.blocks)
+        return self._sum_along(cells, side, len(arrays), far, block)
+
+    def _sum_along(
+        self, cells: CpuCells, side: Side, n_arrays: int, far: Array, work: Callable[[Order, Block, list[Array]], None]
+    ) -> tuple[Array, ...]:
+        """Arrays with a row for each row (or column) of the matrix; `work` on (order, block, outs) writes those of a
+        block. Along columns, it does so for the cells of each shard, and the tree adds them."""
+        orders = [cells.order(side)] if side is Side.ROWS else cells.columns_by_shard
+        sums = tuple(np.empty((orders[0].indptr.size - 1, far.shape[1]), far.dtype) for _ in range(n_arrays))
+        if len(orders) == 1:
+            self._threads.all(lambda part: work(orders[0], part, [out[part[0]] for out in sums]), orders[0].blocks)
+            return sums
+
+        def add_shards(columns: slice) -> None:
+            size, pointers = columns.stop - columns.start, slice(columns.start, columns.stop + 1)
+
+            def of_shard(order: Order) -> Array:
+                outs = np.empty((n_arrays, size, far.shape[1]), far.dtype)
+                seen = slice(int(order.indptr[columns.start]), int(order.indptr[columns.stop]))
+                work(order, (columns, pointers, seen), list(outs))
+                return outs
+
+            for out, total in zip(sums, tree_sum(map(of_shard, orders)), strict=True):
+                out[columns] = total
+
+        self._threads.all(add_shards, cells.column_blocks)
         return sums
 
     def sweep(self, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
         fused = _fused_sweep(cells, rule, params)
         if fused is not None and (len(sides) < 2 or rule is rules.pulls):  # of others no coefficients are kept
             return self._fused(cells, fused, W, H, sides)
-        order = cells.orders[Side.ROWS]
+        order = cells.order(Side.ROWS)
         has_x = W is not None and H is not None
         arrays: list[Array] = []
         allocating = Lock()
@@ -177,40 +257,44 @@ class CpuEngine(Engine[CpuCells]):
             self._spmm_all(cells, tuple(arrays), far, side) if side in sides and arrays else ()
             for side, far in ((Side.ROWS, H), (Side.COLUMNS, W))
         )
-        return Sums(rows, columns, _add(totals))
+        return Sums(rows, columns, sum_by_shard(totals, order.blocks_per_shard))
 
     def _fused(self, cells: CpuCells, fused: "FusedSweep", W: Any, H: Any, sides: tuple[Side, ...]) -> Sums:
         """The compiled loop of a pass, along rows or columns; then sums along columns of the same coefficients."""
         if not sides and not fused.n_totals:
             return Sums((), (), None)
-        side = Side.COLUMNS if sides == (Side.COLUMNS,) else Side.ROWS
-        near, far = (W, H) if side is Side.ROWS else (H, W)
-        order, y, weights = cells.orders[side], cells.values(side, fused.as_levels), cells.weights_along(side)
-        shape = (order.indptr.size - 1, far.shape[1])
-        sums = tuple(np.empty(shape, far.dtype) for _ in range(fused.n_arrays if sides else 0))
-        pull = np.empty(y.size if len(sides) == 2 else 0, far.dtype)
+        sides = sides if fused.n_arrays else ()
+        is_by_columns, is_by_both = sides == (Side.COLUMNS,), len(sides) == 2
+        near, far = (H, W) if is_by_columns else (W, H)
+        n_arrays, n_totals = fused.n_arrays if sides else 0, 0 if is_by_columns else fused.n_totals
         nothing = np.empty((0, far.shape[1]), far.dtype)
+        pull = np.empty(cells.y.size if is_by_both else 0, far.dtype)
 
-        def block(part: Block) -> Array:
+        def block(order: Order, part: Block, outs: list[Array]) -> Array:
             rows, pointers, seen = part
-            out = [array[rows] for array in sums] + [nothing] * (2 - len(sums))
+            totals = np.zeros(n_totals)
+            y, weights = cells.values_in(order, fused.as_levels)[seen], cells.weights_in(order)[seen]
+            where = (order.indptr[pointers], order.indices[seen], y, weights)
             F = nothing if near is None else near[rows]
-            totals = np.zeros(fused.n_totals)
-            indptr, indices = order.indptr[pointers], order.indices[seen]
-            fused.kernel(indptr, indices, y[seen], weights[seen], *fused.arguments, F, far, *out, totals, pull[seen])
+            outs = outs + [nothing] * (2 - len(outs))
+            fused.kernel(*where, *fused.arguments, F, far, *outs, totals, pull[seen])
             return totals
 
-        added = _add(self._threads.all(block, order.blocks))
-        totals = added[fused.totals] if fused.n_totals else None
-        if side is Side.COLUMNS:
-            return Sums((), sums, totals)
-        return Sums(sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if len(sides) == 2 else (), totals)
+        if is_by_columns:
+            for order in cells.columns_by_shard:  # before threads ask for them
+                cells.values_in(order, fused.as_levels), cells.weights_in(order)
+            return Sums((), self._sum_along(cells, Side.COLUMNS, n_arrays, far, block), None)
+        order = cells.order(Side.ROWS)
+        sums = tuple(np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(n_arrays))
+        vectors = self._threads.all(lambda part: block(order, part, [out[part[0]] for out in sums]), order.blocks)
+        totals = sum_by_shard(vectors, order.blocks_per_shard)[fused.totals] if n_totals else None
+        return Sums(sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if is_by_both else (), totals)
 
     def conjugate_gradients(
         self, cells: CpuCells, curvature: Array, pull: Array, near: Array, far: Array, gram: Array, l2: Array,
         side: Side, n_steps: int, tol: float = 0.0,
     ) -> tuple[Array, Array]:  # fmt: skip
-        order, noise = cells.orders[side], CANCELLED * float(np.finfo(near.dtype).eps)
+        order, noise = cells.order(side), CANCELLED * float(np.finfo(near.dtype).eps)
         out = np.empty_like(near)
 
         def block(part: Block) -> Array:
@@ -220,7 +304,7 @@ class CpuEngine(Engine[CpuCells]):
             indptr, indices = order.indptr[pointers], order.indices[seen]
             return np.array([steps.conjugate_gradients(indptr, indices, c, s, *factors, *how, out[rows])])
 
-        return out, _add(self._threads.all(block, order.blocks))
+        return out, sum_by_shard(self._threads.all(block, order.blocks), order.blocks_per_shard)
 
     def newton_step(
         self,
@@ -232,7 +316,7 @@ class CpuEngine(Engine[CpuCells]):
         penalty: RidgePenalty,
         side: Side,
     ) -> Array:
-        order = cells.orders[side]
+        order = cells.order(side)
         out = np.empty_like(near)
         l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
 
@@ -265,12 +349,16 @@ class CpuEngine(Engine[CpuCells]):
     ) -> Gradients:  # fmt: skip
         code = {"linear": steps.LINEAR, "multi-sigmoid": steps.MULTI_SIGMOID, "round": steps.ROUND}[loss]
         of_W, of_H, of_tau = np.empty_like(W), np.empty_like(H), np.empty_like(tau)
-        where = (cells.rows, cells.observed.indices, cells.y, cells.weights_along(Side.ROWS))
+        where = (cells.rows, cells.observed.indices, cells.y, cells.weights_in(cells.order(Side.ROWS)))
         sides = ((W, counts[0], *penalties[0]), (H, counts[1], *penalties[1]))
         cost = steps.gradients(*where, code, tau, *shape, *sides[0], *sides[1], of_W, of_H, of_tau)
         return Gradients(cost, of_W, of_H, of_tau)
 
-    def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Array, ...], Any]:
+    def map(
+        self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0, shards: Sequence[slice] | None = None
+    ) -> tuple[tuple[Array, ...], Any]:
+        chunks = _chunks(arrays[0], shards)
+        parts, counts = [part for chunk in chunks for part in chunk], list(map(len, chunks))
         if rule.__name__ in _COMPILED_RULES:
             compiled, n_arrays = _COMPILED_RULES[rule.__name__]
             results = tuple(np.empty_like(arrays[0]) for _ in range(n_arrays))
@@ -278,26 +366,34 @@ class CpuEngine(Engine[CpuCells]):
             def compiled_chunk(part: slice) -> Any:
                 return compiled(params, [result[part] for result in results], *(_part(array, part) for array in arrays))
 
-            return results, _add(self._threads.all(compiled_chunk, _chunks(arrays[0])))
+            return results, sum_by_shard(self._threads.all(compiled_chunk, parts), counts)
         outs: list[Array] = []
         allocating = Lock()
 
         def chunk(part: slice) -> Any:
-            parts: list[Any] = [_part(array, part) for array in arrays]
-            terms = rule(params, *parts)
+            entries: list[Any] = [_part(array, part) for array in arrays]
+            terms = rule(params, *entries)
             with allocating:
                 if not outs:  # the first thread to finish allocates the results of all
                     outs.extend(np.empty((len(arrays[0]), *a.shape[1:]), a.dtype) for a in terms.arrays)
             for result, out in zip(terms.arrays, outs, strict=True):
                 out[part] = result
-            return _sum_terms(parts[0], terms, n_levels)
+            return _sum_terms(entries[0], terms, n_levels)
 
-        totals = self._threads.all(chunk, _chunks(arrays[0]))
-        return tuple(outs), _add(totals)
+        totals = self._threads.all(chunk, parts)
+        return tuple(outs), sum_by_shard(totals, counts)
 
-    def gram(self, factor: Array) -> Array:
-        grams = self._threads.all(lambda part: factor[part].T @ factor[part], _chunks(factor, ENTRIES_PER_PRODUCT))
-        return reduce(np.add, grams)
+    def column_sums(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
+        parts = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
+        sums: Array = tree_sum(parts).astype(factor.dtype)
+        return sums
+
+    def gram(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
+        chunks = _chunks(factor, shards, ENTRIES_PER_PRODUCT)
+        parts = [part for chunk in chunks for part in chunk]
+        grams = self._threads.all(lambda part: factor[part].T @ factor[part], parts)
+        gram: Array = sum_by_shard(grams, list(map(len, chunks))).astype(factor.dtype, copy=False)
+        return gram
 
 
 @dataclass(frozen=True)
@@ -385,14 +481,13 @@ def _sum_terms(levels: Array, terms: Terms, n_levels: int) -> Array | None:
     return np.concatenate(sums)
 
 
-def _add(vectors: list[Any]) -> Any:
-    return None if vectors[0] is None else reduce(np.add, vectors)
-
-
-def _chunks(array: Array, entries: int | None = None) -> list[slice]:
-    """Slices of the first axis with about `BYTES_PER_CHUNK` (or this many entries) each, and at least one slice."""
+def _chunks(array: Array, shards: Sequence[slice] | None, entries: int | None = None) -> list[list[slice]]:
+    """For each shard, slices of the first axis with about `BYTES_PER_CHUNK` (or this many entries) each, one at least."""
     step = max(1, (entries or BYTES_PER_CHUNK // array.itemsize) // max(1, int(np.prod(array.shape[1:]))))
-    return [slice(start, start + step) for start in range(0, max(1, len(array)), step)]
+    return [
+        [slice(start, min(start + step, rows.stop)) for start in range(rows.start, max(rows.start + 1, rows.stop), step)]
+        for rows in shards or (slice(0, len(array)),)
+    ]
 
 
 def kernel_folder() -> str | None:

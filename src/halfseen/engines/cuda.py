@@ -211,7 +211,7 @@ class CudaEngine(Engine[CudaCells]):
     def place(self, observed: Observed, *sides: Side) -> CudaCells:
         return CudaCells(observed, sides, self.device)
 
-    def asarray(self, array: Array) -> Any:
+    def asarray(self, array: Array, side: Side | None = None) -> Any:
         return _tensor(array).to(self.device)
 
     def to_numpy(self, array: Any) -> Array:
@@ -247,7 +247,9 @@ class CudaEngine(Engine[CudaCells]):
             totals = found if totals is None else totals
         return Sums(results[Side.ROWS], results[Side.COLUMNS], totals)
 
-    def map(self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0) -> tuple[tuple[Any, ...], Any]:
+    def map(
+        self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0, shards: Sequence[slice] | None = None
+    ) -> tuple[tuple[Any, ...], Any]:
         if rule.__name__ == "gamma_posterior":
             P, Q, geometric, b = arrays
             shape, _, row = params
@@ -265,7 +267,7 @@ class CudaEngine(Engine[CudaCells]):
             return tuple(found), None
         return super().map(rule, params, *arrays, n_levels=n_levels)
 
-    def column_sums(self, factor: Any) -> Any:
+    def column_sums(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
         return triton_kernels.column_sums(factor).to(factor.dtype)
 
     def sums_by_level(self, levels: Any, values: Any, n_levels: int) -> Any:

@@ -1,10 +1,15 @@
-"""Threads: a pool with ordered results, blocks of rows to share among threads, and BLAS limited to one thread."""
+"""Threads: a pool with ordered results, blocks of rows to share among threads, and BLAS limited to one thread.
+
+Large matrices are cut into shards, ranges of rows with about `CELLS_PER_SHARD` cells. On a cluster each is a task; and
+everywhere what is summed over rows is summed in each shard, and the sums of shards are added by one fixed tree: so the
+numbers are the same, to the last bit, on one machine and on many.
+"""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from threading import Lock
 from typing import Any, Self
 
@@ -14,18 +19,48 @@ from halfseen.arrays import Array
 
 #: The rows of a block, their pointers, and their cells.
 Block = tuple[slice, slice, slice]
+#: Cells of a shard. The numbers of larger fits depend on it, to the last bits.
+CELLS_PER_SHARD = 1 << 20
 
 
-def row_blocks(indptr: Array, cells: int) -> list[Block]:
-    """Consecutive rows with about `cells` cells per block; the blocks depend on the data alone."""
-    n = indptr.size - 1
-    goals = np.arange(cells, int(indptr[-1]), cells)
-    ends = np.unique(np.append(np.searchsorted(indptr, goals), n))
-    starts = np.append(0, ends[:-1])
+def row_blocks(indptr: Array, cells: int, rows: slice | None = None) -> list[Block]:
+    """Consecutive rows with about `cells` cells per block, of all rows or of some; they depend on the data alone."""
+    first, n = (0, indptr.size - 1) if rows is None else (rows.start, rows.stop)
+    goals = np.arange(int(indptr[first]) + cells, int(indptr[n]), cells)
+    ends = np.unique(np.append(first + np.searchsorted(indptr[first : n + 1], goals), n))
+    starts = np.append(first, ends[:-1])
     return [
         (slice(a, b), slice(a, b + 1), slice(int(indptr[a]), int(indptr[b])))
         for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
+
+
+def shard_blocks(indptr: Array) -> list[Block]:
+    """The shards of a matrix."""
+    return row_blocks(indptr, CELLS_PER_SHARD)
+
+
+def tree_sum(parts: Iterable[Array]) -> Array:
+    """The sum of arrays in double precision, pairs first, then pairs of pairs: in one order, whoever adds them."""
+    sums: list[tuple[int, Array]] = []
+    for part in parts:
+        level, total = 0, np.asarray(part, np.float64)
+        while sums and sums[-1][0] == level:
+            level, total = level + 1, sums.pop()[1] + total
+        sums.append((level, total))
+    total = sums.pop()[1]
+    while sums:
+        total = sums.pop()[1] + total
+    return total
+
+
+def sum_by_shard(parts: Sequence[Any], counts: Sequence[int]) -> Any:
+    """The sum of vectors, the first `counts[0]` of them of the first shard, and so on; None if they are None."""
+    if parts[0] is None:
+        return None
+    ends = np.cumsum(counts).tolist()
+    shards = [reduce(np.add, parts[end - count : end]) for end, count in zip(ends, counts, strict=True) if count]
+    return shards[0] if len(shards) == 1 else tree_sum(shards)
 
 
 def thread_count(n_jobs: int | None) -> int:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaincinv, gammaln
 
-from halfseen.arrays import Array, beside, namespace, special
+from halfseen.arrays import Array, namespace, special
 from halfseen.engines import Side
 from halfseen.likelihoods import Likelihood, rules
 from halfseen.likelihoods.rules import Terms
@@ -130,8 +130,7 @@ class Gamma(Variational[GammaFactor]):
 
     def init_factor(self, factor: Array) -> GammaFactor:
         """The geometric means equal the means, as in the paper: a distribution without spread."""
-        xp = namespace(factor)
-        infinite = xp.broadcast_to(beside(factor, np.inf), factor.shape)
+        infinite = namespace(factor).full_like(factor, np.inf)
         return GammaFactor(infinite, infinite, factor, factor)
 
     def epoch(
@@ -164,9 +163,9 @@ class Gamma(Variational[GammaFactor]):
         row, Q = (Q, None) if Q.ndim == 1 else (None, Q)
         b = prior.rates(near.mean)
         if prior.rate is not None:
-            b = namespace(P).full((P.shape[0], 1), prior.rate, dtype=P.dtype, device=P.device)
+            b = namespace(P).full_like(P[:, :1], prior.rate)
         params = (prior.shape, float(gammaln(prior.shape)), row)
-        arrays, gains = problem.engine.map(gamma_posterior, params, P, Q, near.geometric, b)
+        arrays, gains = problem.map(gamma_posterior, params, P, Q, near.geometric, b, side=side)
         return GammaFactor(*arrays), gains
 
     def default_factor(self, average: Array, count: int, side: Side) -> GammaFactor:

@@ -73,7 +73,7 @@ class LeastSquares(Solver[PointFactor]):
         kept = self._quadratics(problem, *Side)
         terms = [problem.sweep(rules.costs, W, H).totals, *problem.cost_of_zeros(W, H)]
         factors = ((W, Side.ROWS), (H, Side.COLUMNS))
-        terms += [problem.engine.map(ridge_costs, None, F, kept.l2[side])[1] for F, side in factors]
+        terms += [problem.map(ridge_costs, None, F, kept.l2[side], side=side)[1] for F, side in factors]
         loss = sum(float(term[0]) for term in problem.engine.fetch(*terms))
         return State(PointFactor(W), PointFactor(H), kept, loss, problem.likelihood)
 
@@ -89,7 +89,7 @@ class LeastSquares(Solver[PointFactor]):
         kept: Quadratics = state.kept
         W, _ = self._solve(problem, kept, state.rows.mean, state.columns.mean, Side.ROWS, self.n_steps)
         H, of_cells = self._solve(problem, kept, state.columns.mean, W, Side.COLUMNS, self.n_steps)
-        of_rows = problem.engine.map(ridge_costs, None, W, kept.l2[Side.ROWS])[1]
+        of_rows = problem.map(ridge_costs, None, W, kept.l2[Side.ROWS], side=Side.ROWS)[1]
         loss = kept.constant + sum(float(term[0]) for term in problem.engine.fetch(of_cells, of_rows))
         return State(PointFactor(W), PointFactor(H), kept, loss, state.likelihood)
 
@@ -108,17 +108,17 @@ class LeastSquares(Solver[PointFactor]):
         if problem.zeros is None:
             gram = engine.asarray(np.zeros((k, k), problem.cells.observed.dtype))
         else:
-            gram = problem.zeros.scale * problem.grams.get(far)
+            gram = problem.zeros.scale * problem.gram(far, side.other)
         cells = (problem.cells, kept.curvature, kept.pull)
         return engine.conjugate_gradients(*cells, near, far, gram, kept.l2[side], side, n_steps, tol)
 
     def _quadratics(self, problem: Problem, *sides: Side) -> Quadratics:
         engine, cells = problem.engine, problem.cells
         arrays = (cells.y, cells.weights, cells.is_first_at_cell)
-        (curvature, pull), totals = engine.map(normal_equations, problem.zeros, *arrays)
+        (curvature, pull), totals = engine.map(normal_equations, problem.zeros, *arrays, shards=cells.cell_shards)
         dtype = cells.observed.dtype
         l2 = {
-            side: engine.asarray((self.l2 * problem.weight_along(side) ** self.frequency).astype(dtype))
+            side: engine.asarray((self.l2 * problem.weight_along(side) ** self.frequency).astype(dtype), side)
             for side in sides
         }
         return Quadratics(curvature, pull, l2, float(engine.fetch(totals)[0][0]))

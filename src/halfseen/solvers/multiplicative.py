@@ -118,9 +118,9 @@ class Multiplicative(Solver[PointFactor]):
         row, Q = (Q, None) if Q.ndim == 1 else (None, Q)
         penalty = self.penalty
         if side is Side.COLUMNS and (l2 := self._l2_of_columns(problem, near.mean)) is not None:
-            (Q,), _ = problem.engine.map(pushed_by_columns, row, near.mean, Q, l2)
+            (Q,), _ = problem.map(pushed_by_columns, row, near.mean, Q, l2, side=side)
             row, penalty = None, Penalty(penalty.l1)
-        arrays, _ = problem.engine.map(multiplied, (penalty, exponent, row), near.mean, P, Q)
+        arrays, _ = problem.map(multiplied, (penalty, exponent, row), near.mean, P, Q, side=side)
         return PointFactor(arrays[0])
 
     def _l2_of_columns(self, problem: Problem, H: Any) -> Any:
@@ -128,7 +128,7 @@ class Multiplicative(Solver[PointFactor]):
         if not isinstance(self.penalty, ColumnPenalty):
             return None
         return problem.engine.asarray(
-            (self.penalty.l2 * self.penalty.columns[:, None]).astype(problem.cells.observed.dtype)
+            (self.penalty.l2 * self.penalty.columns[:, None]).astype(problem.cells.observed.dtype), Side.COLUMNS
         )
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
@@ -157,8 +157,8 @@ class Multiplicative(Solver[PointFactor]):
             kept, totals = None, problem.sweep(rules.costs, W, H).totals
         l2 = self._l2_of_columns(problem, H)
         penalties = [
-            problem.engine.map(penalties_of, self.penalty, *arrays)[1]
-            for arrays in ((W, None), (H, l2))
+            problem.map(penalties_of, self.penalty, *arrays, side=side)[1]
+            for side, *arrays in ((Side.ROWS, W, None), (Side.COLUMNS, H, l2))
             if self.penalty
         ]
         terms = problem.engine.fetch(totals, *problem.cost_of_zeros(W, H), *penalties)

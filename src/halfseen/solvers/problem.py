@@ -22,11 +22,11 @@ class GramCache:
         self._engine = engine
         self._last: list[tuple[Any, Any]] = []
 
-    def get(self, factor: Any) -> Any:
+    def get(self, factor: Any, shards: Any) -> Any:
         for known, gram in self._last:
             if known is factor:
                 return gram
-        gram = self._engine.gram(factor)
+        gram = self._engine.gram(factor, shards)
         self._last = [*self._last[-1:], (factor, gram)]
         return gram
 
@@ -53,6 +53,18 @@ class Problem:
     def grams(self) -> GramCache:
         return GramCache(self.engine)
 
+    def gram(self, factor: Any, side: Side) -> Any:
+        """F^T F of one side's factor."""
+        return self.grams.get(factor, self.shards(side))
+
+    def shards(self, side: Side) -> Any:
+        """Entries of a side's factor that are to be summed apart."""
+        return self.cells.row_shards if side is Side.ROWS else None
+
+    def map(self, rule: Rule, params: Any, *arrays: Any, side: Side) -> tuple[tuple[Any, ...], Any]:
+        """`Engine.map` on arrays with a row for each row (or column, by `side`) of the matrix."""
+        return self.engine.map(rule, params, *arrays, shards=self.shards(side))
+
     @property
     def zeros(self) -> UnseenPush | None:
         """The push of an unseen cell that counts as a zero; None if unseen cells are missing."""
@@ -77,7 +89,8 @@ class Problem:
     def map_cells(self, rule: Rule, x: Any) -> tuple[tuple[Any, ...], Any]:
         """Arrays and totals of a rule of the likelihood, y, x and weights at every observed cell."""
         n_levels = getattr(self.likelihood, "n_codes", 0)
-        return self.engine.map(rule, self.likelihood, self.cells.y, x, self.cells.weights, n_levels=n_levels)
+        arrays = (self.cells.y, x, self.cells.weights)
+        return self.engine.map(rule, self.likelihood, *arrays, n_levels=n_levels, shards=self.cells.cell_shards)
 
     def quadratic(self, x: Any) -> Quadratic:
         """Weighted cost, slope and curvature of every observed cell at x, under a `SmoothOrdinal` likelihood."""
@@ -123,13 +136,13 @@ class Problem:
         xp = namespace(totals)
         return xp.concat([self._grid_sum(W, H) - totals[:1], totals[1:]])
 
-    def _unseen_push(self, near: Any, far: Any) -> Any:
+    def _unseen_push(self, near: Any, far: Any, side: Side) -> Any:
         """The push on each row of `near` if every cell of the grid were an unseen zero; the number 0 if none counts."""
         if self.zeros is None:
             return 0.0
         if self.zeros.power == 0:
-            return self.zeros.scale * self.engine.column_sums(far)
-        return self.engine.map(_times, self.zeros.scale * self.grams.get(far), near)[0][0]
+            return self.zeros.scale * self.engine.column_sums(far, self.shards(side.other))
+        return self.map(_times, self.zeros.scale * self.gram(far, side.other), near, side=side)[0][0]
 
     def pulls_and_pushes(self, near: Any, far: Any, side: Side) -> tuple[Any, Any, Any]:
         """P and Q of a half-step, and the summed divergence, but for that of unseen zeros."""
@@ -142,14 +155,14 @@ class Problem:
         """Q of a half-step, where the push does not depend on x: of all cells along each row of `near`, or one row for
         all of them."""
         if self.push_cancels:
-            return self._unseen_push(near, far)
+            return self._unseen_push(near, far, side)
         factors = (None, far) if side is Side.ROWS else (far, None)
         sums = self.sweep(rules.pushes, *factors, side)
         return self.with_unseen((sums.rows or sums.columns)[0], near, far, side)
 
     def with_unseen(self, from_seen: Any, near: Any, far: Any, side: Side) -> Any:
         """The pushes of observed cells and of all unseen zeros."""
-        Q = from_seen + self._unseen_push(near, far)
+        Q = from_seen + self._unseen_push(near, far, side)
         if self.zeros is None or self.cells.weights is None:
             return Q
         # Where cells of weight 0 cancel all of the grid's push, the rest is rounding error.
@@ -169,7 +182,7 @@ class Problem:
     def _has_data(self, side: Side) -> Any:
         """Mask of rows (or columns), as one column, with a cell that counts: an observed one, or an unseen zero."""
         if side not in self._has_data_by_side:
-            self._has_data_by_side[side] = self.engine.asarray((self.weight_along(side) > 0)[:, None])
+            self._has_data_by_side[side] = self.engine.asarray((self.weight_along(side) > 0)[:, None], side)
         return self._has_data_by_side[side]
 
     @cached_property
@@ -216,9 +229,9 @@ class Problem:
         """The sum over the whole grid of x, or of x^2 where an unseen zero pushes in proportion to x, as a vector."""
         xp = namespace(W)
         if self.zeros is None or self.zeros.power == 0:
-            terms = self.engine.column_sums(W) * self.engine.column_sums(H)
+            terms = self.engine.column_sums(W, self.shards(Side.ROWS)) * self.engine.column_sums(H)
         else:
-            terms = self.grams.get(W) * self.grams.get(H)
+            terms = self.gram(W, Side.ROWS) * self.gram(H, Side.COLUMNS)
         return xp.reshape(xp.sum(terms, dtype=xp.float64), (1,))
 
 

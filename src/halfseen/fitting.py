@@ -134,7 +134,10 @@ def run(
     """
     started = perf_counter()
     dtype = problem.cells.observed.dtype
-    W, H = (problem.engine.asarray(factor.astype(dtype, copy=False)) for factor in start())
+    W, H = (
+        problem.engine.asarray(factor.astype(dtype, copy=False), side)
+        for factor, side in zip(start(), Side, strict=True)
+    )
     initial = solver.init_state(problem, W, H)
     del W, H
     first = initial.objective

@@ -54,8 +54,21 @@ def _open_cuda(n_jobs: int | None) -> Engine[Any]:
     return engine
 
 
+def _open_dask(n_jobs: int | None) -> Engine[Any]:
+    if find_spec("distributed") is None:
+        raise EngineError(
+            '`engine="dask"` needs Dask.',
+            found="none",
+            remedy="Install it: pip install 'halfseen[cluster]'.",
+            parameter="engine",
+        )
+    from halfseen.engines.dask import DaskEngine
+
+    return DaskEngine(n_jobs)
+
+
 #: What makes an engine, by its name; called with the number of threads. Libraries are imported here and not before.
-ENGINES: dict[str, Callable[[int | None], Engine[Any]]] = {"cpu": _open_cpu, "cuda": _open_cuda}
+ENGINES: dict[str, Callable[[int | None], Engine[Any]]] = {"cpu": _open_cpu, "cuda": _open_cuda, "dask": _open_dask}
 
 #: Validation rules of the parameters `engine` and `n_jobs`.
 RULES: dict[str, validation.Rule] = {

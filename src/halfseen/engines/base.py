@@ -6,11 +6,16 @@ the same form on other arrays: called with parameters and arrays, they return `T
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
+import numpy as np
+from scipy.special import ndtri
+
 from halfseen.arrays import Array, namespace
+from halfseen.io.array_files import ArrayFile, write_array
 from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
@@ -113,6 +118,44 @@ class AdagradState(NamedTuple):
     parameters: Array
 
 
+class RowDraws:
+    """Random numbers for factors to start from, with a stream for each row, keyed on the seed and the row.
+
+    No range of rows depends on what was drawn for others. Every call draws from streams of its own. The methods are
+    those of `numpy.random.RandomState` that solvers use.
+
+    Parameters
+    ----------
+    seed : int
+        Of all streams.
+    first : int, default=0
+        Number of the first row that is drawn.
+    stream : int, default=0
+        Number of calls before.
+    """
+
+    def __init__(self, seed: int, first: int = 0, stream: int = 0) -> None:
+        self._seed, self._first, self._stream = seed, first, stream
+
+    def uniform(self, size: tuple[int, int]) -> Array:
+        from halfseen.kernels.random_streams import fill_rows
+
+        numbers = np.empty(size)
+        fill_rows(self._seed, self._stream, self._first, numbers)
+        self._stream += 1
+        return numbers
+
+    def standard_gamma(self, shape: float, size: tuple[int, int]) -> Array:
+        """Of shape 1: exponential numbers."""
+        if shape != 1.0:
+            raise NotImplementedError(f"a shape of {shape}")
+        return -np.log1p(-self.uniform(size))
+
+    def normal(self, loc: float, scale: float, size: tuple[int, int]) -> Array:
+        draws: Array = loc + scale * ndtri(self.uniform(size) + 2.0**-54)
+        return draws
+
+
 class Engine(ABC, Generic[CellsT]):
     """A device to compute on. Use it as a context: threads and devices are held only inside.
 
@@ -149,6 +192,31 @@ class Engine(ABC, Generic[CellsT]):
     def fetch(self, *vectors: Any) -> list[Array]:
         """Copy vectors in double precision back to the host, all at once."""
         return [self.to_numpy(vector) for vector in vectors]
+
+    def store(self, arrays: Mapping[str, Any], folder: Path) -> dict[str, list[ArrayFile]]:
+        """Write arrays of the device to files of a folder, each in one piece, or in several by rows.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            Names of files to begin with, and what they hold.
+        folder : Path
+            Where to write; on a cluster, all workers see it.
+
+        Returns
+        -------
+        dict of str to list of ArrayFile
+            The pieces of each array, in the order of their rows.
+        """
+        return {name: [write_array(self.to_numpy(array), folder / name)] for name, array in arrays.items()}
+
+    def restore(self, pieces: Sequence[ArrayFile], side: Side | None = None) -> Any:
+        """An array that `store` wrote, by this engine or another one, on this device; `side` as for `asarray`."""
+        return self.asarray(np.concatenate([piece.read() for piece in pieces]), side)
+
+    def row_draws(self, seed: int) -> Any:
+        """Draws of random starts of matrices with several shards."""
+        return RowDraws(seed)
 
     @abstractmethod
     def sddmm(self, cells: CellsT, W: Any, H: Any) -> Any:

@@ -81,12 +81,12 @@ class Order:
 class CpuCells:
     """The observed cells in memory. Column orders are made when they are first needed."""
 
-    def __init__(self, observed: Observed) -> None:
+    def __init__(self, observed: Observed, shards: Sequence[Block] | None = None) -> None:
         self.observed = observed
         self.y = observed.values
         self.weights = observed.weights
         self.is_first_at_cell = observed.is_first_at_cell if observed.unseen == "zero" else None
-        shards = shard_blocks(observed.indptr)
+        shards = shard_blocks(observed.indptr) if shards is None else shards
         self.row_shards = tuple(rows for rows, _, _ in shards)
         self.cell_shards = tuple(cells for _, _, cells in shards)
         self._rows = Order(observed.indptr, observed.indices, shards=self.row_shards)
@@ -149,13 +149,23 @@ class CpuCells:
 
 
 class CpuEngine(Engine[CpuCells]):
-    """Runs on `n_jobs` threads; BLAS is limited to one, because its sums depend on their number."""
+    """Runs on `n_jobs` threads; BLAS is limited to one, because its sums depend on their number.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of threads.
+    has_part : bool, default=False
+        Whether it computes on a part of the shards only: sums over rows then stay in double precision, because those of
+        other parts will be added.
+    """
 
     name = "cpu"
     offers = frozenset({"newton", "sgd", "gd", "numpy"})
 
-    def __init__(self, n_jobs: int | None) -> None:
+    def __init__(self, n_jobs: int | None, has_part: bool = False) -> None:
         self._threads = Threads(n_jobs)
+        self._has_part = has_part
 
     @property
     def n_threads(self) -> int:
@@ -209,7 +219,8 @@ class CpuEngine(Engine[CpuCells]):
         """Arrays with a row for each row (or column) of the matrix; `work` on (order, block, outs) writes those of a
         block. Along columns, it does so for the cells of each shard, and the tree adds them."""
         orders = [cells.order(side)] if side is Side.ROWS else cells.columns_by_shard
-        sums = tuple(np.empty((orders[0].indptr.size - 1, far.shape[1]), far.dtype) for _ in range(n_arrays))
+        dtype = np.float64 if self._has_part and len(orders) > 1 else far.dtype
+        sums = tuple(np.empty((orders[0].indptr.size - 1, far.shape[1]), dtype) for _ in range(n_arrays))
         if len(orders) == 1:
             self._threads.all(lambda part: work(orders[0], part, [out[part[0]] for out in sums]), orders[0].blocks)
             return sums
@@ -385,15 +396,15 @@ class CpuEngine(Engine[CpuCells]):
 
     def column_sums(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
         parts = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
-        sums: Array = tree_sum(parts).astype(factor.dtype)
-        return sums
+        sums = tree_sum(parts)
+        return sums if self._has_part else sums.astype(factor.dtype)
 
     def gram(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
         chunks = _chunks(factor, shards, ENTRIES_PER_PRODUCT)
         parts = [part for chunk in chunks for part in chunk]
         grams = self._threads.all(lambda part: factor[part].T @ factor[part], parts)
-        gram: Array = sum_by_shard(grams, list(map(len, chunks))).astype(factor.dtype, copy=False)
-        return gram
+        gram: Array = sum_by_shard(grams, list(map(len, chunks)))
+        return gram if self._has_part else gram.astype(factor.dtype, copy=False)
 
 
 @dataclass(frozen=True)
@@ -482,10 +493,13 @@ def _sum_terms(levels: Array, terms: Terms, n_levels: int) -> Array | None:
 
 
 def _chunks(array: Array, shards: Sequence[slice] | None, entries: int | None = None) -> list[list[slice]]:
-    """For each shard, slices of the first axis with about `BYTES_PER_CHUNK` (or this many entries) each, one at least."""
+    """For each shard, at least one slice, with about `BYTES_PER_CHUNK` (or this many entries) along the first axis."""
     step = max(1, (entries or BYTES_PER_CHUNK // array.itemsize) // max(1, int(np.prod(array.shape[1:]))))
     return [
-        [slice(start, min(start + step, rows.stop)) for start in range(rows.start, max(rows.start + 1, rows.stop), step)]
+        [
+            slice(start, min(start + step, rows.stop))
+            for start in range(rows.start, max(rows.start + 1, rows.stop), step)
+        ]
         for rows in shards or (slice(0, len(array)),)
     ]
 

@@ -4,7 +4,7 @@ Where there is a kernel for a rule and a likelihood (`triton_kernels.sweep`), a 
 elsewhere it has three stages, with the rule in torch. No atomic operations are used: the same bits in every run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -50,6 +50,8 @@ class Order:
 
 class CudaCells:
     """The observed cells in the memory of the GPU; the column order is made there, if columns are asked for."""
+
+    row_shards = cell_shards = None
 
     def __init__(self, observed: Observed, sides: tuple[Side, ...], device: Any) -> None:
         self.observed = observed

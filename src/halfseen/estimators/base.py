@@ -923,6 +923,7 @@ class Factorization(BaseFactorization):
         if not isinstance(self.init, str):
             W, H = (check_start(*given, solver) for given in zip(self.init, shapes, ("W0", "H0"), strict=True))
             return W, H
+        random = problem.draws(random)
         if method.start is not None:
             return method.start(problem, solver, shapes, random)
         return solver.random(problem, shapes[0], random), solver.random(problem, shapes[1], random)

@@ -41,6 +41,16 @@ def uniform(stream: Array) -> Any:
 
 
 @kernel
+def fill_rows(seed: Any, call: Any, first: Any, out: Array) -> None:
+    """Uniform numbers for rows from number `first` on, each from the stream of its row; calls have streams apart."""
+    stream = np.empty(1, np.uint64)
+    for u in range(out.shape[0]):
+        start_stream(mix_bits(np.uint64(seed)) + np.uint64(call), first + u, stream)
+        for j in range(out.shape[1]):
+            out[u, j] = uniform(stream)
+
+
+@kernel
 def normal(stream: Array) -> Any:
     """Next number of the stream, standard normal (Box and Muller)."""
     radius = np.sqrt(-2.0 * np.log(1.0 - uniform(stream)))

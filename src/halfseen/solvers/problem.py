@@ -8,6 +8,7 @@ import numpy as np
 
 from halfseen.arrays import Array, namespace
 from halfseen.engines import DeviceCells, Engine, Rule, Side, Sums
+from halfseen.engines.threads import shard_blocks
 from halfseen.likelihoods import Likelihood, Quadratic, UnseenPush, rules
 from halfseen.likelihoods.rules import CellParams, Terms
 
@@ -64,6 +65,13 @@ class Problem:
     def map(self, rule: Rule, params: Any, *arrays: Any, side: Side) -> tuple[tuple[Any, ...], Any]:
         """`Engine.map` on arrays with a row for each row (or column, by `side`) of the matrix."""
         return self.engine.map(rule, params, *arrays, shards=self.shards(side))
+
+    def draws(self, random: np.random.RandomState) -> Any:
+        """What a random start is drawn from: where there are several shards, a stream for each row, so that neither
+        shards nor workers change it."""
+        if len(shard_blocks(self.cells.observed.indptr)) == 1:
+            return random
+        return self.engine.row_draws(int(random.randint(2**31)))
 
     @property
     def zeros(self) -> UnseenPush | None:

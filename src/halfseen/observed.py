@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -168,7 +168,7 @@ class Observed:
         if duplicates != "keep" and not first_at.all():
             starts = np.flatnonzero(first_at)
             if duplicates == "error":
-                raise _duplicate_cells(indptr, j, starts, places)
+                raise Repeated.of(indptr, j, starts).error(places)
             x, w = _merge(x, w, starts, duplicates)
             j, indptr = j[starts], np.searchsorted(starts, indptr)
             first_at = np.ones(j.size, dtype=bool)
@@ -490,16 +490,31 @@ def first_at_cell(indptr: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return first
 
 
-def _duplicate_cells(indptr: np.ndarray, columns: np.ndarray, starts: np.ndarray, places: Places) -> DataError:
-    counts = np.diff(np.append(starts, columns.size))
-    repeated = np.flatnonzero(counts > 1)
-    start = starts[repeated[0]]
-    where = places.of(int(np.searchsorted(indptr, start, side="right")) - 1, int(columns[start]))
-    where = f"for {where} ({'1 cell is' if repeated.size == 1 else f'{repeated.size} cells are'} repeated)"
-    must, found = "Every cell may appear once.", f"{counts[repeated[0]]} values"
-    advice = 'Say how to merge them: {}, or "sum", "min", "max", "first", "last", "keep".'
-    remedy, cli = advice.format('`observe(X, duplicates="mean")`'), advice.format('`duplicates="mean"`')
-    return DataError(must, found=found, where=where, remedy=remedy, remedy_cli=cli, parameter="duplicates")
+class Repeated(NamedTuple):
+    """Cells given more than once: their number, and the row, the column and the number of values of the first."""
+
+    n_cells: int
+    row: int
+    column: int
+    n_values: int
+
+    @classmethod
+    def of(cls, indptr: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Repeated:
+        """Of sorted cells, those of a place beginning at `starts`."""
+        counts = np.diff(np.append(starts, columns.size))
+        repeated = np.flatnonzero(counts > 1)
+        start = starts[repeated[0]]
+        row = int(np.searchsorted(indptr, start, side="right")) - 1
+        return cls(repeated.size, row, int(columns[start]), int(counts[repeated[0]]))
+
+    def error(self, places: Places) -> DataError:
+        """The error for data in which cells must be different."""
+        where = places.of(self.row, self.column)
+        where = f"for {where} ({'1 cell is' if self.n_cells == 1 else f'{self.n_cells} cells are'} repeated)"
+        must, found = "Every cell may appear once.", f"{self.n_values} values"
+        advice = 'Say how to merge them: {}, or "sum", "min", "max", "first", "last", "keep".'
+        remedy, cli = advice.format('`observe(X, duplicates="mean")`'), advice.format('`duplicates="mean"`')
+        return DataError(must, found=found, where=where, remedy=remedy, remedy_cli=cli, parameter="duplicates")
 
 
 def _merge(

@@ -21,7 +21,8 @@ def in_parts(*arrays: Array | None) -> Iterator[tuple[Any, ...]]:
     Of arrays that are mapped from files, no more than a part is in memory.
     """
     given = [array for array in arrays if array is not None]
-    size, maps = given[0].size, [one for array in given if isinstance(one := array.base, mmap.mmap)]
+    maps: list[Any] = [array.base for array in given if isinstance(array.base, mmap.mmap)]
+    size = given[0].size
     for start in range(0, size, ENTRIES_PER_PART):
         part = slice(start, start + ENTRIES_PER_PART)
         yield tuple(None if array is None else array[part] for array in arrays)

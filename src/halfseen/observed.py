@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from halfseen.arrays import in_parts
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import Index, Places, as_labels, index_dtype
 
@@ -221,8 +222,14 @@ class Observed:
 
         Only `duplicates="keep"` lets a cell have several values.
         """
-        is_first = first_at_cell(self.indptr, self.indices)
-        return None if is_first.all() else is_first.astype(self.dtype)
+        done, last = 0, self.indices[:0]
+        for (part,) in in_parts(self.indices):
+            part = np.concatenate([last, part])  # from the last one before
+            repeats = np.flatnonzero(part[1:] == part[:-1]) + 1 + done - last.size
+            if (self.indptr[np.searchsorted(self.indptr, repeats)] != repeats).any():  # it does not begin a row
+                return first_at_cell(self.indptr, self.indices).astype(self.dtype)
+            done, last = done + part.size - last.size, part[-1:]
+        return None
 
     @property
     def cell_of_value(self) -> np.ndarray | None:
@@ -244,7 +251,10 @@ class Observed:
         """Number of observed cells in each column."""
         if "columns" in self.__dict__:  # the column order is there: no need to count, which takes 8 bytes per cell
             return np.diff(self.columns.indptr)
-        return np.bincount(self.indices, minlength=self.shape[1])
+        counts = np.zeros(self.shape[1], np.int64)
+        for (part,) in in_parts(self.indices):
+            counts += np.bincount(part, minlength=self.shape[1])
+        return counts
 
     def row_of_cell(self) -> np.ndarray:
         """Row of each cell, in row order."""
@@ -343,7 +353,8 @@ class Observed:
         """Hash of the cells, their values, weights and meaning."""
         digest = hashlib.blake2b(f"{self.shape} {self.unseen} {self.dtype}".encode(), digest_size=16)
         for array in (self.indptr, self.indices, self.values, self.weights):
-            digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+            for (part,) in () if array is None else in_parts(array):
+                digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
     def __repr__(self) -> str:

@@ -850,7 +850,7 @@ class Factorization(BaseFactorization):
         self
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read)
+        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read, self.engine)
         columns = feature_attributes(X, observed.shape[1])
         self._fit_observed(observed, columns, X, y, cell_weight)
         warn_if_not_converged(self, stacklevel=4)

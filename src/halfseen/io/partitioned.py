@@ -45,14 +45,25 @@ def run_here(function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
     return [function(*items) for items in zip(*lists, strict=True)]
 
 
-def run_on(client: Any) -> Run:
-    """Calls on the workers of a client of Dask; those that a lost worker had done are repeated."""
+def on_dask(folder: FilePath | None = None) -> dict[str, Any]:
+    """`folder` and `run` of `observe_files` where Dask is used: on the workers of the current client, if there is one.
+
+    What a lost worker had done is repeated.
+    """
+    import dask
+    from distributed import get_client
+
+    folder = dask.config.get("temporary-directory", None) if folder is None else folder
+    try:
+        client = get_client()
+    except ValueError:
+        return {"folder": folder, "run": run_here}
 
     def run(function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
         results: list[Any] = client.gather(client.map(function, *map(list, lists), pure=False))
         return results
 
-    return run
+    return {"folder": folder, "run": run}
 
 
 def observe_files(

@@ -7,9 +7,12 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from sklearn.base import clone
 
+import halfseen
+from halfseen import arrays
 from halfseen.errors import DataError
-from halfseen.io import observe, partitioned
+from halfseen.io import array_files, observe, partitioned
 from halfseen.io.partitioned import observe_files
 
 LEVELS = ["bad", "fair", "good", "best"]
@@ -210,3 +213,35 @@ def test_files_go_with_the_arrays(tmp_path):
     assert not list(place.iterdir())
     refusal(observe_files, pattern, folder=place, smallest=1)
     assert not list(place.iterdir())
+
+
+FITS = {
+    "OrdNMF": {}, "SquaredOrdNMF": {}, "PoissonFactorization": {"unseen": "missing"}, "BernoulliPoisson": {},
+    "WeightedNMF": {"loss": "frobenius"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("name", FITS)
+def test_fits_to_mapped_cells_have_the_same_bits(tmp_path, monkeypatch, name, weights):
+    """Encoders, checks and records go through mapped arrays in parts, and leave none of them in memory."""
+    pattern = write(tmp_path, "text, holes", 8, weights=weights, size=(50, 30), lengths=(400, 0, 500))
+    options = {"duplicates": "max", "cell_weight": "certainty" if weights else None}
+    model = getattr(halfseen, name)(3, max_iter=4, tol=0.0, random_state=0, **FITS[name])
+    at_once = clone(model).fit(observe(pattern, unseen=model.unseen, **options))
+    monkeypatch.setattr(arrays, "ENTRIES_PER_PART", 97)
+    monkeypatch.setattr(array_files, "ENTRIES_PER_PART", 97)
+    mapped = model.fit(observe_files(pattern, smallest=1, unseen=model.unseen, **options))
+    for side in ("W_", "H_"):
+        np.testing.assert_array_equal(getattr(mapped, side), getattr(at_once, side))
+    assert mapped.model_.fingerprint == at_once.model_.fingerprint
+    for part in ("indptr", "indices", "values", "weights"):
+        one, other = getattr(at_once.seen_, part), getattr(mapped.seen_, part)
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one, other)
+            assert isinstance(other, np.memmap)
+    mapped.save(tmp_path / "model.hs")
+    again = halfseen.load(tmp_path / "model.hs")
+    np.testing.assert_array_equal(again.recommend(["no 3"], 5), at_once.recommend(["no 3"], 5))

@@ -166,11 +166,11 @@ def on_cluster(
     engine: str | None, scheduler: str | None, workers: int | None, memory: str | None, quiet: bool
 ) -> Iterator[Any]:
     """The client of the cluster that the options of `CLUSTER` ask for, Dask's current one inside; None for others."""
-    for name, value in given(scheduler=scheduler, workers=workers, memory=memory).items():
+    for option, value in given(scheduler=scheduler, workers=workers, memory=memory).items():
         if engine != "dask":
-            raise click.UsageError(f"--{name} {value} is for --engine dask: add it, or leave --{name} out.")
-        if scheduler is not None and name != "scheduler":
-            raise click.UsageError(f"--{name} is for a cluster of this machine: leave it out with --scheduler.")
+            raise click.UsageError(f"--{option} {value} is for --engine dask: add it, or leave --{option} out.")
+        if scheduler is not None and option != "scheduler":
+            raise click.UsageError(f"--{option} is for a cluster of this machine: leave it out with --scheduler.")
     if engine != "dask":
         yield None
         return

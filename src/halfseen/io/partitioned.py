@@ -249,7 +249,8 @@ def read_part(part: FilePart, plan: Plan) -> tuple[list[Piece], list[Refused]]:
         dtype: list[Any] = [("row", "i4"), ("column", "i4"), ("value", values.dtype.str)]
         dtype += [] if weights is None else [("weight", values.dtype.str)]
         records = np.empty(values.size, dtype)
-        (records["row"], rows), (records["column"], columns), records["value"] = *arrays, values
+        (records["row"], rows), (records["column"], columns) = arrays
+        records["value"] = values
         if weights is not None:
             with np.errstate(over="ignore"):
                 records["weight"] = as_values(weights)

@@ -27,7 +27,7 @@ for number in range(n_files):
     shares = np.cumsum((np.arange(width) + 10.0) ** -0.8)
     pairs = np.empty(0, np.int64)
     while pairs.size < per_file:
-        columns = np.searchsorted(shares, random.random(per_file // 4) * shares[-1])
+        columns = np.searchsorted(shares, random.random(per_file * 5 // 4 - pairs.size) * shares[-1])
         pairs = np.unique(np.append(pairs, random.integers(0, n_rows, columns.size) * width + columns))
     pairs = random.permutation(pairs)[:per_file]
     user, item = 7 * (pairs // width) + 3, pairs % width * n_files + number

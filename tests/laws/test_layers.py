@@ -21,7 +21,7 @@ LAYERS = {
     ("plots", "report", "selection", "datasets", "data"): 13,
     ("metrics", "rank", "roundrank", "uncoupled"): 12,
     ("estimators",): 11,
-    ("archive", "archive_v1", "blending", "fitting", "geometry", "graphs", "sampling"): 10,
+    ("archive", "archive_v1", "blending", "checkpoint", "fitting", "geometry", "graphs", "sampling"): 10,
     ("model", "ranking"): 9,
     ("folding", "held_out", "rankone"): 8,
     ("solvers",): 7,

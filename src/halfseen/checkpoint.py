@@ -106,8 +106,86 @@ class Checkpoint:
 
     @classmethod
     def of(cls, given: Any) -> "Checkpoint | None":
-        """What the parameter `checkpoint` stands for: a folder, a `Checkpoint`, or None."""
+        """What the parameter `checkpoint` of an estimator stands for.
+
+        Parameters
+        ----------
+        given : str, path-like, Checkpoint or None
+            Its value.
+
+        Returns
+        -------
+        Checkpoint or None
+        """
         return given if given is None or isinstance(given, Checkpoint) else cls(given)
+
+    def make_folder(self) -> bool:
+        """Make the folder; refuse one with something else in it, or that has lost its manifest.
+
+        Returns
+        -------
+        bool
+            Whether something was saved there.
+        """
+        path = Path(self.folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            names = sorted(os.listdir(path))
+        except OSError as error:
+            raise self.not_writable(error) from None
+        if MANIFEST in names:
+            return True
+        if any(name.startswith("state-") and _ARRAYS.fullmatch(name) for name in names):
+            raise self.damaged(MANIFEST)
+        others = [name for name in names if name not in (LOCK, JOURNAL) and not _ARRAYS.fullmatch(name)]
+        if others:
+            raise DataError(
+                "A checkpoint must have a folder of its own.",
+                found=f"{others[0]!r}",
+                where=f"in {str(self)!r}",
+                remedy="Name a new folder, or an empty one.",
+                parameter="checkpoint",
+            )
+        return False
+
+    def damaged(self, name: str) -> DataError:
+        """The error of a file that is not as it was written.
+
+        Parameters
+        ----------
+        name : str
+            Of the file.
+
+        Returns
+        -------
+        DataError
+        """
+        return DataError(
+            "A checkpoint must be whole.",
+            found="missing, cut off or changed bytes",
+            where=f"in {os.path.join(self.folder, name)!r}",
+            remedy="Restore the folder from a backup, or delete it to begin again.",
+            parameter="checkpoint",
+        )
+
+    def not_writable(self, error: OSError) -> DataError:
+        """The error of a folder that can't be written.
+
+        Parameters
+        ----------
+        error : OSError
+            The system's.
+
+        Returns
+        -------
+        DataError
+        """
+        return DataError(
+            f"A checkpoint must have a writable folder with room enough. Could not write {str(self)!r}: "
+            f"{error.strerror or error}.",
+            remedy="Choose another place.",
+            parameter="checkpoint",
+        )
 
     def __str__(self) -> str:
         return os.fspath(self.folder)
@@ -178,28 +256,6 @@ class _Draft:
         return {"$record": record, "$arrays": self.pack(arrays)}
 
 
-def _files_in(packed: Any) -> Iterator[str]:
-    """The names of all arrays in files of a packed tree."""
-    if isinstance(packed, dict):
-        if packed.keys() == {"$file"}:
-            yield packed["$file"]
-        packed = list(packed.values())
-    if isinstance(packed, list):
-        for one in packed:
-            yield from _files_in(one)
-
-
-def _state_of(generator: Any) -> Any:
-    return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.bit_generator.state
-
-
-def _set_state(generator: Any, state: Any) -> None:
-    if isinstance(generator, np.random.RandomState):
-        generator.set_state(tuple(state))
-    else:
-        generator.bit_generator.state = state
-
-
 def described(value: Any) -> Any:
     """A parameter as it is told apart from others: arrays, frames and generators by a hash of all that is in them."""
     frame = as_frame(value)
@@ -263,8 +319,8 @@ class _Handlers:
     interrupts: bool = False
     """Whether a signal ends what is done at once."""
 
-    def on_signal(self, number: int, _: Any) -> None:
-        self.came = number
+    def on_signal(self, signum: int, _: Any) -> None:
+        self.came = signum
         if self.interrupts:
             raise Terminated
 
@@ -274,15 +330,15 @@ class _Handlers:
         for name in ("SIGTERM", "SIGHUP"):
             if not hasattr(signal, name):
                 continue
-            number: int = getattr(signal, name)
-            previous = signal.getsignal(number)
+            signum: int = getattr(signal, name)
+            previous = signal.getsignal(signum)
             if previous is not None and previous is not signal.SIG_IGN:  # nohup
-                signal.signal(number, self.on_signal)
-                self.previous[number] = previous
+                signal.signal(signum, self.on_signal)
+                self.previous[signum] = previous
 
     def restore(self) -> None:
-        for number, previous in self.previous.items():
-            signal.signal(number, previous)
+        for signum, previous in self.previous.items():
+            signal.signal(signum, previous)
 
 
 class CheckpointFolder:
@@ -318,8 +374,8 @@ class CheckpointFolder:
     # open and close
 
     def __enter__(self) -> Self:
+        has_manifest = self.checkpoint.make_folder()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
             self._lock = (self.path / LOCK).open("ab")
             if fcntl is not None:
                 try:
@@ -327,25 +383,23 @@ class CheckpointFolder:
                 except BlockingIOError:
                     raise DataError(
                         "A checkpoint must be of one fit at a time.",
-                        found=f"another process that writes to {str(self.path)!r}",
+                        found=f"another process that writes to {str(self.checkpoint)!r}",
                         remedy="Wait for its end, or name another folder.",
                         parameter="checkpoint",
                     ) from None
                 except OSError:  # a file system without locks
                     pass
-            manifest = self.path / MANIFEST
-            if manifest.exists():
-                self._read(manifest)
+            if has_manifest:
+                self._read(self.path / MANIFEST)
                 self._clean()
             else:
-                self._refuse_others()
                 self._clean()
                 if self._header["parameters"].get("random_state", 0) is None:
                     self.seed = int(np.random.randint(2**31))
                 self._write_manifest(self._records, self._files)
         except OSError as error:
             self._close()
-            raise self._not_writable(error) from None
+            raise self.checkpoint.not_writable(error) from None
         except BaseException:
             self._close()
             raise
@@ -371,21 +425,6 @@ class CheckpointFolder:
             self._lock.close()
             self._lock = None
 
-    def _refuse_others(self) -> None:
-        """Refuse a folder with something else in it, or one that has lost its manifest."""
-        names = sorted(os.listdir(self.path))
-        if any(name.startswith("state-") and _ARRAYS.fullmatch(name) for name in names):
-            raise self._damaged(MANIFEST)
-        others = [name for name in names if name not in (LOCK, JOURNAL) and not _ARRAYS.fullmatch(name)]
-        if others:
-            raise DataError(
-                "A checkpoint must have a folder of its own.",
-                found=f"{others[0]!r}",
-                where=f"in {str(self.path)!r}",
-                remedy="Name a new folder, or an empty one.",
-                parameter="checkpoint",
-            )
-
     def _clean(self) -> None:
         """Remove what killed processes, and saves before the last one, have left."""
         used = {Path(piece["path"]).name for entry in self._files.values() for piece in entry["pieces"]}
@@ -394,14 +433,6 @@ class CheckpointFolder:
                 with suppress(FileNotFoundError):
                     (self.path / name).unlink()
 
-    def _not_writable(self, error: OSError) -> DataError:
-        return DataError(
-            f"A checkpoint must have a writable folder with room enough. Could not write {str(self.path)!r}: "
-            f"{error.strerror or error}.",
-            remedy="Choose another place.",
-            parameter="checkpoint",
-        )
-
     # -----------------------------------------------------------------------------------------------------------------
     # read
 
@@ -409,13 +440,13 @@ class CheckpointFolder:
         """What the manifest names, checked, and its arrays too."""
         body, _, checksum = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
         if not body or blake2b(body, digest_size=16).hexdigest().encode() != checksum:
-            raise self._damaged(MANIFEST)
+            raise self.checkpoint.damaged(MANIFEST)
         manifest = json.loads(body)
         if manifest["format"] != FORMAT or manifest["version"] != VERSION:
             raise DataError(
                 f"A checkpoint must have format version {VERSION}.",
                 found=f"version {manifest['version']}, written by halfseen {manifest['halfseen']}",
-                where=f"in {str(self.path)!r}",
+                where=f"in {str(self.checkpoint)!r}",
                 remedy="Go on with that version of halfseen, or delete the folder to begin again.",
                 parameter="checkpoint",
             )
@@ -427,16 +458,7 @@ class CheckpointFolder:
                 try:
                     piece.check()
                 except DataError:
-                    raise self._damaged(Path(piece.path).name) from None
-
-    def _damaged(self, name: str) -> DataError:
-        return DataError(
-            "A checkpoint must be whole.",
-            found="missing, cut off or changed bytes",
-            where=f"in {str(self.path / name)!r}",
-            remedy="Restore the folder from a backup, or delete it to begin again.",
-            parameter="checkpoint",
-        )
+                    raise self.checkpoint.damaged(Path(piece.path).name) from None
 
     def _check_header(self, there: dict[str, Any]) -> None:
         """Refuse the checkpoint of another fit, and say in what it differs."""
@@ -453,7 +475,7 @@ class CheckpointFolder:
         raise DataError(
             "A checkpoint must be of the same method, parameters and data.",
             found=found,
-            where=f"in {str(self.path)!r}",
+            where=f"in {str(self.checkpoint)!r}",
             remedy="Fit with those, name another folder, or delete this one to begin again.",
             parameter="checkpoint",
         )
@@ -564,7 +586,8 @@ class CheckpointFolder:
                 }
                 for key, placed in draft.arrays.items()
             }
-            kept = {key: self._files[key] for one in records.values() for key in _files_in(one) if key in self._files}
+            text = json.dumps(records)
+            kept = {key: entry for key, entry in self._files.items() if f'{{"$file": "{key}"}}' in text}
             self._generation += 1
             self._write_manifest(records, kept | new)
             self._records, self._files = records, kept | new
@@ -573,7 +596,7 @@ class CheckpointFolder:
         except OSError as error:
             self._clean()
             if self._handlers.came is not None:
-                raise self._not_writable(error) from None
+                raise self.checkpoint.not_writable(error) from None
             # a full disk is no reason to lose the fit: the state before is still there
             self._warn(error)
         finally:
@@ -585,7 +608,7 @@ class CheckpointFolder:
     def _warn(self, error: OSError) -> None:
         import warnings
 
-        problem = self._not_writable(error)
+        problem = self.checkpoint.not_writable(error)
         remedy = "Make room: the fit goes on, and the state that was saved before is kept."
         warnings.warn(DataWarning(problem.must, remedy=remedy, parameter="checkpoint"), stacklevel=2)
 
@@ -642,6 +665,14 @@ class Stage:
     def __init__(self, folder: CheckpointFolder, name: str, generators: Sequence[Any] = ()) -> None:
         self.folder, self.name, self.generators = folder, name, generators
 
+    @property
+    def _random(self) -> list[Any]:
+        """The states of the generators."""
+        return [
+            one.get_state() if isinstance(one, np.random.RandomState) else one.bit_generator.state
+            for one in self.generators
+        ]
+
     def load(self) -> Record | None:
         """What was saved, with the generators set to that time; None if nothing was."""
         packed = self.folder._records.get(self.name)
@@ -649,7 +680,10 @@ class Stage:
             return None
         random = self.folder.unpack(packed["random"])
         for generator, state in zip(self.generators, random, strict=True):
-            _set_state(generator, state)
+            if isinstance(generator, np.random.RandomState):
+                generator.set_state(tuple(state))
+            else:
+                generator.bit_generator.state = state
         iteration, status = packed["iteration"], packed["status"]
         self.folder._saved = iteration
         if iteration and not self.folder._has_told:
@@ -670,7 +704,7 @@ class Stage:
         engine : Engine, default=None
             Of the arrays in `Placed`; those of NumPy need none.
         """
-        folder, random = self.folder, [_state_of(one) for one in self.generators]
+        folder, random = self.folder, self._random
         folder._since += 1
 
         def save() -> None:
@@ -699,7 +733,7 @@ class Stage:
         if before is not None and (before["iteration"], before["status"]) == (iteration, name):
             self.folder._unsaved = None
             return
-        record = Record(iteration, status, [_state_of(one) for one in self.generators], value())
+        record = Record(iteration, status, self._random, value())
         self.folder._write(self.name, record, engine)
 
     @property

@@ -167,10 +167,10 @@ def run(
                 remedy="Raise it, or name another folder.",
             )
         saved = stage.folder.unpack(record.value, engine)
-        initial, first, done = _unpack_state(problem, solver, saved["state"]), saved["first"], saved["trace"]
+        initial, first, done = unpack_state(problem, solver, saved["state"]), saved["first"], saved["trace"]
         if momentum is not None and saved["momentum"] is not None:
-            s, objective, rows, columns, likelihood = saved["momentum"]
-            momentum.memory = s, Previous(objective, rows, columns, likelihood or initial.likelihood)
+            s, *before = saved["momentum"]
+            momentum.memory = s, Previous(*before)
         if stopping is not None:
             stopping.recall(saved["stopping"], problem)
         started -= done["seconds"][-1] if done["seconds"] else 0.0
@@ -193,11 +193,19 @@ def run(
         stopped = None if stopping is None else stopping.memory
 
         def tree() -> Any:
+            before: Any = None
+            if memory is not None:
+                s, previous = memory
+                rows, columns = (
+                    {name: Placed(array, side) for name, array in factor.items()}
+                    for factor, side in ((previous.rows, Side.ROWS), (previous.columns, Side.COLUMNS))
+                )
+                before = s, float(previous.objective), rows, columns, previous.likelihood
             return {
-                "state": _pack_state(solver, state),
+                "state": pack_state(solver, state),
                 "first": float(first),
                 "trace": {name: [float(number) for number in numbers[:n]] for name, numbers in trace.items()},
-                "momentum": None if memory is None else _pack_memory(*memory, state),
+                "momentum": before,
                 "stopping": None if stopped is None else stopped(),
             }
 
@@ -272,7 +280,7 @@ def fit_at(problem: Problem, solver: Solver[Any], state: State[Any], trace: Mapp
     return Fit(factors[0], factors[1], state.likelihood, trace, status)
 
 
-def _pack_state(solver: Solver[Any] | None, state: State[Any]) -> dict[str, Any]:
+def pack_state(solver: Solver[Any] | None, state: State[Any]) -> dict[str, Any]:
     """A state as a checkpoint saves it; without a solver, one from which nothing goes on."""
     kept = None if solver is None else solver.kept_to_save(state.kept)
     return {
@@ -285,22 +293,13 @@ def _pack_state(solver: Solver[Any] | None, state: State[Any]) -> dict[str, Any]
     }
 
 
-def _unpack_state(problem: Problem, solver: Solver[Any] | None, saved: dict[str, Any]) -> State[Any]:
+def unpack_state(problem: Problem, solver: Solver[Any] | None, saved: dict[str, Any]) -> State[Any]:
     factor, likelihood = FACTORS[saved["factor"]], saved["likelihood"]
     rows, columns = factor._make(saved["rows"]), factor._make(saved["columns"])
     kept = None
     if solver is not None:
         kept = solver.kept_again(problem.with_likelihood(likelihood), rows, columns, saved["kept"])
     return State(rows, columns, kept, saved["objective"], likelihood)
-
-
-def _pack_memory(s: float, previous: Previous, state: State[Any]) -> list[Any]:
-    rows, columns = (
-        {name: Placed(array, side) for name, array in factor.items()}
-        for factor, side in ((previous.rows, Side.ROWS), (previous.columns, Side.COLUMNS))
-    )
-    likelihood = None if previous.likelihood is state.likelihood else previous.likelihood
-    return [s, float(previous.objective), rows, columns, likelihood]
 
 
 class EarlyStopping:
@@ -335,12 +334,12 @@ class EarlyStopping:
     def memory(self) -> Callable[[], Any]:
         """What is to be saved of this time, to be called later."""
         losses, best = [float(loss) for loss in self.losses], self._best
-        return lambda: {"losses": losses, "best": best and _pack_state(None, best)}
+        return lambda: {"losses": losses, "best": best and pack_state(None, best)}
 
     def recall(self, saved: dict[str, Any], problem: Problem) -> None:
         """Take back what was saved."""
         self.losses = saved["losses"]
-        self._best = saved["best"] and _unpack_state(problem, None, saved["best"])
+        self._best = saved["best"] and unpack_state(problem, None, saved["best"])
 
     @property
     def is_out_of_patience(self) -> bool:

@@ -414,6 +414,8 @@ class CheckpointFolder:
             return
         if self._saved:
             log.info("Saved iteration %d in %s; the same command resumes.", self._saved, self.checkpoint)
+        else:
+            log.info("Ended before the first iteration; the same command begins again.")
         previous = self._handlers.previous[came]
         if not callable(previous):
             raise SystemExit(128 + came) from None

@@ -79,6 +79,9 @@ N_JOBS = click.option("--n-jobs", type=int, help="Number of threads; all process
 ENGINE = click.option("--engine", type=click.Choice(["cpu", "cuda"]),
                       help="Where to compute: on the processors, or on an NVIDIA GPU. By default cpu; for a model from "
                       "a file, where it was fitted.")  # fmt: skip
+CHECKPOINT = click.option("--checkpoint", type=click.Path(), metavar="FOLDER",
+                          help="Folder of its own to which the fit saves what it has reached, every minute and when "
+                          "the process is told to end; the same command goes on from there.")  # fmt: skip
 OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file for the result; - shows it.")
 LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "

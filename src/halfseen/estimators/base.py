@@ -15,9 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from halfseen import checkpoint as checkpoints
 from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
+from halfseen.checkpoint import CheckpointFolder
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
@@ -808,6 +810,7 @@ class Factorization(BaseFactorization):
     accelerate: bool
     init: Any
     random_state: Any
+    checkpoint: Any
 
     #: Whether unseen cells, missing by default, are zeros to users of other libraries' models of the kind.
     may_mean_zeros: ClassVar[bool] = False
@@ -817,6 +820,7 @@ class Factorization(BaseFactorization):
         "accelerate": validation.flag(),
         "init": validation.start("random"),
         "random_state": validation.seed(),
+        "checkpoint": checkpoints.rule,
     }
 
     @abstractmethod
@@ -866,7 +870,22 @@ class Factorization(BaseFactorization):
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         """Fit what was read of X, and keep the fitted attributes, with those of the columns."""
-        method, encoder, cells, likelihood, solver = self._prepare(observed)
+        fingerprint = observed.fingerprint()
+        fixed = () if self._is_one_run else ("max_iter",)
+        with checkpoints.opened(self.checkpoint, self, fingerprint, fixed=fixed) as folder:
+            self._fit_in_folder(folder, observed, fingerprint, columns, X, y, cell_weight)
+
+    @property
+    def _is_one_run(self) -> bool:
+        """Whether a fit is one run, which a larger `max_iter` extends."""
+        return True
+
+    def _fit_in_folder(
+        self, folder: CheckpointFolder | None, observed: Observed, fingerprint: str, columns: dict[str, Any],
+        X: Any, y: Any, cell_weight: Any,
+    ) -> None:  # fmt: skip
+        """The same, with the folder of its checkpoint, if it has one."""
+        method, encoder, cells, likelihood, solver = self._prepare(observed, folder)
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
@@ -894,15 +913,24 @@ class Factorization(BaseFactorization):
                 return attributes(fit_at(problem, solver, *outcome))
 
             with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
-                fit = self._run(problem, solver, method, callback)
-                keep(self, attributes(fit, observed.fingerprint()))
+                fit = self._run(problem, solver, method, callback, folder)
+                keep(self, attributes(fit, fingerprint))
 
-    def _prepare(self, observed: Observed) -> "Prepared":
+    def _prepare(self, observed: Observed, folder: CheckpointFolder | None) -> "Prepared":
         """What `prepare` makes of training data; where the data decide more, this is where."""
         return prepare(self, observed)
 
-    def _run(self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None) -> Fit:
-        random = check_random_state(self.random_state)
+    def _random(self, folder: CheckpointFolder | None) -> np.random.RandomState:
+        """What `random_state` stands for; with a checkpoint, a fit without a seed goes on with the same draws."""
+        is_new = folder is not None and self.random_state is None
+        random: np.random.RandomState = check_random_state(folder.seed if folder and is_new else self.random_state)
+        return random
+
+    def _run(
+        self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None,
+        folder: CheckpointFolder | None,
+    ) -> Fit:  # fmt: skip
+        random = self._random(folder)
         return run(
             problem,
             solver,
@@ -911,6 +939,7 @@ class Factorization(BaseFactorization):
             tol=self.tol,
             accelerate=self.accelerate,
             callback=callback,
+            stage=None if folder is None else folder.stage("fit", random),
         )
 
     def _start(

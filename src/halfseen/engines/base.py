@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -66,6 +66,8 @@ class DeviceCells(Protocol):
 
 
 CellsT = TypeVar("CellsT", bound=DeviceCells)
+#: What an array has an entry of along its first axis: rows or columns of the matrix, observed cells, or neither.
+Along = Side | Literal["cells"] | None
 
 #: A sum of squares that cells take back from a Gram matrix up to so many units of rounding is taken for 0.
 CANCELLED = 64
@@ -166,6 +168,10 @@ class Engine(ABC, Generic[CellsT]):
     #: What there is beyond them: "newton", "sgd", "gd" and "numpy" (its arrays are NumPy's), which solvers and
     #: likelihoods may need, and "top_k".
     offers: ClassVar[frozenset[str]] = frozenset()
+    #: Where the workers of a cluster find files; None: a temporary folder.
+    folder: Path | None = None
+    #: Number of the iteration that runs, for the names of tasks on a cluster.
+    iteration: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -201,7 +207,7 @@ class Engine(ABC, Generic[CellsT]):
         arrays : mapping of str to array
             Names of files to begin with, and what they hold.
         folder : Path
-            Where to write; on a cluster, all workers see it.
+            Where to write; it exists, and on a cluster all workers see it.
 
         Returns
         -------
@@ -210,9 +216,20 @@ class Engine(ABC, Generic[CellsT]):
         """
         return {name: [write_array(self.to_numpy(array), folder / name)] for name, array in arrays.items()}
 
-    def restore(self, pieces: Sequence[ArrayFile], side: Side | None = None) -> Any:
-        """An array that `store` wrote, by this engine or another one, on this device; `side` as for `asarray`."""
-        return self.asarray(np.concatenate([piece.read() for piece in pieces]), side)
+    def restore(self, pieces: Sequence[ArrayFile], along: Along = None) -> Any:
+        """An array that `store` wrote, by this engine or another one, on this device.
+
+        Parameters
+        ----------
+        pieces : sequence of ArrayFile
+            As `store` returned them. They must stay until the next `store`.
+        along : Side or "cells", default=None
+            Whether it has a row for each row of the matrix, or for each column, or an entry for each observed cell. The
+            cells are placed before arrays of rows and of cells are restored.
+        """
+        arrays = [piece.read() for piece in pieces]
+        whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return self.asarray(whole, along if isinstance(along, Side) else None)
 
     def row_draws(self, seed: int) -> Any:
         """Draws of random starts of matrices with several shards."""

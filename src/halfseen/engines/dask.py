@@ -452,8 +452,8 @@ class DaskEngine(Engine[DaskCells]):
     name = "dask"
     offers: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, n_jobs: int | None, folder: Any = None) -> None:
-        self._n_jobs, self._given_folder = n_jobs, folder
+    def __init__(self, n_jobs: int | None, folder: Path | None = None) -> None:
+        self.folder = folder
         self._local = CpuEngine(n_jobs)
         self._cluster: Any = None
         self._pending: list[Node] = []
@@ -474,7 +474,10 @@ class DaskEngine(Engine[DaskCells]):
         except ValueError:
             self._cluster = local_cluster(self._local.n_threads)
             self.client = distributed.Client(self._cluster)
-        self.folder = Path(tempfile.mkdtemp(prefix="halfseen-", dir=self._given_folder))
+        import dask
+
+        parent = self.folder or dask.config.get("temporary-directory", None)
+        self._scratch = Path(tempfile.mkdtemp(prefix="halfseen-", dir=parent))
         self._check_folder()
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
         return self
@@ -486,17 +489,17 @@ class DaskEngine(Engine[DaskCells]):
             self.client.close()
             self._cluster.close()
         self._local.__exit__()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _check_folder(self) -> None:
         """Refuse a folder that some worker does not see."""
-        probe = self.folder / "probe"
+        probe = self._scratch / "probe"
         probe.touch()
         sees = self.client.run(_sees, str(probe), on_error="return")
         blind = [worker for worker, answer in sees.items() if answer is not True]
         if not sees or blind:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            found = "no worker" if not sees else f"{len(blind)} of {len(sees)} that do not see {str(self.folder)!r}"
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            found = "no worker" if not sees else f"{len(blind)} of {len(sees)} that do not see {str(self._scratch)!r}"
             raise EngineError(
                 "All workers must see the folder in which a fit keeps its files.",
                 found=found,
@@ -545,7 +548,7 @@ class DaskEngine(Engine[DaskCells]):
         if file is None:
             self._counter += 1
             self._bytes += array.nbytes
-            file = write_array(array, str(self.folder / f"array-{self._counter}"))
+            file = write_array(array, str(self._scratch / f"array-{self._counter}"))
         self._files[id(array)] = array, file
         return file
 
@@ -774,7 +777,7 @@ class DaskEngine(Engine[DaskCells]):
 
     def _key(self, name: str) -> str:
         self._counter += 1
-        return f"{name}-{self.folder.name}-{self._counter}"
+        return f"{name}-{self._scratch.name}-{self._counter}"
 
     def _map(self, function: Any, *iterables: Any) -> list[Any]:
         """A task for each of the items."""

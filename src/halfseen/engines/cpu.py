@@ -21,6 +21,7 @@ from halfseen.engines.base import CANCELLED, AdagradState, Engine, Gradients, Ri
 from halfseen.engines.threads import (
     Block,
     Threads,
+    blocks_of_rows,
     hold_blas,
     release_blas,
     row_blocks,
@@ -132,6 +133,15 @@ class CpuCells:
     def _levels(self) -> Array:
         return self.y.astype(np.uint8 if self.y.max(initial=0) < 256 else np.uint32)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cells, and of the orders of them that were made so far."""
+        made = [self.y, self.weights, self.is_first_at_cell, self.observed.indptr, self.observed.indices]
+        made += [self.__dict__.get(name) for name in ("rows", "_levels")] + list(self._ordered.values())
+        for order in {*self.__dict__.get("columns_by_shard", ()), *filter(None, [self.__dict__.get("_columns")])}:
+            made += [order.indptr, order.indices, order.from_row_order]
+        return sum({id(array): array.nbytes for array in made if array is not None}.values())
+
     def weights_in(self, order: Order) -> Array:
         """The weights in an order; empty if all are 1."""
         if self.weights is None:
@@ -179,8 +189,8 @@ class CpuEngine(Engine[CpuCells]):
         self._threads.__exit__()
         release_blas()
 
-    def place(self, observed: Observed, *sides: Side) -> CpuCells:
-        return CpuCells(observed)
+    def place(self, observed: Observed, *sides: Side, like: CpuCells | None = None) -> CpuCells:
+        return CpuCells(observed, None if like is None else blocks_of_rows(observed.indptr, like.row_shards))
 
     def asarray(self, array: Array, side: Side | None = None) -> Array:
         return np.ascontiguousarray(array)

@@ -240,8 +240,7 @@ def run_program(groups: Sequence[GroupFile], program: Program, *bundles: Any) ->
         if isinstance(value, Slot):
             return results[value.step][value.place]
         if isinstance(value, Kept):
-            array = bundles[value.bundle][value.place]
-            return array.read() if isinstance(array, ArrayFile) else array
+            return in_memory(bundles[value.bundle][value.place])
         if isinstance(value, CellsOf):
             return cell_cache.get(groups[value.number])
         if isinstance(value, PartOf):
@@ -344,7 +343,12 @@ def take(results: Sequence[Any], place: int) -> Any:
 
 def write_pieces(bundle: Sequence[Any], paths: Mapping[int, str], lasting: bool) -> dict[int, ArrayFile]:
     """Write arrays of a bundle, by their places; each is written whole or not at all."""
-    return {place: write_array(bundle[place], path, lasting) for place, path in paths.items()}
+    return {place: write_array(in_memory(bundle[place]), path, lasting) for place, path in paths.items()}
+
+
+def in_memory(array: Array | ArrayFile) -> Array:
+    """An array of a bundle."""
+    return array.read() if isinstance(array, ArrayFile) else array
 
 
 def add(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:

@@ -184,10 +184,11 @@ class Engine(ABC, Generic[CellsT]):
         return
 
     @abstractmethod
-    def place(self, observed: Observed, *sides: Side, like: CellsT | None = None) -> CellsT:
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> CellsT:
         """Copy the observed cells to the device, ordered for the sides along which sums will be taken.
 
-        Other cells of the same rows are placed `like` the first: sums over their rows are by the same shards.
+        `shards` are rows to be summed apart, as `DeviceCells.row_shards`, those of other cells of the same rows; None
+        lets the cells decide.
         """
 
     @abstractmethod
@@ -235,14 +236,11 @@ class Engine(ABC, Generic[CellsT]):
         return self.asarray(whole, along if isinstance(along, Side) else None)
 
     def by_shard(self, function: Callable[..., Any], cells: CellsT, *arrays: Array) -> list[Any]:
-        """What `function(engine, observed, *arrays)` gives for the rows of each shard, in their order.
+        """What `function(engine, cells, *arrays)` gives for the rows of each shard, in their order.
 
         For work in which rows are independent. Arrays are those of the host.
         """
-        shards = cells.row_shards
-        if shards is None or len(shards) == 1:
-            return [function(self, cells.observed, *arrays)]
-        return [function(self, cells.observed.select_rows(rows), *arrays) for rows in shards]
+        return [function(self, cells, *arrays)]
 
     def row_draws(self, seed: int) -> Any:
         """Draws of random starts of matrices with several shards."""

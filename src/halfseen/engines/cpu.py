@@ -189,8 +189,14 @@ class CpuEngine(Engine[CpuCells]):
         self._threads.__exit__()
         release_blas()
 
-    def place(self, observed: Observed, *sides: Side, like: CpuCells | None = None) -> CpuCells:
-        return CpuCells(observed, None if like is None else blocks_of_rows(observed.indptr, like.row_shards))
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> CpuCells:
+        return CpuCells(observed, None if shards is None else blocks_of_rows(observed.indptr, shards))
+
+    def by_shard(self, function: Callable[..., Any], cells: CpuCells, *arrays: Array) -> list[Any]:
+        if len(cells.row_shards) == 1:
+            return [function(self, cells, *arrays)]
+        parts = map(cells.observed.select_rows, cells.row_shards)
+        return [function(self, self.place(part, shards=[slice(0, part.shape[0])]), *arrays) for part in parts]
 
     def asarray(self, array: Array, side: Side | None = None) -> Array:
         return np.ascontiguousarray(array)

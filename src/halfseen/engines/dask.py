@@ -33,7 +33,7 @@ import numpy as np
 from halfseen.arrays import Array
 from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, Side, Sums
 from halfseen.engines.cpu import CpuCells, CpuEngine
-from halfseen.engines.threads import Block, shard_blocks, tree_sum
+from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
 from halfseen.io.array_files import ArrayFile, mapped_file, write_array
 from halfseen.observed import Observed
@@ -633,24 +633,17 @@ class DaskEngine(Engine[DaskCells]):
             note = f"A worker was lost: {what.get('worker')}. Its tasks run again on others."
             (self.on_loss or logger.warning)(note)
 
-    def place(self, observed: Observed, *sides: Side, like: DaskCells | None = None) -> DaskCells:
-        if like is None and self._placed:
-            raise NotImplementedError("Cells with other rows: engines serve one matrix.")
-        if like is None:
-            shards = shard_blocks(observed.indptr)
-            sizes = [self._group_size(shards)] * len(shards)
-        else:
-            shards = blocks_of_rows(observed.indptr, like.row_shards)
-            sizes = [len(like.groups[0].shards)] * len(shards)
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> DaskCells:
+        blocks = shard_blocks(observed.indptr) if shards is None else blocks_of_rows(observed.indptr, shards)
+        if self._placed and [rows for rows, _, _ in blocks] != list(self._placed[0].row_shards):
+            raise NotImplementedError("Cells of other rows, or in other shards.")
+        size = len(self._groups[0].shards) if self._placed else self._group_size(blocks)
         arrays = (observed.indptr, observed.indices, observed.values, observed.weights)
         files = [None if array is None else self.file_of(array) for array in arrays]
         self._of_cells |= {file.path for file in files if file is not None}
         has_repeated = observed.unseen == "zero" and observed.is_first_at_cell is not None
-        size = sizes[0]
-        groups = [
-            GroupFile(tuple(shards[start : start + size]), *files, observed.shape[1], observed.unseen, has_repeated)  # type: ignore[arg-type]
-            for start in range(0, len(shards), size)
-        ]
+        matrix: Any = (*files, observed.shape[1], observed.unseen, has_repeated)
+        groups = [GroupFile(tuple(blocks[start : start + size]), *matrix) for start in range(0, len(blocks), size)]
         cells = DaskCells(self, observed, groups)
         self._placed.append(cells)
         return cells

@@ -353,11 +353,15 @@ class Engine(ABC, Generic[CellsT]):
         def dots(F: Any, G: Any) -> Any:
             return xp.sum(F * G, axis=1, keepdims=True)
 
-        weight = self.spmm(cells, xp.abs(pull), xp.ones_like(far[:, :1]), side)
+        def total_of(array: Any, shards: Any) -> Any:
+            return self.map(_summed, None, array, shards=shards)[1]
+
+        shards = cells.row_shards if side is Side.ROWS else None
+        weight = self.spmm(cells, namespace(pull).abs(pull), namespace(far).ones_like(far[:, :1]), side)
         near, limit = xp.where(weight > 0, near, 0.0), tol * weight
         l2, x = l2[:, None], along_cells(near)
         residual = self.spmm(cells, pull - curvature * x, far, side) - (near @ gram + l2 * near)
-        total = -0.5 * (self._double_sum(pull * x) + self._double_sum(near * residual))
+        total = -0.5 * (total_of(pull * x, cells.cell_shards) + total_of(near * residual, shards))
         direction, size = residual, dots(residual, residual)
         moves = (size > 0) & (weight > 0)
         for _ in range(n_steps):
@@ -368,12 +372,12 @@ class Engine(ABC, Generic[CellsT]):
             moves = moves & (bend > noise)
             step = xp.where(moves, size / xp.where(moves, bend, 1.0), 0.0)
             near, residual = near + step * direction, residual - step * image
-            total = total - 0.5 * self._double_sum(step * size)
+            total = total - 0.5 * total_of(step * size, shards)
             moves = moves & (step * size > limit)
             shrunk = dots(residual, residual)
             direction = residual + xp.where(moves, shrunk / xp.where(moves, size, 1.0), 0.0) * direction
             size = shrunk
-        return near, total[None]
+        return near, total
 
     def newton_step(
         self, cells: CellsT, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
@@ -422,3 +426,8 @@ class Engine(ABC, Generic[CellsT]):
         Arrays are the host's. Scores of NaN and -inf are never among them. Of engines that offer "top_k".
         """
         raise NotImplementedError
+
+
+def _summed(_: None, array: Any) -> Terms:
+    """The array, to be summed."""
+    return Terms((), (array,))

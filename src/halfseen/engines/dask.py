@@ -794,7 +794,19 @@ class DaskEngine(Engine[DaskCells]):
     def spmm(self, cells: DaskCells, c: Any, far: Any, side: Side) -> Any:
         along = Side.ROWS if side is Side.ROWS else None
         node = Node("spmm", (cells, c, far, side))
-        return self._remote(node, [(along, np.ones((1, far.shape[1]), far.dtype))])[0]
+        (sums,) = self._remote(node, [(along, np.ones((1, far.shape[1]), far.dtype))])
+        return sums if along is Side.ROWS else self._value(sums)
+
+    def conjugate_gradients(
+        self, cells: DaskCells, curvature: Any, pull: Any, near: Any, far: Any, gram: Any, l2: Any, side: Side,
+        n_steps: int, tol: float = 0.0,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        if side is Side.COLUMNS:
+            near, gram = map(self._without_sums, (near, gram))
+            return super().conjugate_gradients(cells, curvature, pull, near, far, gram, l2, side, n_steps, tol)
+        node = Node("conjugate_gradients", (cells, curvature, pull, near, far, gram, l2, side, n_steps, tol))
+        rows, total = self._remote(node, [(Side.ROWS, near.meta), (None, np.ones(1))])
+        return rows, total
 
     def by_shard(self, function: Callable[..., Any], cells: DaskCells, *arrays: Array) -> list[Any]:
         files = tuple(self.file_of(np.ascontiguousarray(array)) for array in arrays)
@@ -1053,11 +1065,12 @@ class DeferredDraws:
         self._engine, self._seed, self._drawn = engine, seed, 0
 
     def __getattr__(self, kind: str) -> Any:
-        def draw(*args: Any, size: tuple[int, int]) -> Any:
+        def draw(*args: Any, size: Any = None) -> Any:
+            *args, size = args if size is None else (*args, size)  # type: ignore[assignment]
             stream, self._drawn = self._drawn, self._drawn + 1
             if stream:
                 return getattr(RowDraws(self._seed, stream=stream), kind)(*args, size=size)
-            node = Node("draw", (kind, self._seed, stream, size[1], args))
+            node = Node("draw", (kind, self._seed, stream, size[1], tuple(args)))
             return self._engine._remote(node, [(Side.ROWS, np.ones((1, size[1])))])[0]
 
         return draw

@@ -322,6 +322,13 @@ class Engine(ABC, Generic[CellsT]):
         xp = namespace(factor)
         return xp.astype(xp.sum(factor, axis=0, dtype=xp.float64), factor.dtype)
 
+    def over_rows(
+        self, function: Callable[..., Any], params: Any, *arrays: Any, shards: Sequence[slice] | None = None,
+        summed: bool = True,
+    ) -> Any:  # fmt: skip
+        """`function(params, *arrays)`, of the rows of each shard: a sum over rows, or else an array of as many rows."""
+        return function(params, *arrays)
+
     def gram(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
         """F^T F: one row and one column per component."""
         return factor.T @ factor

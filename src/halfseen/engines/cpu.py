@@ -41,6 +41,8 @@ CELLS_PER_BLOCK = 1 << 16
 BYTES_PER_CHUNK = 1 << 19
 #: Shards whose cells a block of columns has at most as many of as one block of rows.
 SHARDS_PER_BLOCK = 8
+#: Columns per block of normal equations; and bytes of equations at a time, at most.
+COLUMNS_PER_BLOCK, BYTES_OF_EQUATIONS = 64, 1 << 26
 #: Entries of a factor per matrix product: large enough for BLAS to be at its best.
 ENTRIES_PER_PRODUCT = 1 << 18
 
@@ -347,9 +349,16 @@ class CpuEngine(Engine[CpuCells]):
         penalty: RidgePenalty,
         side: Side,
     ) -> Array:
-        order = cells.order(side)
-        out = np.empty_like(near)
+        out, k = np.empty_like(near), near.shape[1]
         l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
+        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
+            size = max(1, BYTES_OF_EQUATIONS // (8 * k * (k + 3) // 2))
+            for start in range(0, len(near), size):
+                part = slice(start, start + size)
+                sums = self.normal_equations(cells, slope, curvature, far, part)
+                steps.solve_equations(sums.astype(near.dtype), near[part], l2, centre, fixed, out[part])
+            return out
+        order = cells.order(side)
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
@@ -359,6 +368,26 @@ class CpuEngine(Engine[CpuCells]):
 
         self._threads.all(block, order.blocks)
         return out
+
+    def normal_equations(self, cells: CpuCells, slope: Array, curvature: Array, far: Array, columns: slice) -> Array:
+        """For some columns the sums of slope * far_u, and the lower half of those of curvature * far_u far_u^T."""
+        k, orders = far.shape[1], cells.columns_by_shard
+        columns = slice(*columns.indices(len(orders[0].indptr) - 1))
+        starts = range(columns.start, columns.stop, COLUMNS_PER_BLOCK)
+
+        def block(start: int) -> Array:
+            stop = min(start + COLUMNS_PER_BLOCK, columns.stop)
+
+            def of_shard(order: Order) -> Array:
+                out = np.empty((stop - start, k * (k + 3) // 2), far.dtype)
+                seen = slice(int(order.indptr[start]), int(order.indptr[stop]))
+                s, c = (order.take(array, seen) for array in (slope, curvature))
+                steps.normal_equations(order.indptr[start : stop + 1], order.indices[seen], s, c, far, out)
+                return out
+
+            return of_shard(orders[0]) if len(orders) == 1 else tree_sum(map(of_shard, orders))
+
+        return np.concatenate(self._threads.all(block, starts))
 
     def sddmm_at(self, cells: CpuCells, which: Array, W: Array, H: Array) -> Array:
         x = np.empty(which.size, W.dtype)
@@ -418,6 +447,18 @@ class CpuEngine(Engine[CpuCells]):
         parts = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
         sums = tree_sum(parts)
         return sums if self._has_part else sums.astype(factor.dtype)
+
+    def over_rows(
+        self, function: Callable[..., Any], params: Any, *arrays: Array, shards: Sequence[slice] | None = None,
+        summed: bool = True,
+    ) -> Any:  # fmt: skip
+        if shards is None or len(shards) == 1:
+            return function(params, *arrays)
+        parts = [function(params, *(array[rows] for array in arrays)) for rows in shards]
+        if not summed:
+            return np.concatenate(parts)
+        total = tree_sum(parts)
+        return total if self._has_part else total.astype(parts[0].dtype)
 
     def gram(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
         chunks = _chunks(factor, shards, ENTRIES_PER_PRODUCT)

@@ -32,9 +32,10 @@ import numpy as np
 
 from halfseen.arrays import Array
 from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, Side, Sums
-from halfseen.engines.cpu import CpuCells, CpuEngine
+from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
+from halfseen.kernels import steps
 from halfseen.io.array_files import ArrayFile, mapped_file, write_array
 from halfseen.observed import Observed
 
@@ -323,6 +324,10 @@ OPERATIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "spmm": lambda work, cells, c, far, side: (work.engine.spmm(cells, c, far, side),),
     "conjugate_gradients": lambda work, cells, *args: work.engine.conjugate_gradients(cells, *args),
     "newton_step": lambda work, cells, *args: (work.engine.newton_step(cells, *args),),
+    "normal_equations": lambda work, cells, *args: (work.engine.normal_equations(cells, *args),),
+    "over_rows": lambda work, cells, summed, *args: (
+        work.engine.over_rows(*args, summed=summed, shards=work.row_shards if cells is None else cells.cell_shards),
+    ),
 }
 
 
@@ -535,7 +540,7 @@ class DaskEngine(Engine[DaskCells]):
     """
 
     name = "dask"
-    offers: ClassVar[frozenset[str]] = frozenset()
+    offers: ClassVar[frozenset[str]] = frozenset({"newton"})
 
     def __init__(self, n_jobs: int | None, folder: Path | None = None) -> None:
         self.folder = folder
@@ -797,6 +802,37 @@ class DaskEngine(Engine[DaskCells]):
         (sums,) = self._remote(node, [(along, np.ones((1, far.shape[1]), far.dtype))])
         return sums if along is Side.ROWS else self._value(sums)
 
+    def over_rows(
+        self, function: Callable[..., Any], params: Any, *arrays: Any, shards: Sequence[slice] | None = None,
+        summed: bool = True,
+    ) -> Any:  # fmt: skip
+        alongs = {array.along for array in arrays if self._is_remote(array)}
+        params = self._without_sums(params)
+        if not alongs:
+            return self._local.over_rows(function, params, *map(self._without_sums, arrays), summed=summed)
+        (along,) = alongs
+        with np.errstate(all="ignore"):
+            meta = np.asarray(function(params, *map(_meta, arrays)))
+        node = Node("over_rows", (along if isinstance(along, DaskCells) else None, summed, function, params, *arrays))
+        return self._remote(node, [(None if summed else along, meta)])[0]
+
+    def newton_step(
+        self, cells: DaskCells, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
+    ) -> Any:
+        if side is Side.ROWS:
+            node = Node("newton_step", (cells, slope, curvature, near, far, penalty, side))
+            return self._remote(node, [(Side.ROWS, near.meta)])[0]
+        near, k = self._without_sums(near), near.shape[1]
+        out, width = np.empty_like(near), k * (k + 3) // 2
+        size = max(1, BYTES_OF_EQUATIONS // (8 * width))
+        l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
+        for start in range(0, len(near), size):
+            part = slice(start, start + size)
+            node = Node("normal_equations", (cells, slope, curvature, far, part))
+            sums = self._value(self._sum(node, np.ones((1, width), near.dtype)))
+            steps.solve_equations(sums, near[part], l2, centre, fixed, out[part])
+        return out
+
     def conjugate_gradients(
         self, cells: DaskCells, curvature: Any, pull: Any, near: Any, far: Any, gram: Any, l2: Any, side: Side,
         n_steps: int, tol: float = 0.0,
@@ -890,7 +926,7 @@ class DaskEngine(Engine[DaskCells]):
             for one in made if node.name != "cells" else ():
                 if one.along is None:
                     summed.append(one)
-                    is_of_columns = node.name in ("sweep", "spmm") and one.ndim == 2
+                    is_of_columns = node.name in ("sweep", "spmm", "normal_equations") and one.ndim == 2
                     n_bytes += one.meta.nbytes * (self._placed[0].observed.shape[1] if is_of_columns else 1)
                 elif one.meta.nbytes * len(one) > LARGE * len(self._groups):
                     kept.append([(node, one.place)])

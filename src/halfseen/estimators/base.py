@@ -757,7 +757,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         H = np.ascontiguousarray(model.H, dtype=cells.dtype)
         with open_engine(self.engine, self.n_jobs, model.likelihood) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
-            loss = problem.divergence(engine.asarray(W), engine.asarray(H))
+            loss = problem.divergence(engine.asarray(W, Side.ROWS), engine.asarray(H, Side.COLUMNS))
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
 

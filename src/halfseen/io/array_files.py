@@ -53,7 +53,7 @@ class ArrayFile(NamedTuple):
             )
 
 
-def write_array(array: Array, path: FilePath) -> ArrayFile:
+def write_array(array: Array, path: FilePath, lasting: bool = True) -> ArrayFile:
     """Write an array to a file of its own; no reader sees half of it, even after a crash.
 
     Parameters
@@ -62,6 +62,8 @@ def write_array(array: Array, path: FilePath) -> ArrayFile:
         The array.
     path : str or path-like
         Where to write.
+    lasting : bool, default=True
+        Whether it must outlast a crash of the machine, and gets a checksum; else only that of a process.
 
     Returns
     -------
@@ -73,12 +75,13 @@ def write_array(array: Array, path: FilePath) -> ArrayFile:
     try:
         with draft.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    return ArrayFile(str(path), 0, array.dtype.str, array.shape, zlib.crc32(content))
+    return ArrayFile(str(path), 0, array.dtype.str, array.shape, zlib.crc32(content) if lasting else None)
 
 
 def mapped_file(array: Array) -> ArrayFile | None:

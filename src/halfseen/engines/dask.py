@@ -16,7 +16,6 @@ import asyncio
 import logging
 import operator
 import shutil
-import tempfile
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +35,7 @@ from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
 from halfseen.kernels import steps
-from halfseen.io.array_files import ArrayFile, mapped_file, write_array
+from halfseen.io.array_files import ArrayFile, mapped_file, temporary_folder, write_array
 from halfseen.observed import Observed
 
 #: Groups per thread of the workers, about: more balance better, fewer cost less.
@@ -572,7 +571,7 @@ class DaskEngine(Engine[DaskCells]):
             self._cluster = local_cluster(self._local.n_threads)
             self.client = distributed.Client(self._cluster)
         parent = self.folder or dask.config.get("temporary-directory", None)
-        self._scratch = Path(tempfile.mkdtemp(prefix="halfseen-", dir=parent))
+        self._scratch = temporary_folder(parent)
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
         self._n_retries, self._n_lost = 0, 0
         try:

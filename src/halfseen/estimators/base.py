@@ -893,10 +893,10 @@ class Factorization(BaseFactorization):
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
-            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=5)
-            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=5)
+            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=6)
+            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=6)
             if self.may_mean_zeros:
-                warn_if_zeros_are_missing(X, observed, stacklevel=5)
+                warn_if_zeros_are_missing(X, observed, stacklevel=6)
         folding = Folding(method.folding(solver) if method.folding else solver, self.max_iter, self.tol)
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Out of core: OrdNMF at k = 16 on two workers of 1 GB, from Parquet files with up to 100 million cells
+"""Out of core: OrdNMF at k = 16 on two workers of 1.4 GB, from Parquet files with up to 100 million cells
 
 Files of 2.5 million ratings each, which all rows share; popular columns as in a power law; a row for each hundred
 cells. The peak is that of the client, the scheduler and both workers together: memory of their own (USS) and with their
@@ -15,24 +15,24 @@ from benchmarks.measuring import table
 
 SIZES = (10_000_000, 30_000_000, 100_000_000)
 CELLS_PER_FILE, CELLS_PER_ROW, N_COLUMNS = 2_500_000, 100, 40_000
+#: Of each worker.
+MEMORY = "1400MB"
 
-#: Writes the files: those of a file are in columns of its own, so that no pair is given twice.
+#: Writes the files: each has columns of its own, and so has each pass over the rows, so that no pair is given twice.
 WRITE = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 folder, n_files, per_file, n_rows, n_columns = sys.argv[1], *map(int, sys.argv[2:])
+n_passes = -(-per_file // n_rows)
+shares = np.cumsum((np.arange(n_columns // n_files // n_passes) + 10.0) ** -0.8)
 for number in range(n_files):
     random = np.random.default_rng(number)
-    width = n_columns // n_files
-    shares = np.cumsum((np.arange(width) + 10.0) ** -0.8)
-    pairs = np.empty(0, np.int64)
-    while pairs.size < per_file:
-        columns = np.searchsorted(shares, random.random(per_file // 4) * shares[-1])
-        pairs = np.unique(np.append(pairs, random.integers(0, n_rows, columns.size) * width + columns))
-    pairs = random.permutation(pairs)[:per_file]
-    user, item = 7 * (pairs // width) + 3, pairs % width * n_files + number
-    rating = random.integers(1, 6, per_file).astype(np.float32)
-    pq.write_table(pa.table({"user": user, "item": item, "rating": rating}), f"{folder}/part-{number:03}.parquet")
+    users = np.concatenate([random.permutation(n_rows) for _ in range(n_passes)])[:per_file]
+    items = np.searchsorted(shares, random.random(per_file) * shares[-1]) * n_passes + np.arange(per_file) // n_rows
+    order = random.permutation(per_file)
+    columns = {"user": 7 * users[order] + 3, "item": items[order] * n_files + number}
+    columns["rating"] = random.integers(1, 6, per_file).astype(np.float32)
+    pq.write_table(pa.table(columns), f"{folder}/part-{number:03}.parquet")
 """
 
 #: Fits, and samples the memory of all processes meanwhile.
@@ -40,7 +40,8 @@ FIT = """
 import os, sys, threading, time, warnings
 import psutil
 import halfseen
-from distributed import Client, LocalCluster
+from distributed import Client
+from halfseen.engines.dask import local_cluster
 
 def sample(peaks, stop):
     own = psutil.Process()
@@ -69,11 +70,7 @@ if __name__ == "__main__":
         read.append(time.perf_counter() - began)
         return found
     base.observe_for_fit = timed
-    off = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
-    import dask
-    with dask.config.set(off), LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="1GB", dashboard_address=None
-    ) as cluster, Client(cluster):
+    with local_cluster(2, sys.argv[2]) as cluster, Client(cluster):
         peaks, stop = {}, threading.Event()
         thread = threading.Thread(target=sample, args=(peaks, stop))
         thread.start()
@@ -96,7 +93,7 @@ def measure(n_cells: int) -> list[str]:
         subprocess.run([sys.executable, "-c", WRITE, folder, *sizes], check=True)
         program = Path(folder) / "fit.py"
         program.write_text(FIT)
-        command = [sys.executable, str(program), f"{folder}/*.parquet"]
+        command = [sys.executable, str(program), f"{folder}/*.parquet", MEMORY]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 

@@ -30,7 +30,7 @@ from halfseen import archive
 from halfseen.arrays import Array
 from halfseen.engines import Engine, Side
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.io.array_files import ArrayFile, is_temporary, remove_stale_folders, write_array
+from halfseen.io.array_files import ArrayFile, is_temporary, remove_leftovers, write_array
 from halfseen.io.journal import plain
 from halfseen.io.sources import as_frame
 from halfseen.io.tables import FilePath
@@ -435,7 +435,7 @@ class CheckpointFolder:
             if _ARRAYS.fullmatch(name) and name not in used:
                 with suppress(FileNotFoundError):
                     (self.path / name).unlink()
-        remove_stale_folders(self.path)
+        remove_leftovers(self.path, of_all_machines=True)
 
     # -----------------------------------------------------------------------------------------------------------------
     # read

@@ -1,16 +1,21 @@
 """Partitioned files that are read in parts: what comes out is, to the last bit, what reading them at once gives."""
 
 import gc
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client
 from sklearn.base import clone
 
 import halfseen
 from halfseen import arrays
+from halfseen.engines.dask import local_cluster
 from halfseen.errors import DataError
 from halfseen.io import array_files, observe, partitioned
 from halfseen.io.partitioned import observe_files
@@ -245,3 +250,39 @@ def test_fits_to_mapped_cells_have_the_same_bits(tmp_path, monkeypatch, name, we
     mapped.save(tmp_path / "model.hs")
     again = halfseen.load(tmp_path / "model.hs")
     np.testing.assert_array_equal(again.recommend(["no 3"], 5), at_once.recommend(["no 3"], 5))
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    pattern = write(tmp_path, "numbers", 4)
+    place = tmp_path / "new" / "temporary"
+    found = observe_files(pattern, place, smallest=1, duplicates="mean")
+    (folder,) = place.iterdir()
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = place / folder.name.replace(f"-{os.getpid()}-", f"-{process.pid}-")
+    (left / "parts").mkdir(parents=True)
+    again = observe_files(pattern, place, smallest=1, duplicates="mean")
+    assert not left.exists()
+    assert len(list(place.iterdir())) == 2
+    assert found.fingerprint() == again.fingerprint()
+    (tmp_path / "file").touch()
+    assert "must have room" in refusal(observe_files, pattern, folder=tmp_path / "file", smallest=1)
+
+
+def test_workers_of_a_cluster_read_the_parts(tmp_path, monkeypatch):
+    """Real processes, which do not know the small parts of the other tests: files are what they share."""
+    monkeypatch.setattr(partitioned, "ROWS_PER_PART", 10_000)
+    monkeypatch.setattr(partitioned, "CELLS_PER_BUCKET", 10_000)
+    random, pattern = np.random.default_rng(0), f"{tmp_path}/*.parquet"
+    for number in range(3):
+        n = 50_000
+        names = pa.array([f"u{one}" for one in random.permutation(9_000)])
+        users = pa.DictionaryArray.from_arrays(pa.array(random.integers(0, 9_000, n), pa.int32()), names)
+        columns = {"user": users, "item": random.integers(0, 5_000, n), "rating": random.random(n).astype("f4")}
+        pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet", row_group_size=7_000)
+    with local_cluster(2) as cluster, Client(cluster):
+        on_workers = observe_files(pattern, **partitioned.on_dask(tmp_path), duplicates="mean", smallest=1)
+        assert refusal(observe_files, pattern, **partitioned.on_dask(tmp_path), smallest=1) == refusal(observe, pattern)
+    here = observe(pattern, duplicates="mean")
+    assert on_workers.fingerprint() == here.fingerprint()
+    np.testing.assert_array_equal(on_workers.row_labels, here.row_labels)

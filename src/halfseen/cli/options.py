@@ -193,6 +193,7 @@ def on_cluster(
             if limit is not None and limit < LEAST_MEMORY:
                 must, remedy = "must be a size of at least 200MB.", "Write it as 2GB or 500MB, for each worker."
                 raise ParameterError(must, parameter="memory", found=repr(memory), remedy=remedy)
+            stack.enter_context(quiet_logs())  # also of workers that take long to end
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Port .* is already in use")  # another one is taken
                 cluster = local_cluster(thread_count(None) if workers is None else workers, limit or "auto")
@@ -214,7 +215,7 @@ def on_cluster(
 
 @contextmanager
 def quiet_logs() -> Iterator[None]:
-    """Leave out what Dask logs of a connection that fails."""
+    """Leave out what Dask logs: what users need to know is said in other ways."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

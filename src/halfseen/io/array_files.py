@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import platform
 import re
 import shutil
 import tempfile
@@ -18,8 +19,9 @@ from halfseen.arrays import ENTRIES_PER_PART, Array, in_parts
 from halfseen.errors import DataError
 from halfseen.io.tables import FilePath
 
-#: How the names of temporary folders begin; those that this process has made.
+#: Names of temporary folders, and those that this process has made.
 _PREFIX = "halfseen-"
+_TEMPORARY = re.compile(_PREFIX + r"(?P<machine>.*)-(?P<process>\d+)-[a-z0-9_]{8}")
 _of_this_process: set[Path] = set()
 
 
@@ -102,22 +104,39 @@ def mapped_file(array: Array) -> ArrayFile | None:
 
 
 def temporary_folder(parent: FilePath | None) -> Path:
-    """Make a folder for the files of this process; `remove_stale_folders` knows those that were left by others."""
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent)).resolve()
+    """Make a folder for files of this process, and remove what processes of this machine that were killed have left."""
+    parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(parent)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{platform.node()}-{os.getpid()}-", dir=parent))
     _of_this_process.add(folder)
     return folder
 
 
-def remove_stale_folders(parent: FilePath) -> None:
-    """Remove the temporary folders of processes that were killed; nobody else may use `parent` now."""
-    for folder in Path(parent).glob(f"{_PREFIX}*"):
-        if is_temporary(folder.name) and folder.is_dir() and folder.resolve() not in _of_this_process:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
 def is_temporary(name: str) -> bool:
     """Whether a name is one that `temporary_folder` gives."""
-    return re.fullmatch(_PREFIX + r"[a-z0-9_]{8}", name) is not None
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_leftovers(parent: Path, of_all_machines: bool = False) -> None:
+    """Remove temporary folders of processes of this machine that are no more; of other machines, only if told so."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        name = _TEMPORARY.fullmatch(folder.name)
+        if name is None or folder in _of_this_process:
+            continue
+        machine, number = name["machine"], int(name["process"])
+        if machine == platform.node() and os.name == "posix":
+            is_left = number == os.getpid()  # of an earlier process of this number
+            try:
+                os.kill(number, 0)
+            except ProcessLookupError:
+                is_left = True
+            except OSError:  # of another user
+                continue
+        else:
+            is_left = of_all_machines
+        if is_left:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def map_temporary(path: FilePath, dtype: Any, size: int) -> Array:

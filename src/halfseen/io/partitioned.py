@@ -100,18 +100,26 @@ def observe_files(
     if sum(part.n_rows for part in sources) < max(smallest, 1):
         return observe_table(table, read)
     Observed.from_cells([], [], [], (1, 1), unseen=read.unseen, duplicates=read.duplicates, allow_empty=True)
-    place = temporary_folder(folder)
+    try:
+        place = temporary_folder(folder)
+    except OSError as error:
+        raise no_room(error, tempfile.gettempdir() if folder is None else folder) from None
     try:
         return read_parts(table, header, read, sources, place, run)
     except BaseException as error:
         shutil.rmtree(place, ignore_errors=True)
         if isinstance(error, OSError):
-            must = "The folder for temporary files must have room for the cells, and all workers must see it."
-            found, remedy = error.strerror or str(error), "Choose another one: set TMPDIR."
-            raise DataError(must, found=found, where=f"in {str(place)!r}", remedy=remedy) from None
+            raise no_room(error, place) from None
         raise
     finally:
         shutil.rmtree(place / "parts", ignore_errors=True)
+
+
+def no_room(error: OSError, folder: FilePath) -> DataError:
+    """The error for a folder in which files could not be written or found."""
+    must = "The folder for temporary files must have room for the cells, and all workers must see it."
+    found, remedy = error.strerror or str(error), "Choose another one: set TMPDIR."
+    return DataError(must, found=found, where=f"in {str(folder)!r}", remedy=remedy)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from halfseen import archive
 from halfseen.arrays import Array
@@ -395,7 +396,7 @@ class CheckpointFolder:
             else:
                 self._clean()
                 if self._header["parameters"].get("random_state", 0) is None:
-                    self.seed = int(np.random.randint(2**31))
+                    self.seed = int(check_random_state(None).randint(2**31))
                 self._write_manifest(self._records, self._files)
         except OSError as error:
             self._close()

@@ -25,6 +25,7 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from halfseen import archive
 from halfseen.arrays import Array
@@ -413,7 +414,7 @@ class CheckpointFolder:
             else:
                 self._clean()
                 if self._header["parameters"].get("random_state", 0) is None:
-                    self.seed = int(np.random.randint(2**31))
+                    self.seed = int(check_random_state(None).randint(2**31))
                 self._write_manifest(self._records, self._files)
         except OSError as error:
             self._close()
@@ -432,6 +433,8 @@ class CheckpointFolder:
             return
         if self._saved:
             log.info("Saved iteration %d in %s; the same command resumes.", self._saved, self.checkpoint)
+        else:
+            log.info("Ended before the first iteration; the same command begins again.")
         previous = self._handlers.previous[came]
         if not callable(previous):
             raise SystemExit(128 + came) from None

@@ -133,15 +133,12 @@ class FactorSide:
 
     @property
     def state(self) -> dict[str, Array]:
-        """All that the next sweep depends on. With features, sums are moved along with the weights, so that their last
-        bits depend on all that was drawn."""
+        """All that the next sweep depends on, and the distribution of the own vectors. With features, sums are moved
+        along with the weights: their last bits depend on all that was drawn."""
         state = {"own": self.own, "noise": self.noise, **self.hyper._asdict()}
         if self.features:
             state |= {"linear": self.linear, "factor": self.factor}
-        for number, group in enumerate(self.features):
-            arrays = {"weights": group.weights, **group.hyper._asdict()}
-            state |= {f"{name} {number}": array for name, array in arrays.items()}
-        return state
+        return state | {f"weights {number}": group.weights for number, group in enumerate(self.features)}
 
     @state.setter
     def state(self, saved: dict[str, Array]) -> None:
@@ -150,7 +147,6 @@ class FactorSide:
         self.factor = saved["factor"] if self.features else self.own + self.linear
         for number, group in enumerate(self.features):
             group.weights = saved[f"weights {number}"]
-            group.hyper = Hyper(saved[f"mean {number}"], saved[f"precision {number}"])
 
     def draw_hyper(self, random: np.random.Generator) -> None:
         """Draw the means and precisions of all groups."""

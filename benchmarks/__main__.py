@@ -13,8 +13,8 @@ from pathlib import Path
 
 RESULTS = Path(__file__).with_name("results.md")
 BENCHMARKS = (
-    "reading", "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "scaling", "memory",
-    "rank_one", "imputing", "sampling", "startup", "serving", "libraries", "ranking",
+    "reading", "kernels", "iterations", "ordinal", "rounding", "uncoupled", "rank_search", "large", "out_of_core",
+    "scaling", "memory", "rank_one", "imputing", "sampling", "startup", "serving", "libraries", "ranking",
 )  # fmt: skip
 
 

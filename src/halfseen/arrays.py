@@ -1,6 +1,8 @@
 """Array namespaces, so that a rule is written once for every engine; and specifications of arrays in files."""
 
+import mmap
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+
+#: Entries of a part of a long array that is gone through in parts.
+ENTRIES_PER_PART = 1 << 21
+
+
+def in_parts(*arrays: Array | None) -> Iterator[tuple[Any, ...]]:
+    """Arrays of one length in parts, for what needs an entry at a time; None stays None.
+
+    Of arrays that are mapped from files, no more than a part is in memory.
+    """
+    given = [array for array in arrays if array is not None]
+    maps: list[Any] = [array.base for array in given if isinstance(array.base, mmap.mmap)]
+    size = given[0].size
+    for start in range(0, size, ENTRIES_PER_PART):
+        part = slice(start, start + ENTRIES_PER_PART)
+        yield tuple(None if array is None else array[part] for array in arrays)
+        for one in maps:
+            if hasattr(mmap, "MADV_DONTNEED"):
+                one.madvise(mmap.MADV_DONTNEED)
 
 
 def namespace(x: Any) -> Any:

@@ -31,7 +31,7 @@ from halfseen import archive
 from halfseen.arrays import Array
 from halfseen.engines import Engine, Side
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.io.array_files import ArrayFile, write_array
+from halfseen.io.array_files import ArrayFile, is_temporary, remove_stale_folders, write_array
 from halfseen.io.journal import plain
 from halfseen.io.sources import as_frame
 from halfseen.io.tables import FilePath
@@ -138,7 +138,8 @@ class Checkpoint:
             return True
         if any(name.startswith("state-") and _ARRAYS.fullmatch(name) for name in names):
             raise self.damaged(MANIFEST)
-        others = [name for name in names if name not in (LOCK, JOURNAL) and not _ARRAYS.fullmatch(name)]
+        ours = (LOCK, JOURNAL)
+        others = [name for name in names if not (name in ours or _ARRAYS.fullmatch(name) or is_temporary(name))]
         if others:
             raise DataError(
                 "A checkpoint must have a folder of its own.",
@@ -375,7 +376,7 @@ class CheckpointFolder:
 
     def __init__(self, checkpoint: Checkpoint, header: Mapping[str, Any]) -> None:
         self.checkpoint = checkpoint
-        self.path = Path(checkpoint.folder)
+        self.path = Path(checkpoint.folder).resolve()  # as workers of a cluster need it
         self._header = json.loads(json.dumps(header))
         self._lock: IO[bytes] | None = None
         self._handlers = _Handlers()
@@ -453,6 +454,7 @@ class CheckpointFolder:
             if _ARRAYS.fullmatch(name) and name not in used:
                 with suppress(FileNotFoundError):
                     (self.path / name).unlink()
+        remove_stale_folders(self.path)
 
     # -----------------------------------------------------------------------------------------------------------------
     # read

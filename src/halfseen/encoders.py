@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from halfseen import validation
-from halfseen.arrays import Array, ArraySpec
+from halfseen.arrays import Array, ArraySpec, in_parts
 from halfseen.errors import DataError, ParameterError
+from halfseen.io.array_files import computed_in_parts
 from halfseen.labels import quoted
 from halfseen.likelihoods import Poisson
 from halfseen.observed import Observed
@@ -80,7 +81,8 @@ class PresenceEncoder(Encoder):
 
     def codes(self, observed: Observed) -> Observed:
         Poisson().check(observed, "BernoulliPoisson")  # counts of any size are welcome, negative ones are not
-        return replace(observed, values=(observed.values > 0).astype(observed.dtype))
+        present = computed_in_parts(lambda values: values > 0, observed.values, dtype=observed.dtype)
+        return replace(observed, values=present)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,8 +286,14 @@ class OrdinalEncoder(Encoder):
         if new_rows:
             codes = self._filled(codes)
         if self.level_weights is not None and np.any(self.level_weights != 1.0):
-            weights = self.level_weights[codes.values.astype(np.intp)].astype(codes.dtype)
-            codes = replace(codes, weights=weights if codes.weights is None else weights * codes.weights)
+            by_level = self.level_weights.astype(codes.dtype)
+
+            def weigh(values: Array, weights: Array | None) -> Array:
+                of_level = by_level[values.astype(np.intp)]
+                return of_level if weights is None else of_level * weights
+
+            weights = computed_in_parts(weigh, codes.values, codes.weights, dtype=codes.dtype)
+            codes = replace(codes, weights=weights)
         if self.owners is not None:
             owner: Any = codes.indices
             if self.owners == "rows":
@@ -442,8 +450,10 @@ def confidence_rule() -> validation.Rule:
 
 def _distinct_levels(observed: Observed, name: str) -> Array:
     """The distinct values of the data in ascending order, 0 first where unseen cells are zeros."""
-    values = np.unique(observed.values)
-    if observed.unseen == "zero":
+    values = observed.values[:0]
+    for (part,) in in_parts(observed.values):
+        values = np.unique(np.concatenate([values, np.unique(part)]))
+    if observed.unseen == "zero" and values.size and values[0] < 0:
         negative = np.flatnonzero(observed.values < 0)
         if negative.size:
             raise DataError(
@@ -478,19 +488,30 @@ def _names_of(values: Array, names: Array) -> Array:
 def _find_codes(observed: Observed, values: Array, labels: Array, *, is_fitted: bool) -> Observed:
     """Codes in the place of values; a value that is no level is refused."""
     # in single precision, so that 0.1 is 0.1 whichever it was read in, unless that merges levels
-    known, cells = values.astype(np.float32), observed.values.astype(np.float32)
+    known, in_single = values.astype(np.float32), True
     if not np.all(np.diff(known) > 0):
-        known, cells = values, observed.values
+        known, in_single = values, False
     halves = 2.0 * known
-    if (
-        np.all(halves == np.floor(halves)) and halves[0] >= 0 and halves[-1] < 1000
-    ):  # stars: by a table, five times as fast
-        code_of = np.zeros(int(halves[-1]) + 1, np.intp)
+    # stars: by a table, five times as fast
+    is_coarse = bool(np.all(halves == np.floor(halves)) and halves[0] >= 0 and halves[-1] < 1000)
+    code_of = np.zeros(int(halves[-1]) + 1 if is_coarse else 0, np.intp)
+    if is_coarse:
         code_of[halves.astype(np.intp)] = np.arange(known.size)
-        codes = code_of[np.clip(2.0 * cells, 0, halves[-1]).astype(np.intp)]
-    else:
-        codes = np.searchsorted(known, cells).clip(0, values.size - 1)
-    unknown = np.flatnonzero(known[codes] != cells)
+    unfound, done = list[Array](), 0
+
+    def find(cells: Array) -> Array:
+        nonlocal done
+        cells = cells.astype(np.float32) if in_single else cells
+        if is_coarse:
+            codes = code_of[np.clip(2.0 * cells, 0, halves[-1]).astype(np.intp)]
+        else:
+            codes = np.searchsorted(known, cells).clip(0, values.size - 1)
+        unfound.append(np.flatnonzero(known[codes] != cells) + done)
+        done += cells.size
+        return codes
+
+    found = computed_in_parts(find, observed.values, dtype=observed.dtype)
+    unknown = np.concatenate(unfound)
     if unknown.size:
         count = "1 such cell" if unknown.size == 1 else f"{unknown.size} such cells"
         remedy = "Fit with data that have this level" if is_fitted else "Add it to `levels`"
@@ -503,7 +524,7 @@ def _find_codes(observed: Observed, values: Array, labels: Array, *, is_fitted: 
             remedy_cli=None if is_fitted else "Add it to `levels` when fitting, or round the value.",
             parameter="levels",
         )
-    return replace(observed, values=codes.astype(observed.dtype))
+    return replace(observed, values=found)
 
 
 def _weights_of(level_weight: Any, labels: Array, unseen: str, codes: Observed) -> Array:

@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from halfseen.arrays import in_parts
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import Index, Places, as_labels, index_dtype
 
@@ -168,7 +169,7 @@ class Observed:
         if duplicates != "keep" and not first_at.all():
             starts = np.flatnonzero(first_at)
             if duplicates == "error":
-                raise _duplicate_cells(indptr, j, starts, places)
+                raise Repeated.of(indptr, j, starts).error(places)
             x, w = _merge(x, w, starts, duplicates)
             j, indptr = j[starts], np.searchsorted(starts, indptr)
             first_at = np.ones(j.size, dtype=bool)
@@ -221,8 +222,14 @@ class Observed:
 
         Only `duplicates="keep"` lets a cell have several values.
         """
-        is_first = first_at_cell(self.indptr, self.indices)
-        return None if is_first.all() else is_first.astype(self.dtype)
+        done, last = 0, self.indices[:0]
+        for (part,) in in_parts(self.indices):
+            part = np.concatenate([last, part])  # from the last one before
+            repeats = np.flatnonzero(part[1:] == part[:-1]) + 1 + done - last.size
+            if (self.indptr[np.searchsorted(self.indptr, repeats)] != repeats).any():  # it does not begin a row
+                return first_at_cell(self.indptr, self.indices).astype(self.dtype)
+            done, last = done + part.size - last.size, part[-1:]
+        return None
 
     @property
     def cell_of_value(self) -> np.ndarray | None:
@@ -244,7 +251,10 @@ class Observed:
         """Number of observed cells in each column."""
         if "columns" in self.__dict__:  # the column order is there: no need to count, which takes 8 bytes per cell
             return np.diff(self.columns.indptr)
-        return np.bincount(self.indices, minlength=self.shape[1])
+        counts = np.zeros(self.shape[1], np.int64)
+        for (part,) in in_parts(self.indices):
+            counts += np.bincount(part, minlength=self.shape[1])
+        return counts
 
     def row_of_cell(self) -> np.ndarray:
         """Row of each cell, in row order."""
@@ -265,18 +275,30 @@ class Observed:
         row = int(np.searchsorted(self.indptr, cell, side="right")) - 1
         return Places(self.row_labels, self.column_labels).of(row, int(self.indices[cell]))
 
-    def select_rows(self, rows: ArrayLike) -> Observed:
+    def select_rows(self, rows: ArrayLike | slice) -> Observed:
         """Select rows.
 
         Parameters
         ----------
-        rows : array-like
-            Positions, in the order wanted, or a mask.
+        rows : array-like or slice
+            Positions, in the order wanted, or a mask; of a range of rows nothing is copied.
 
         Returns
         -------
         Observed
         """
+        if isinstance(rows, slice):
+            first, stop = rows.start, rows.stop
+            cells = slice(*self.indptr[[first, stop]].tolist())
+            return replace(
+                self,
+                indptr=self.indptr[first : stop + 1] - self.indptr[first],
+                indices=self.indices[cells],
+                values=self.values[cells],
+                shape=(stop - first, self.shape[1]),
+                weights=None if self.weights is None else self.weights[cells],
+                row_labels=None if self.row_labels is None else self.row_labels[rows],
+            )
         chosen = np.asarray(rows)
         chosen = np.arange(self.shape[0])[chosen if chosen.size else chosen.astype(np.intp)]
         by_row = sparse.csr_array((np.arange(self.nnz), self.indices, self.indptr), shape=self.shape)[chosen]
@@ -343,7 +365,8 @@ class Observed:
         """Hash of the cells, their values, weights and meaning."""
         digest = hashlib.blake2b(f"{self.shape} {self.unseen} {self.dtype}".encode(), digest_size=16)
         for array in (self.indptr, self.indices, self.values, self.weights):
-            digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+            for (part,) in () if array is None else in_parts(array):
+                digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
     def __repr__(self) -> str:
@@ -490,16 +513,31 @@ def first_at_cell(indptr: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return first
 
 
-def _duplicate_cells(indptr: np.ndarray, columns: np.ndarray, starts: np.ndarray, places: Places) -> DataError:
-    counts = np.diff(np.append(starts, columns.size))
-    repeated = np.flatnonzero(counts > 1)
-    start = starts[repeated[0]]
-    where = places.of(int(np.searchsorted(indptr, start, side="right")) - 1, int(columns[start]))
-    where = f"for {where} ({'1 cell is' if repeated.size == 1 else f'{repeated.size} cells are'} repeated)"
-    must, found = "Every cell may appear once.", f"{counts[repeated[0]]} values"
-    advice = 'Say how to merge them: {}, or "sum", "min", "max", "first", "last", "keep".'
-    remedy, cli = advice.format('`observe(X, duplicates="mean")`'), advice.format('`duplicates="mean"`')
-    return DataError(must, found=found, where=where, remedy=remedy, remedy_cli=cli, parameter="duplicates")
+class Repeated(NamedTuple):
+    """Cells given more than once: their number, and the row, the column and the number of values of the first."""
+
+    n_cells: int
+    row: int
+    column: int
+    n_values: int
+
+    @classmethod
+    def of(cls, indptr: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> Repeated:
+        """Of sorted cells, those of a place beginning at `starts`."""
+        counts = np.diff(np.append(starts, columns.size))
+        repeated = np.flatnonzero(counts > 1)
+        start = starts[repeated[0]]
+        row = int(np.searchsorted(indptr, start, side="right")) - 1
+        return cls(repeated.size, row, int(columns[start]), int(counts[repeated[0]]))
+
+    def error(self, places: Places) -> DataError:
+        """The error for data in which cells must be different."""
+        where = places.of(self.row, self.column)
+        where = f"for {where} ({'1 cell is' if self.n_cells == 1 else f'{self.n_cells} cells are'} repeated)"
+        must, found = "Every cell may appear once.", f"{self.n_values} values"
+        advice = 'Say how to merge them: {}, or "sum", "min", "max", "first", "last", "keep".'
+        remedy, cli = advice.format('`observe(X, duplicates="mean")`'), advice.format('`duplicates="mean"`')
+        return DataError(must, found=found, where=where, remedy=remedy, remedy_cli=cli, parameter="duplicates")
 
 
 def _merge(

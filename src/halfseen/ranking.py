@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from halfseen import validation
-from halfseen.arrays import Array, ArraySpec
+from halfseen.arrays import Array, ArraySpec, in_parts
 from halfseen.engines.base import Best, ColumnLists
 from halfseen.engines.threads import one_blas_thread
 from halfseen.engines.topk import DenseScores, Scores, best_columns
@@ -214,8 +214,11 @@ class Seen:
 
     @classmethod
     def from_observed(cls, observed: Observed) -> "Seen":
-        """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later."""
-        indptr, indices = observed.indptr.copy(), observed.indices.copy()
+        """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later; files of
+        arrays can't, and are used on."""
+        from halfseen.io.array_files import mapped_file
+
+        indptr, indices = (one if mapped_file(one) else one.copy() for one in (observed.indptr, observed.indices))
         weights = None if observed.weights is None else smallest_exact(observed.weights)
         return cls(indptr, indices, observed.shape[1], False, smallest_exact(observed.values), weights)
 
@@ -260,13 +263,17 @@ class Seen:
 
 def smallest_exact(values: Array) -> Array:
     """A copy of numbers in the smallest type that holds each of them exactly: stars take a byte, half stars two."""
-    low, high = (values.min(), values.max()) if values.size else (0, 0)
+    from halfseen.io.array_files import computed_in_parts
+
+    ends = [(part.min(), part.max()) for (part,) in in_parts(values)] or [(0, 0)]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
     for name in VALUE_TYPES:
         kind = np.dtype(name)
         limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
-        if low >= limits.min and high <= limits.max and np.array_equal(small := values.astype(kind), values):
-            return small
-    return values.copy()
+        fits = low >= limits.min and high <= limits.max
+        if fits and all(np.array_equal(part.astype(kind), part) for (part,) in in_parts(values)):
+            return computed_in_parts(lambda part, kind=kind: part.astype(kind), values, dtype=kind)
+    return computed_in_parts(np.copy, values, dtype=values.dtype)
 
 
 class Ranker(ABC):

@@ -84,7 +84,7 @@ class StrictEngine(Engine):
     name = "strict"
     offers = frozenset({"newton"})
 
-    def place(self, observed, *sides):
+    def place(self, observed, *sides, shards=None):
         return StrictCells(observed)
 
     def asarray(self, array):

@@ -58,15 +58,15 @@ DIRECT = ("item-graph", "blend", "popularity")
               help="For round and ordinal: stop when the loss of a held-out tenth no longer falls.")  # fmt: skip
 @options.READING
 @options.FITTING
-@options.ENGINE
+@options.CLUSTER
 @options.CHECKPOINT
 @JSON
 def fit(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
         link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
         inference: str | None, implicit: bool | None, sweeps: int | None, burn: int | None,
         l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
-        n_jobs: int | None, quiet: bool, engine: str | None, checkpoint: str | None, as_json: bool,
-        **reading: Any) -> None:  # fmt: skip
+        n_jobs: int | None, quiet: bool, engine: str | None, scheduler: str | None, workers: int | None,
+        memory: str | None, checkpoint: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a text, Parquet, Feather, JSON lines or Excel file, also compressed, or a pattern for several: lines of row,
@@ -84,6 +84,8 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     halfseen fit "logs/part-*.parquet" -o model.hs
     halfseen fit ratings.parquet --method ordnmf -k 128 --engine cuda -o model.hs
     halfseen fit ratings.parquet --method ordnmf -k 128 --checkpoint run/ -o model.hs
+    halfseen fit "logs/part-*.parquet" --engine dask --workers 4 --memory 2GB -o model.hs
+    halfseen fit "logs/part-*.parquet" --engine dask --scheduler tcp://10.0.0.1:8786 -o model.hs
     halfseen fit ratings.csv -k auto --json -o model.hs | jq .n_components
     """
     import halfseen
@@ -131,12 +133,16 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     options.check_engine(engine)
     if checkpoint is not None:
         Checkpoint(checkpoint).make_folder()
+    client = click.get_current_context().with_resource(
+        options.on_cluster(engine, scheduler, workers, memory, quiet or as_json)
+    )
     try:
         is_slow = os.path.isfile(data) and os.path.getsize(data) > 20_000_000  # bytes: about a second
         with streams.byte_bar("Reading", is_slow and not quiet, transient=True) as progress:
-            observed = halfseen.observe(
-                data, unseen=model.unseen, levels=model.levels_to_read, progress=progress, **options.reader(reading)
-            )
+            arguments = {"unseen": model.unseen, "levels": model.levels_to_read, "progress": progress}
+            arguments |= options.reader(reading)
+            is_remote = client is not None
+            observed = read_in_parts(data, checkpoint, arguments) if is_remote else halfseen.observe(data, **arguments)
         scores, chosen = choose(model, observed, n_components, n_jobs, quiet)
         with streams.logged("halfseen.checkpoint"):
             model.fit(observed)
@@ -161,6 +167,13 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
         summaries.describe_file(output),
     ]
     streams.print_lines(*lines, quiet=quiet)
+
+
+def read_in_parts(data: str, folder: str | None, arguments: dict[str, Any]) -> Observed:
+    """Read long files on the workers of the current cluster; their cells stay in files, in the folder of the fit."""
+    from halfseen.io.partitioned import observe_files, on_dask
+
+    return observe_files(data, **on_dask(folder), **arguments)
 
 
 def choose(

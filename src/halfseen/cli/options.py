@@ -1,13 +1,22 @@
 """Options that several commands share, under the same names."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import click
 
 from halfseen.cli.streams import In, Out
+from halfseen.errors import EngineError, ParameterError
 
 Decorator = Callable[[Any], Any]
+
+#: How long a scheduler may take to answer.
+SECONDS_TO_ANSWER = 10
+#: Bytes that a worker needs for itself.
+LEAST_MEMORY = 200_000_000
 
 
 def together(*options: Decorator) -> Decorator:
@@ -79,6 +88,21 @@ N_JOBS = click.option("--n-jobs", type=int, help="Number of threads; all process
 ENGINE = click.option("--engine", type=click.Choice(["cpu", "cuda"]),
                       help="Where to compute: on the processors, or on an NVIDIA GPU. By default cpu; for a model from "
                       "a file, where it was fitted.")  # fmt: skip
+#: Where a command computes that may run on a cluster; `on_cluster` opens it.
+CLUSTER = together(
+    click.option("--engine", type=click.Choice(["cpu", "cuda", "dask"]),
+                 help="Where to compute: on the processors, on an NVIDIA GPU, or on a cluster, also one of processes "
+                 "of this machine, for data larger than memory. By default cpu; for a model from a file, where it was "
+                 "fitted."),
+    click.option("--scheduler", metavar="ADDRESS",
+                 help="For --engine dask: the scheduler of a cluster, such as tcp://10.0.0.1:8786. By default, a "
+                 "cluster of processes of this machine is started, and ended."),
+    click.option("--workers", type=click.IntRange(1), metavar="NUMBER",
+                 help="For --engine dask: the number of these processes; by default that of the processors."),
+    click.option("--memory", metavar="SIZE",
+                 help="For --engine dask: the memory that each of these processes may take, such as 2GB; by default "
+                 "its share of the machine's."),
+)  # fmt: skip
 CHECKPOINT = click.option("--checkpoint", type=click.Path(), metavar="FOLDER",
                           help="Folder of its own to which the fit saves what it has reached, every minute and when "
                           "the process is told to end; the same command goes on from there.")  # fmt: skip
@@ -138,6 +162,66 @@ def check_engine(engine: str | None) -> None:
 
     if engine is not None:
         open_engine(engine)
+
+
+@contextmanager
+def on_cluster(
+    engine: str | None, scheduler: str | None, workers: int | None, memory: str | None, quiet: bool
+) -> Iterator[Any]:
+    """The client of the cluster that the options of `CLUSTER` ask for, Dask's current one inside; None for others."""
+    for option, value in given(scheduler=scheduler, workers=workers, memory=memory).items():
+        if engine != "dask":
+            raise click.UsageError(f"--{option} {value} is for --engine dask: add it, or leave --{option} out.")
+        if scheduler is not None and option != "scheduler":
+            raise click.UsageError(f"--{option} is for a cluster of this machine: leave it out with --scheduler.")
+    if engine != "dask":
+        yield None
+        return
+    check_engine(engine)
+    import distributed
+    from dask.utils import parse_bytes
+
+    from halfseen.engines.dask import local_cluster
+    from halfseen.engines.threads import thread_count
+
+    with ExitStack() as stack:
+        if scheduler is None:
+            try:
+                limit = None if memory is None else parse_bytes(memory)
+            except ValueError:
+                limit = 0
+            if limit is not None and limit < LEAST_MEMORY:
+                must, remedy = "must be a size of at least 200MB.", "Write it as 2GB or 500MB, for each worker."
+                raise ParameterError(must, parameter="memory", found=repr(memory), remedy=remedy)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Port .* is already in use")  # another one is taken
+                cluster = local_cluster(thread_count(None) if workers is None else workers, limit or "auto")
+            stack.enter_context(cluster)
+            client = stack.enter_context(distributed.Client(cluster))
+        else:
+            try:
+                with quiet_logs():
+                    client = distributed.Client(scheduler, timeout=SECONDS_TO_ANSWER)
+            except (OSError, ValueError) as error:  # nobody answers, or it is no address
+                must = f"The scheduler must answer within {SECONDS_TO_ANSWER} seconds."
+                remedy = "Check the address that it prints when it starts, such as tcp://10.0.0.1:8786."
+                raise EngineError(must, found=f"no answer from {scheduler!r}", remedy=remedy) from error
+            stack.enter_context(client)
+            if not quiet and "dashboard" in client.scheduler_info().get("services", {}):
+                click.echo(f"Dashboard: {client.dashboard_link}", err=True)
+        yield client
+
+
+@contextmanager
+def quiet_logs() -> Iterator[None]:
+    """Leave out what Dask logs of a connection that fails."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def reader(options: dict[str, Any]) -> dict[str, Any]:

@@ -140,6 +140,7 @@ def load_recommender(path: str, engine: str | None) -> Any:
     if not hasattr(model, "recommend"):
         found, remedy = f"a {type(model).__name__}", "Use halfseen predict for its values."
         raise ParameterError("MODEL must be one that recommends.", found=found, where=f"in {path!r}", remedy=remedy)
+    engine = "cpu" if engine is None and model.engine == "dask" else engine  # a cluster is for fits
     return model.set_params(**options.given(engine=engine))
 
 

@@ -5,10 +5,13 @@ takes no more start than it must, and lists for everybody no more memory than a 
 """
 
 import csv
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +23,15 @@ from halfseen.arrays import Array
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
 from halfseen.cli.messages import render
-from halfseen.cli.streams import JSON, In
-from halfseen.cli.summaries import describe_data, describe_file
+from halfseen.cli.streams import JSON, In, Out
+from halfseen.cli.summaries import count, describe_data, describe_file
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.labels import parse_labels, text_array, uniform
 from halfseen.ranking import Ranker, Recommendations, unknown_rows
 
-#: Rows that are served and written at a time.
-ROWS_AT_A_TIME = 1 << 11
+#: Rows that are served and written at a time; and those of a file in a folder of lists.
+ROWS_AT_A_TIME, ROWS_OF_PART = 1 << 11, 1 << 15
+HEADS = ("row", "rank", "column", "score")
 
 
 class Served(NamedTuple):
@@ -54,19 +58,27 @@ class Served(NamedTuple):
 @click.option("--approximate", is_flag=True, help="Look for items in an index, for millions of items: some of the best "
               "may be missing. Needs usearch.")  # fmt: skip
 @options.NAMES
-@options.ENGINE
-@options.OUTPUT
+@options.CLUSTER
+@click.option(
+    "-o",
+    "--output",
+    type=Out(),
+    help="CSV or Parquet file for the result; - shows it. For --all also a "
+    "folder, as lists/: it gets Parquet files of some rows each, and the same line again goes on with those that "
+    "are missing.",
+)
 @JSON
 @options.QUIET
 def recommend(model: str, users: tuple[str, ...], users_file: str | None, everybody: bool, history: str | None, n: int,
               include_seen: bool, items: str | None, exclude: tuple[str, ...], exclude_items: str | None, strict: bool,
-              approximate: bool, names: str | None, engine: str | None, output: str | None, as_json: bool,
-              quiet: bool) -> None:  # fmt: skip
+              approximate: bool, names: str | None, engine: str | None, scheduler: str | None, workers: int | None,
+              memory: str | None, output: str | None, as_json: bool, quiet: bool) -> None:  # fmt: skip
     """Recommend the best items of MODEL to users.
 
     \b
     halfseen recommend model.hs --user bob -n 10
     halfseen recommend model.hs --all -n 50 --names titles.csv -o recommended.parquet
+    halfseen recommend model.hs --all --engine dask --workers 4 -o lists/
     halfseen recommend model.hs --users members.csv --items in_stock.csv -o recommended.csv
     halfseen recommend model.hs --history new.csv -o recommended.csv
     halfseen recommend model.hs --user bob --json
@@ -75,16 +87,26 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
         raise click.UsageError("Name the users: --user (once or more), --users FILE, --all, or --history FILE.")
     check_n(n)
     streams.check_json(as_json, output)
+    to_folder = everybody and output is not None and (output.endswith(("/", os.sep)) or os.path.isdir(output))
+    if engine == "dask" and not to_folder:
+        raise click.UsageError("--engine dask is for the lists of all rows in a folder: --all -o lists/.")
     if output is not None:
-        streams.check_table(output)
+        (streams.check_output_folder if to_folder else streams.check_table)(output)
         streams.check_apart([output], [model, users_file, history, items, exclude_items, names])
-    served = load_served(model, engine)
-    ranker, (row_labels, column_labels) = served.model, served.model.labels
+    cluster = options.on_cluster(engine, scheduler, workers, memory, quiet or as_json)
+    client = click.get_current_context().with_resource(cluster)
+    paths = tuple(None if path is None else os.path.abspath(path) for path in (model, items, exclude_items, names))
+    asked_for = Asked(paths, n, include_seen, exclude, strict, approximate, engine)
+    if to_folder:
+        end(write_folder(asked_for, Path(str(output)), client, quiet), None, quiet)
+        return
+    served, candidates, titles, notes = prepare(asked_for)
+    ranker, row_labels = served.model, served.model.labels.row_labels
     rows: Any
     asked: Array | None = None  # names of rows of which some are unknown, of one kind in all blocks
-    notes: list[DataWarning] = []
     if history is not None:
-        rows, notes = _read_history(model, history, strict)
+        rows, of_history = _read_history(model, history, strict)
+        notes = [*of_history, *notes]
         streams.print_lines(describe_data(history, rows), quiet=quiet, err=output is None)
     elif everybody:
         rows = np.arange(ranker.shape[0]) if row_labels is None else row_labels
@@ -92,41 +114,119 @@ def recommend(model: str, users: tuple[str, ...], users_file: str | None, everyb
         rows = parse_labels(users if users_file is None else read_ids(users_file), row_labels)
         positions = ranker.positions(rows, "row", strict)
         if (positions < 0).any():
-            notes.append(unknown_rows(rows, positions, ranker.shape[0]))
+            notes.insert(0, unknown_rows(rows, positions, ranker.shape[0]))
             try:
                 asked = uniform(rows, "row")
             except DataError:  # numbers beside text
                 asked = text_array(rows)
 
-    # candidates by label; what is unknown among them is left out, and noted once
-    candidates = None
-    if items is not None or exclude or exclude_items is not None:
-        is_candidate = np.full(ranker.shape[1], items is None)
-        if items is not None:
-            wanted = parse_labels(read_ids(items), column_labels)
-            is_candidate[ranker.known_columns(wanted, "`items`", strict, notes)] = True
-        unwanted = parse_labels([*exclude, *([] if exclude_items is None else read_ids(exclude_items))], column_labels)
-        is_candidate[ranker.known_columns(unwanted, "`exclude`", strict, notes)] = False
-        candidates = ranker.labels_at(np.flatnonzero(is_candidate), "column")
-    titles = None if names is None else titles_of(names, ranker, "column")
-
     def blocks() -> Iterator[Recommendations]:
-        count = len(rows) if history is None else rows.shape[0]
-        shown = output is not None and not quiet and count > ROWS_AT_A_TIME
-        with streams.row_bar("Recommending", count, shown) as advance:
-            for top in range(0, count, ROWS_AT_A_TIME):
-                part = slice(top, min(top + ROWS_AT_A_TIME, count))
+        n_rows = len(rows) if history is None else rows.shape[0]
+        shown = output is not None and not quiet and n_rows > ROWS_AT_A_TIME
+        with streams.row_bar("Recommending", n_rows, shown) as advance:
+            for top in range(0, n_rows, ROWS_AT_A_TIME):
+                part = slice(top, min(top + ROWS_AT_A_TIME, n_rows))
                 some = rows[part] if history is None else rows.select_rows(np.arange(part.start, part.stop))
                 found = ranker.recommend(some, n, not include_seen, candidates, approximate=approximate, **served.how)
                 found.rows = found.rows if asked is None else asked[part]
                 yield found
                 advance(part.stop - part.start)
 
-    heads = ("row", "rank", "column", "score")
-    n_lines = put(blocks(), heads, titles, output, as_json, has_unknown=asked is not None)
+    n_lines = put(blocks(), HEADS, titles, output, as_json, has_unknown=asked is not None)
     if not n_lines and output is None and not as_json:
         click.echo("Nothing is left to recommend: everything was seen or excluded.")
     end(notes, output, quiet)
+
+
+class Asked(NamedTuple):
+    """What makes the lists of a command, but the rows."""
+
+    paths: tuple[str | None, ...]
+    """Of the model, of items that are candidates, of others that are none, and of titles."""
+    n: int
+    include_seen: bool
+    exclude: tuple[str, ...]
+    strict: bool
+    approximate: bool
+    engine: str | None
+
+
+def prepare(asked: Asked) -> tuple[Served, Any, Array | None, list[DataWarning]]:
+    """The model, the candidates and titles of the columns, and notes of what was unknown among these and left out."""
+    model, items, exclude_items, names = asked.paths
+    served, notes = load_served(str(model), asked.engine), list[DataWarning]()
+    ranker, labels, candidates = served.model, served.model.labels.column_labels, None
+    if items is not None or asked.exclude or exclude_items is not None:
+        is_candidate = np.full(ranker.shape[1], items is None)
+        if items is not None:
+            wanted = parse_labels(read_ids(items), labels)
+            is_candidate[ranker.known_columns(wanted, "`items`", asked.strict, notes)] = True
+        unwanted = parse_labels([*asked.exclude, *([] if exclude_items is None else read_ids(exclude_items))], labels)
+        is_candidate[ranker.known_columns(unwanted, "`exclude`", asked.strict, notes)] = False
+        candidates = ranker.labels_at(np.flatnonzero(is_candidate), "column")
+    return served, candidates, None if names is None else titles_of(names, ranker, "column"), notes
+
+
+@lru_cache(maxsize=1)
+def prepare_once(asked: Asked, digest: str) -> tuple[Served, Any, Array | None, list[DataWarning]]:
+    """The same, once in a process for files of this digest."""
+    return prepare(asked)
+
+
+def write_part(asked: Asked, digest: str, first: int, stop: int, path: Path) -> int:
+    """Write the lists of some rows of the fit to a file, whole or not at all; return the number of rows."""
+    served, candidates, titles, _ = prepare_once(asked, digest)
+    ranker = served.model
+    labels = ranker.labels.row_labels
+    blocks = (np.arange(top, min(top + ROWS_AT_A_TIME, stop)) for top in range(first, stop, ROWS_AT_A_TIME))
+    lists = (
+        ranker.recommend(
+            rows if labels is None else labels[rows], asked.n, not asked.include_seen, candidates,
+            approximate=asked.approximate, **served.how,
+        )
+        for rows in blocks
+    )  # fmt: skip
+    put(lists, HEADS, titles, str(path), False)
+    return stop - first
+
+
+def write_folder(asked: Asked, folder: Path, client: Any, quiet: bool) -> list[DataWarning]:
+    """Write the lists of all rows to the parts of a folder that are not there yet, on the workers of a client."""
+    of_files = []
+    for path in asked.paths:
+        if path is not None and os.path.isfile(path):  # else it is refused when it is read
+            with open(path, "rb") as file:
+                of_files.append(file_digest(file, lambda: blake2b(digest_size=16)).hexdigest())
+    digest = blake2b(repr((of_files, *asked[1:-1])).encode(), digest_size=16).hexdigest()
+    served, _, _, notes = prepare_once(asked, digest)
+    n_rows, folder = served.model.shape[0], Path(os.path.abspath(folder))
+    record, known = folder / "_lists.txt", f"halfseen recommend {digest}\n"
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if there and (record.name not in there or record.read_text(encoding="utf-8") != known):
+        must, remedy = "A folder of lists must be new, or hold some of the same lists.", "Name another folder."
+        raise DataError(must, found="other files or lists", where=f"in {str(folder)!r}", remedy=remedy)
+    folder.mkdir(exist_ok=True)
+    streams.write_text(record, known)
+    for name in there:
+        if name.endswith(".part"):  # of a command that was killed
+            (folder / name).unlink()
+    starts = range(0, n_rows, ROWS_OF_PART)
+    parts = [(first, min(first + ROWS_OF_PART, n_rows), f"part-{at:06}.parquet") for at, first in enumerate(starts)]
+    missing = [(first, stop, folder / name) for first, stop, name in parts if name not in there]
+    with streams.row_bar("Recommending", n_rows, not quiet) as advance:
+        advance(n_rows - sum(stop - first for first, stop, _ in missing))
+        if client is None:
+            for one in missing:
+                advance(write_part(asked, digest, *one))
+        else:
+            from distributed import as_completed
+
+            futures = [client.submit(write_part, asked, digest, *one, pure=False) for one in missing]
+            for future in as_completed(futures):
+                advance(future.result())
+    found = f" ({len(parts) - len(missing)} of them were there)" if len(missing) < len(parts) else ""
+    streams.print_lines(f"Saved {folder}: {count(len(parts), 'part')}{found}.", quiet=quiet)
+    return notes
 
 
 @click.command(cls=Command)
@@ -181,6 +281,7 @@ def load_served(path: str, engine: str | None) -> Served:
         found, remedy = f"a {name}", "Use halfseen predict for its values."
         raise ParameterError("MODEL must be one that recommends.", found=found, where=f"in {path!r}", remedy=remedy)
     engine = parameters["engine"] if engine is None else engine
+    engine = "cpu" if engine == "dask" else engine  # workers rank on their processors
     return Served(record, {"engine": engine, "n_jobs": parameters["n_jobs"], "name": name})
 
 

@@ -19,7 +19,7 @@ from halfseen import checkpoint as checkpoints
 from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
-from halfseen.checkpoint import CheckpointFolder
+from halfseen.checkpoint import Checkpoint, CheckpointFolder
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
@@ -757,7 +757,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         H = np.ascontiguousarray(model.H, dtype=cells.dtype)
         with open_engine(self.engine, self.n_jobs, model.likelihood) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
-            loss = problem.divergence(engine.asarray(W), engine.asarray(H))
+            loss = problem.divergence(engine.asarray(W, Side.ROWS), engine.asarray(H, Side.COLUMNS))
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
 
@@ -854,7 +854,11 @@ class Factorization(BaseFactorization):
         self
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read)
+        checkpoint = Checkpoint.of(self.checkpoint)
+        if checkpoint is not None:
+            checkpoint.make_folder()
+        place = None if checkpoint is None else checkpoint.folder
+        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read, self.engine, place)
         columns = feature_attributes(X, observed.shape[1])
         self._fit_observed(observed, columns, X, y, cell_weight)
         warn_if_not_converged(self, stacklevel=4)
@@ -889,10 +893,10 @@ class Factorization(BaseFactorization):
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
-            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=5)
-            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=5)
+            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=6)
+            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=6)
             if self.may_mean_zeros:
-                warn_if_zeros_are_missing(X, observed, stacklevel=5)
+                warn_if_zeros_are_missing(X, observed, stacklevel=6)
         folding = Folding(method.folding(solver) if method.folding else solver, self.max_iter, self.tol)
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
@@ -905,7 +909,8 @@ class Factorization(BaseFactorization):
             of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
             return of_run | columns
 
-        with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
+        path = None if folder is None else folder.path
+        with open_engine(self.engine, self.n_jobs, likelihood, solver, folder=path) as engine:
             engine.check_memory(cells, method.n_components or self.n_components, likelihood)
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 

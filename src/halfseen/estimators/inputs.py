@@ -15,8 +15,10 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from halfseen.arrays import Array
+from halfseen.engines import open_engine
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.io import observe
+from halfseen.io.partitioned import observe_files, on_dask
 from halfseen.io.reader import are_triples, with_holes
 from halfseen.io.schema import ReadOptions, spelled_long
 from halfseen.io.sources import as_frame, frame_table
@@ -36,10 +38,19 @@ Seed: TypeAlias = int | np.random.RandomState | None
 LARGEST_FEATURE = 1e100
 
 
-def observe_for_fit(X: Any, unseen: str, cell_weight: Any, levels: Any) -> Observed:
-    """Observed cells of training data, as `unseen` and `levels` of the estimator say."""
+def observe_for_fit(
+    X: Any, unseen: str, cell_weight: Any, levels: Any, engine: str = "cpu", folder: Any = None
+) -> Observed:
+    """Observed cells of training data, as `unseen` and `levels` of the estimator say.
+
+    With Dask, long files are read in parts, on the workers of the current client; the cells stay in files of a folder.
+    """
     _check_zeros(X, unseen)
-    return observe(X, unseen=unseen, cell_weight=cell_weight, levels=levels)
+    options = {"unseen": unseen, "cell_weight": cell_weight, "levels": levels}
+    if engine == "dask" and isinstance(X, str | os.PathLike):
+        open_engine(engine)  # refused where there is no Dask
+        return observe_files(X, **on_dask(folder), **options)
+    return observe(X, **options)
 
 
 def feature_attributes(X: Any, count: int) -> dict[str, Any]:

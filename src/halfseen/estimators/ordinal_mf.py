@@ -153,8 +153,9 @@ class ThresholdFactorization(Factorization):
         if self.early_stopping:
             cells, others = split_validation(problem.cells.observed, self.validation_fraction, random)
             engine, likelihood = problem.engine, problem.likelihood
-            fitted = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
-            held_out = Problem(engine, engine.place(others, Side.ROWS), likelihood)
+            shards = problem.cells.row_shards
+            fitted = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS, shards=shards), likelihood)
+            held_out = Problem(engine, engine.place(others, Side.ROWS, shards=shards), likelihood)
         best: Any = None
         best_stage: Stage | None = None
         # From a given start Newton's method goes one way, however often.

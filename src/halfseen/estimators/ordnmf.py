@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
-from halfseen.arrays import Array
+from halfseen.arrays import Array, in_parts
 from halfseen.checkpoint import Checkpoint
 from halfseen.encoders import OrdinalEncoder, levels_rule
 from halfseen.errors import ParameterError
@@ -29,7 +29,12 @@ LEVEL_RULES: Mapping[str, validation.Rule] = {"levels": levels_rule(), "threshol
 def count_levels(codes: Observed, encoder: OrdinalEncoder, thresholds: Any) -> Array:
     """Number of cells at each level; refuses empty levels if thresholds are learned, or too many or few thresholds."""
     n_levels = encoder.fitted_labels.size
-    histogram = np.bincount(codes.values.astype(np.int64), codes.weights, minlength=n_levels)
+    histogram = np.zeros(n_levels, np.int64 if codes.weights is None else np.float64)
+    for values, weights in in_parts(codes.values, codes.weights):
+        if weights is None:
+            histogram += np.bincount(values.astype(np.int64), minlength=n_levels)
+        else:
+            np.add.at(histogram, values.astype(np.int64), weights)  # in the order of the cells
     if thresholds is None:
         encoder.check_all_observed(histogram)
     elif len(thresholds) != n_levels - 1:

@@ -144,7 +144,9 @@ class SquaredFactorization(Factorization):
         further = max(1, round(FURTHER_ITERATIONS * np.sqrt(cells.nnz / CELLS_OF_THESE)))
         scores: list[float] = []
         fit: Fit | None = None
-        with open_engine(self.engine, self.n_jobs, likelihood, self._solver(0.0, cells)) as engine:
+        # few cells, which are no work for a cluster; the numbers are the same
+        engine_name = "cpu" if self.engine == "dask" else self.engine
+        with open_engine(engine_name, self.n_jobs, likelihood, self._solver(0.0, cells)) as engine:
             problem = Problem(engine, engine.place(train, Side.ROWS, Side.COLUMNS), likelihood)
             for share in L2_SHARES:
                 solver = self._solver(share * float(np.sqrt(train.shape).sum()), cells)
@@ -164,7 +166,7 @@ class SquaredFactorization(Factorization):
                     raise KeyboardInterrupt
                 best = best_columns(
                     Products(fit.rows.mean[rows], fit.columns.mean), LENGTH, (hidden.indptr, hidden.indices),
-                    n_jobs=self.n_jobs, engine=self.engine,
+                    n_jobs=self.n_jobs, engine=engine_name,
                 )  # fmt: skip
                 scores.append(mean_ndcg(held_out.ndcg(held_out.values_at(best.columns))))
                 if len(scores) > 2 and scores[-1] < scores[-2] < scores[-3]:

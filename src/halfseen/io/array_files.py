@@ -2,15 +2,25 @@
 
 import mmap
 import os
+import re
+import shutil
+import tempfile
+import weakref
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from halfseen.arrays import Array
+from halfseen.arrays import ENTRIES_PER_PART, Array, in_parts
 from halfseen.errors import DataError
 from halfseen.io.tables import FilePath
+
+#: How the names of temporary folders begin; those that this process has made.
+_PREFIX = "halfseen-"
+_of_this_process: set[Path] = set()
 
 
 class ArrayFile(NamedTuple):
@@ -53,7 +63,7 @@ class ArrayFile(NamedTuple):
             )
 
 
-def write_array(array: Array, path: FilePath) -> ArrayFile:
+def write_array(array: Array, path: FilePath, lasting: bool = True) -> ArrayFile:
     """Write an array to a file of its own; no reader sees half of it, even after a crash.
 
     Parameters
@@ -62,6 +72,8 @@ def write_array(array: Array, path: FilePath) -> ArrayFile:
         The array.
     path : str or path-like
         Where to write.
+    lasting : bool, default=True
+        Whether it must outlast a crash of the machine, and gets a checksum; else only that of a process.
 
     Returns
     -------
@@ -73,12 +85,13 @@ def write_array(array: Array, path: FilePath) -> ArrayFile:
     try:
         with draft.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    return ArrayFile(str(path), 0, array.dtype.str, array.shape, zlib.crc32(content))
+    return ArrayFile(str(path), 0, array.dtype.str, array.shape, zlib.crc32(content) if lasting else None)
 
 
 def mapped_file(array: Array) -> ArrayFile | None:
@@ -86,3 +99,59 @@ def mapped_file(array: Array) -> ArrayFile | None:
     if not isinstance(array, np.memmap) or not isinstance(array.base, mmap.mmap) or not array.flags.c_contiguous:
         return None
     return ArrayFile(str(array.filename), array.offset, array.dtype.str, array.shape)
+
+
+def temporary_folder(parent: FilePath | None) -> Path:
+    """Make a folder for the files of this process; `remove_stale_folders` knows those that were left by others."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent)).resolve()
+    _of_this_process.add(folder)
+    return folder
+
+
+def remove_stale_folders(parent: FilePath) -> None:
+    """Remove the temporary folders of processes that were killed; nobody else may use `parent` now."""
+    for folder in Path(parent).glob(f"{_PREFIX}*"):
+        if is_temporary(folder.name) and folder.is_dir() and folder.resolve() not in _of_this_process:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one that `temporary_folder` gives."""
+    return re.fullmatch(_PREFIX + r"[a-z0-9_]{8}", name) is not None
+
+
+def map_temporary(path: FilePath, dtype: Any, size: int) -> Array:
+    """Map an array from a file, which is removed when nothing uses the array any more, and its folder once empty."""
+    if not size:
+        return np.empty(0, dtype)
+    array = ArrayFile(str(path), 0, np.dtype(dtype).str, (size,)).map()
+    weakref.finalize(array.base, _remove, Path(path))
+    return array
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        path.parent.rmdir()
+
+
+def computed_in_parts(function: Callable[..., Array], *arrays: Array | None, dtype: Any) -> Array:
+    """`function` of arrays, which needs an entry at a time, as a new array of the first one's length.
+
+    Where the first is mapped from a file, so is the result, from a temporary one beside it.
+    """
+    first: Any = arrays[0]
+    file = mapped_file(first)
+    if file is None and first.size <= ENTRIES_PER_PART:
+        return function(*arrays).astype(dtype, copy=False)
+    if file is None:
+        result, done = np.empty(first.size, dtype), 0
+        for parts in in_parts(*arrays):
+            result[done : done + parts[0].size] = function(*parts)
+            done += parts[0].size
+        return result
+    handle, path = tempfile.mkstemp(".array", dir=Path(file.path).parent)
+    with open(handle, "wb") as out:
+        for parts in in_parts(*arrays):
+            np.ascontiguousarray(function(*parts), dtype).tofile(out)
+    return map_temporary(path, dtype, first.size)

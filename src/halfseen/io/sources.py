@@ -6,7 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -223,19 +223,23 @@ def _different_columns(path: Path, names: list[str], first: Path, first_names: l
     return DataError(must, found=found, where=where, remedy="Read them one by one.")
 
 
+@contextmanager
+def arrow_errors(name: str, kind: str) -> Iterator[None]:
+    """Turn errors of Arrow's readers into `DataError`: a damaged file is noticed when it is opened or read."""
+    what = "JSON lines, an object per line, all alike" if kind == "json" else f"a whole {kind.capitalize()} file"
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        must = f"{name} must be {what}."
+        raise DataError(must, found=f"otherwise: {error}", remedy="Fix it, or download or copy it again.") from None
+
+
 def _arrow_files(paths: Sequence[Path], kind: str) -> Table:
     """Parquet, Feather and JSON lines as an Arrow dataset."""
     import pyarrow.dataset as ds
 
-    what = "JSON lines, an object per line, all alike" if kind == "json" else f"a whole {kind.capitalize()} file"
-
-    @contextmanager
-    def errors() -> Iterator[None]:  # a damaged file is noticed when it is opened or read
-        try:
-            yield
-        except (pa.ArrowException, OSError) as error:
-            must = f"{paths[0].name} must be {what}."
-            raise DataError(must, found=f"otherwise: {error}", remedy="Fix it, or download or copy it again.") from None
+    def errors() -> AbstractContextManager[None]:
+        return arrow_errors(paths[0].name, kind)
 
     def load(at: Sequence[int]) -> Sequence[Any]:
         with errors():
@@ -257,7 +261,9 @@ def _arrow_files(paths: Sequence[Path], kind: str) -> Table:
                     raise _different_columns(path, schema.names, paths[0], schemas[0].names)
             whole = pa.unify_schemas(schemas, promote_options="permissive")
             dataset = ds.dataset([str(path) for path in paths], whole, form)
-    return _arrow_table(dataset.schema, load, paths[0].name)
+    table = _arrow_table(dataset.schema, load, paths[0].name)
+    table.dataset = None if kind == "json" else dataset
+    return table
 
 
 def _excel_table(paths: Sequence[Path]) -> Table:

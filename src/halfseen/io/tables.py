@@ -67,6 +67,10 @@ class Table:
         Types of the columns, as far as they are known before these are read.
     read : dict of int to column
         Columns that were read, by position.
+    dataset : pyarrow.dataset.Dataset, default=None
+        Parquet and Feather files, which can be read in parts.
+    first_row : int, default=0
+        Number of the first row in the files, of a part of them.
     """
 
     names: list[Any]
@@ -80,6 +84,8 @@ class Table:
     index: np.ndarray | None = None
     types: Sequence[Any] | None = None
     read: dict[int, Column] = field(default_factory=dict, repr=False)
+    dataset: Any = field(default=None, repr=False)
+    first_row: int = 0
 
     @property
     def is_text(self) -> bool:
@@ -140,6 +146,7 @@ class Table:
     def place(self, row: int, column: ColumnName | None = None) -> str:
         """Where a row is, for messages; the line number of a text file is counted only now."""
         if not self.is_text:
+            row += self.first_row
             return f"at position {row} of {self.name if column is None else f'column {column!r}'}"
         of_column = "" if column is None else f", column {column!r}"
         for file, count in zip(self.files, self.rows_per_file, strict=True):
@@ -268,11 +275,17 @@ def encode_text(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, bool]:
 
 def _encoded(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     """Codes and labels of an Arrow column, in the order of first appearance."""
+    codes, dictionary = encode_arrow(column)
+    return codes, dictionary.to_numpy(zero_copy_only=False)
+
+
+def encode_arrow(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    """Codes of an Arrow column, and its different values in the order of first appearance."""
     encoded = column.dictionary_encode()  # one dictionary for all chunks
     if not encoded.num_chunks:
-        return np.empty(0, dtype=np.int32), text_array(())
+        return np.empty(0, dtype=np.int32), pa.array([], pa.large_string())
     codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in encoded.chunks])
-    return codes, encoded.chunks[-1].dictionary.to_numpy(zero_copy_only=False)
+    return codes, encoded.chunks[-1].dictionary
 
 
 def encode_column(column: Column, side: str, place: Callable[[int], str]) -> tuple[np.ndarray, np.ndarray]:
@@ -282,6 +295,12 @@ def encode_column(column: Column, side: str, place: Callable[[int], str]) -> tup
             if is_missing(one) and not isinstance(one, str):
                 raise missing_id(side, place(row))
         return encode(column.tolist(), side)
+    codes, dictionary = encode_arrow(as_ids(column, side, place))
+    return codes, id_labels(dictionary, side)
+
+
+def as_ids(column: Any, side: str, place: Callable[[int], str]) -> pa.ChunkedArray:
+    """An Arrow column of ids, decoded; missing ones, inexact ones and those of other types are refused."""
     column = _decoded(_chunked(column))
     if column.null_count:
         raise missing_id(side, place(pc.index(pc.is_null(column), True).as_py()))
@@ -300,12 +319,17 @@ def encode_column(column: Column, side: str, place: Callable[[int], str]) -> tup
     elif not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_temporal(kind)):
         must = f"The ids of {side}s must be numbers, text or dates."
         raise DataError(must, found=f"a column of type {kind}", remedy="Convert it to text.")
-    codes, labels = _encoded(column)
-    if _is_string(kind):
-        return codes, text_array(labels)
+    return column
+
+
+def id_labels(dictionary: pa.Array, side: str) -> np.ndarray:
+    """The different values of a column of ids as labels."""
+    labels = dictionary.to_numpy(zero_copy_only=False)
+    if _is_string(dictionary.type):
+        return text_array(labels)
     if labels.dtype.kind == "O" and labels.size:  # dates, decimals
         labels = uniform(labels, side)
-    return codes, labels
+    return labels
 
 
 def _is_string(kind: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from halfseen.arrays import Array, ArraySpec, floored, smallest
+from halfseen.arrays import Array, ArraySpec, floored, in_parts, smallest
 from halfseen.errors import DataError
 from halfseen.observed import Observed
 
@@ -177,10 +177,14 @@ class Likelihood(ABC):
     def check(self, observed: Observed, model: str) -> None:
         """Refuse data that can't be fitted: zeros without a closed form, illegal values, values near underflow."""
         self.check_unseen(observed.unseen, model)
-        bad = np.flatnonzero(~self.legal(observed.values))
-        negative = bad[observed.values[bad] < 0]
-        bad = negative if negative.size else bad
-        if bad.size:
+        illegal, negative, done = list[Array](), list[Array](), 0
+        for (values,) in in_parts(observed.values):
+            bad = np.flatnonzero(~self.legal(values))
+            illegal.append(bad + done)
+            negative.append(bad[values[bad] < 0] + done)
+            done += values.size
+        if any(one.size for one in illegal):
+            bad = np.concatenate(negative if any(one.size for one in negative) else illegal)
             value = observed.values[bad[0]]
             others = f" ({bad.size} such cells)" if bad.size > 1 else ""
             raise DataError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from halfseen.arrays import Array, namespace
+from halfseen.arrays import Array, in_parts, namespace
 from halfseen.engines import DeviceCells, Engine, Rule, Side, Sums
 from halfseen.engines.threads import shard_blocks
 from halfseen.likelihoods import Likelihood, Quadratic, UnseenPush, rules
@@ -179,12 +179,19 @@ class Problem:
     def weight_along(self, side: Side) -> Array:
         """The weight of all cells that count of each row (or column), on the host; unseen zeros count."""
         observed, axis = self.cells.observed, 0 if side is Side.ROWS else 1
-        position = observed.row_of_cell() if side is Side.ROWS else observed.indices
-        length = observed.shape[axis]
-        weight = np.bincount(position, observed.weights, minlength=length).astype(np.float64)
+
+        def sums(numbers: Array | None) -> Array:
+            if numbers is None:
+                return observed.seen_per_row() if side is Side.ROWS else observed.seen_per_column()
+            sums = np.zeros(observed.shape[axis])
+            positions = observed.row_of_cell() if side is Side.ROWS else observed.indices
+            for position, number in in_parts(positions, numbers):
+                np.add.at(sums, position, number)  # in the order of the cells
+            return sums
+
+        weight = sums(observed.weights).astype(np.float64)
         if self.zeros is not None:
-            first = observed.is_first_at_cell
-            weight += observed.shape[1 - axis] - np.bincount(position, first, minlength=length)
+            weight += observed.shape[1 - axis] - sums(observed.is_first_at_cell)
         return weight
 
     def _has_data(self, side: Side) -> Any:

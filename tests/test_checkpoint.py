@@ -23,12 +23,18 @@ from halfseen import archive, checkpoint, fitting
 from halfseen.checkpoint import CheckpointFolder, described, header_of
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.estimators.squared_models import SquaredFactorization
+from halfseen.sampling import markov_chains
+from halfseen.sampling.coupling_chain import CouplingChain
+from halfseen.uncoupled import sampler
+from tests.estimators.models import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 RANDOM = np.random.default_rng(0)
 TABLE = np.where(RANDOM.random((40, 30)) < 0.5, RANDOM.integers(1, 6, (40, 30)), np.nan)
+FEATURES = RANDOM.normal(size=(40, 3)), np.eye(30)[:, ::7]
 SMALL = {"n_components": 3, "random_state": 3}
+DRAWN = {"inference": "gibbs", "n_sweeps": 14, "n_burn": 6, "n_draws": 6}
 
 ESTIMATORS = [
     hs.WeightedNMF(**SMALL, max_iter=20, tol=0),
@@ -51,6 +57,15 @@ ESTIMATORS = [
     hs.RoundMF(**SMALL, max_iter=10, loss="round", l2=0.1, n_init=2),
     hs.RoundMF(**SMALL, max_iter=20, solver="gd", learning_rate=1e-3),
     hs.RoundMF(**SMALL, max_iter=15, loss="linear"),
+    hs.OrdinalMF(**SMALL, **DRAWN, implicit=True, n_chains=3),
+    hs.OrdinalMF(**SMALL, **DRAWN, own_thresholds="rows", row_features=FEATURES[0], column_features=FEATURES[1]),
+    hs.OrdinalMF(**SMALL, **DRAWN, own_thresholds="columns", biases=False, n_chains=1),
+    hs.OrdinalMF(**SMALL, **DRAWN, thresholds=[-1, -0.3, 0.4, 1]),
+    hs.UncoupledNMF(**SMALL, n_sweeps=9, n_burn=3, max_sweeps=30, n_draws=8, max_iter=12, tol=0),
+    hs.UncoupledNMF(**SMALL, n_sweeps=9, n_burn=3, scale="question", n_chains=1, n_draws=50, max_iter=8),
+    hs.UncoupledNMF(**SMALL, method="unmf", max_iter=12, tol=0),
+    hs.UncoupledNMF(**SMALL, method="bayes", max_iter=12, prior_rate=None),
+    hs.UncoupledNMF(**SMALL, method="decode", max_iter=12),
 ]
 
 
@@ -83,6 +98,7 @@ def stop(monkeypatch):
         return iterate(steps, **options | {"callback": callback})
 
     monkeypatch.setattr(fitting, "iterate", limited)
+    monkeypatch.setattr(markov_chains, "iterate", limited)
 
     def after(count, error=Killed):
         left[0], what[0] = count, error
@@ -90,7 +106,24 @@ def stop(monkeypatch):
     return after
 
 
+def collected(n_comparisons=200):
+    """Answers collected apart, some of them lost."""
+    whole = hs.Uncoupled.from_coupled(TABLE, n_comparisons, random_state=0)
+    questions, respondents = whole.row_of_cell(), whole.respondents
+    names = np.repeat(np.arange(whole.n_questions), np.diff(whole.answer_indptr))
+    cells = [list(zip(questions[places], respondents[places], strict=True)) for places in (whole.higher, whole.lower)]
+    compared = [(*higher, lower) for higher, (_, lower) in zip(*cells, strict=True)]
+    kept = np.arange(names.size) % 20 > 0
+    return hs.Uncoupled(
+        list(zip(questions, respondents, strict=True)),
+        list(zip(names[kept], whole.answers[kept], strict=True)),
+        compared,
+    )
+
+
 def data_of(estimator):
+    if isinstance(estimator, hs.UncoupledNMF):
+        return collected()
     return np.nan_to_num(TABLE) if estimator.unseen == "zero" else TABLE
 
 
@@ -101,6 +134,12 @@ def numbers_of(model):
     for side, factor in (("rows", record.rows), ("columns", record.columns)):
         arrays |= {f"{side} {name}": array for name, array in factor._asdict().items()}
     arrays |= {name: array for name, array in model.trace_.items() if name != "seconds"}
+    draws = getattr(record, "draws", None) or getattr(getattr(model, "posterior_", None), "draws", None)
+    if draws is not None:
+        of_draws = draws._asdict() if isinstance(draws, tuple) else {name: getattr(draws, name) for name in draws.state}
+        of_draws = {name: np.array(array) for name, array in of_draws.items() if array is not None}
+        diagnostics = {f"{name}, mixing": np.array(numbers) for name, numbers in model.diagnostics_.items()}
+        arrays |= {f"draws {name}": array for name, array in of_draws.items()} | diagnostics
     arrays = {name: (np.dtype(array.dtype).str, array.shape, array.tobytes()) for name, array in arrays.items()}
     return arrays | {"likelihood": likelihood, "end": (model.n_iter_, model.status_)}
 
@@ -120,7 +159,7 @@ def model_with(folder, **params):
 
 
 def name_of(estimator):
-    return re.sub(r"\s+", " ", str(estimator))
+    return re.sub(r"array\(.*?\]\)|\s+", " ", str(estimator), flags=re.DOTALL)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,8 +171,8 @@ def test_a_fit_that_is_stopped_and_started_again_ends_with_the_same_bits(estimat
     expected = numbers_of(clone(estimator).fit(data_of(estimator)))
     moments, stops = random.Random(1), 0
     while True:
-        every = moments.choice([1, 1, 2, 3])
-        model = clone(estimator).set_params(checkpoint=hs.Checkpoint(tmp_path, iterations=every))
+        every, threads = moments.choice([1, 1, 2, 3]), moments.choice([1, 2, 3])
+        model = clone(estimator).set_params(checkpoint=hs.Checkpoint(tmp_path, iterations=every), n_jobs=threads)
         stop(moments.randint(1, 9) if stops < 8 else None)
         try:
             model.fit(data_of(estimator))
@@ -533,6 +572,109 @@ def test_the_last_fit_of_a_search_and_of_a_blend_has_the_checkpoint(tmp_path):
     assert iteration_in(tmp_path / "blend") == 3
     again = hs.Blend(models, random_state=0).fit(np.nan_to_num(TABLE))
     assert np.array_equal(blend.models_["implicitmf"].W, again.models_["implicitmf"].W)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# chains
+
+
+def chains_with(folder, **params):
+    params = {**SMALL, "n_sweeps": 9, "n_burn": 3, "max_sweeps": 30, "n_draws": 8, "max_iter": 5, "tol": 0} | params
+    return hs.UncoupledNMF(**params, checkpoint=folder and hs.Checkpoint(folder, iterations=2))
+
+
+def test_each_draw_is_written_once(tmp_path, stop, monkeypatch):
+    estimator = hs.OrdinalMF(**SMALL, **DRAWN)
+    expected = numbers_of(clone(estimator).fit(TABLE))
+    sizes, real = [], checkpoint.write_array
+
+    def write_array(array, path):
+        sizes.append(array.dtype == np.uint8)
+        return real(array, path)
+
+    monkeypatch.setattr(checkpoint, "write_array", write_array)
+    monkeypatch.setattr(checkpoint, "_LARGEST_INLINE", 100)
+    model = clone(estimator).set_params(checkpoint=hs.Checkpoint(tmp_path, iterations=1))
+    stop(11)
+    with pytest.raises(Killed):
+        clone(model).fit(TABLE)
+    stop(None)
+    assert 0 < sum(sizes) < DRAWN["n_draws"] // 2
+    assert numbers_of(clone(model).fit(TABLE)) == expected
+    assert sum(sizes) == DRAWN["n_draws"] // 2  # of both chains together
+
+
+def test_the_choice_of_the_number_of_components_goes_on(tmp_path, stop, monkeypatch):
+    """Of the numbers that are done, the scores are kept."""
+    monkeypatch.setattr(sampler, "CHOICES", (1, 2, 3))
+    monkeypatch.setattr(sampler, "SHORT", markov_chains.Plan(8, 2, 16))
+    expected = numbers_of(chains_with(None, n_components="auto").fit(collected()))
+    for count in (13, 10):  # in the second chains, and after the six that are left of them in the third
+        stop(count)
+        with pytest.raises(Killed):
+            chains_with(tmp_path, n_components="auto").fit(collected())
+    assert iteration_in(tmp_path, "k = 1") == iteration_in(tmp_path, "k = 2") == 0
+    assert iteration_in(tmp_path, "k = 3") > 0
+    stop(None)
+    assert numbers_of(chains_with(tmp_path, n_components="auto").fit(collected())) == expected
+
+
+def test_chains_that_a_callback_or_ctrl_c_ended_go_on(tmp_path, stop):
+    """Ctrl-C comes in the middle of a sweep, as a rule: what was saved before counts."""
+    expected = chains_with(None).fit(collected())
+    first = chains_with(tmp_path).set_callbacks(Recorder(stop_after=5)).fit(collected())
+    assert (first.status_, first.n_iter_) == (hs.Status.STOPPED, 5)
+    assert iteration_in(tmp_path, "sweeps") == 5
+    stop(6, KeyboardInterrupt)
+    second = chains_with(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        second.fit(collected())
+    assert (second.status_, iteration_in(tmp_path, "sweeps")) == (hs.Status.INTERRUPTED, 11)
+    recorder = Recorder()
+    assert numbers_of(chains_with(tmp_path).set_callbacks(recorder).fit(collected())) == numbers_of(expected)
+    seen = [model for model in recorder.models if model is not None][:-1]  # the last one is the fit
+    assert [model.n_iter_ for model in seen] == list(range(12, expected.n_iter_ + 1))
+    assert all(len(numbers) == model.n_iter_ for model in seen for numbers in model.trace_.values())
+
+
+def test_chains_of_other_arrays_are_refused(tmp_path, monkeypatch):
+    chains_with(tmp_path).fit(collected())
+    monkeypatch.setattr(CouplingChain, "state", property(lambda self: {"A": self.A}))
+    with pytest.raises(DataError, match=r"the arrays that this version of halfseen asks for\. Found others in"):
+        chains_with(tmp_path).fit(collected())
+
+
+SCRIPT = """
+import sys
+from time import sleep
+import numpy as np
+import halfseen as hs
+
+class Slow:
+    def setup(self, estimator, context): pass
+    def teardown(self, estimator, context): pass
+    def on_fit_task_begin(self, estimator, context): pass
+    def on_fit_task_end(self, estimator, context):
+        print("sweep", flush=True)
+        sleep(0.02)
+
+model = hs.OrdinalMF(3, inference="gibbs", n_sweeps=100, n_burn=10, random_state=3, checkpoint="run")
+model.set_callbacks(Slow()).fit(np.load("table.npy"))
+"""
+
+
+def test_a_sweep_is_finished_and_saved_after_sigterm(tmp_path):
+    np.save(tmp_path / "table.npy", TABLE)
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    for _ in range(5):
+        assert process.stdout.readline() == "sweep\n"
+    process.send_signal(signal.SIGTERM)
+    rest = process.communicate(timeout=60)[0]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert iteration_in(tmp_path / "run", "sweeps") == 5 + rest.count("sweep")
+    model = hs.OrdinalMF(3, inference="gibbs", n_sweeps=100, n_burn=10, random_state=3)
+    resumed = clone(model).set_params(checkpoint=tmp_path / "run").fit(TABLE)
+    assert numbers_of(resumed) == numbers_of(model.fit(TABLE))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

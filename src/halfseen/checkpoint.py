@@ -25,6 +25,7 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from halfseen import archive
 from halfseen.arrays import Array
@@ -210,6 +211,16 @@ class Placed(NamedTuple):
     along: Along
 
 
+class Lasting(NamedTuple):
+    """An array that never changes: later saves of the stage leave it in the file that it is in."""
+
+    key: str
+    """Its name in the stage."""
+    nbytes: int
+    make: Callable[[], Array]
+    """Returns the array, when it is to be written."""
+
+
 class Record(NamedTuple):
     """What is saved of a stage of a fit."""
 
@@ -229,10 +240,11 @@ class Record(NamedTuple):
 class _Draft:
     """Trees as JSON, and the arrays that are to be written to files for them, each once."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self, prefix: str, written: Mapping[str, str]) -> None:
+        self._prefix, self._written = prefix, written
         self._name_of: dict[int, str] = {}
         self.arrays: dict[str, Placed] = {}
+        self.keys: dict[str, str] = {}
 
     def pack(self, value: Any) -> Any:
         if value is None or isinstance(value, bool | int | float | str):
@@ -242,6 +254,13 @@ class _Draft:
         if isinstance(value, Placed):
             name = self._name_of.setdefault(id(value.array), f"{self._prefix}-{len(self.arrays)}")
             self.arrays[name] = value
+            return {"$file": name}
+        if isinstance(value, Lasting):
+            if value.nbytes <= _LARGEST_INLINE:
+                return self.pack(value.make())
+            name = self._written.get(value.key, f"{self._prefix}-{len(self.arrays)}")
+            if value.key not in self._written:
+                self.arrays[name], self.keys[name] = Placed(value, "host"), value.key
             return {"$file": name}
         if isinstance(value, np.ndarray):
             if value.nbytes > _LARGEST_INLINE:
@@ -396,7 +415,7 @@ class CheckpointFolder:
             else:
                 self._clean()
                 if self._header["parameters"].get("random_state", 0) is None:
-                    self.seed = int(np.random.randint(2**31))
+                    self.seed = int(check_random_state(None).randint(2**31))
                 self._write_manifest(self._records, self._files)
         except OSError as error:
             self._close()
@@ -514,6 +533,26 @@ class CheckpointFolder:
             return archive.unpack(packed["$record"], object, "record", arrays, {})
         return {name: self.unpack(one, engine) for name, one in packed.items()}
 
+    def check_arrays(self, found: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+        """Refuse arrays of other names, types or shapes than those whose place they are to take.
+
+        Parameters
+        ----------
+        found : dict of ndarray
+            What was saved.
+        expected : dict of ndarray
+            Arrays of this fit.
+        """
+        kinds = [{name: (one.dtype, one.shape) for name, one in arrays.items()} for arrays in (found, expected)]
+        if kinds[0] != kinds[1]:
+            raise DataError(
+                "A checkpoint must have the arrays that this version of halfseen asks for.",
+                found="others",
+                where=f"in {str(self.checkpoint)!r}",
+                remedy="Go on with the version that wrote it, or delete the folder to begin again.",
+                parameter="checkpoint",
+            )
+
     # -----------------------------------------------------------------------------------------------------------------
     # write
 
@@ -566,7 +605,9 @@ class CheckpointFolder:
         interrupts, self._handlers.interrupts = self._handlers.interrupts, False
         started = perf_counter()
         try:
-            draft = _Draft(f"state-{self._generation + 1:08d}")
+            written = {tuple(entry["key"]): file for file, entry in self._files.items() if "key" in entry}
+            of_stage = {key: file for (stage, key), file in written.items() if stage == name}
+            draft = _Draft(f"state-{self._generation + 1:08d}", of_stage)
             records = {key: one for key, one in self._records.items() if key != name}
             if record.value is None:
                 records = {key: one for key, one in records.items() if not key.startswith(f"{name}, ")}
@@ -575,8 +616,9 @@ class CheckpointFolder:
             records[name] = packed | {"value": draft.pack(record.value)}
             pieces: dict[str, list[ArrayFile]] = {}
             for key, (array, _) in draft.arrays.items():
-                if isinstance(array, np.ndarray) or engine is None:
-                    pieces[key] = [write_array(array, self.path / key)]
+                if isinstance(array, np.ndarray | Lasting) or engine is None:
+                    content = array.make() if isinstance(array, Lasting) else array
+                    pieces[key] = [write_array(content, self.path / key)]
             others = {key: placed.array for key, placed in draft.arrays.items() if key not in pieces}
             if others and engine is not None:
                 pieces |= engine.store(others, self.path)
@@ -588,6 +630,7 @@ class CheckpointFolder:
                         for one in pieces[key]
                     ],
                 }
+                | ({"key": [name, draft.keys[key]]} if key in draft.keys else {})
                 for key, placed in draft.arrays.items()
             }
             text = json.dumps(records)
@@ -783,3 +826,8 @@ def opened(
 def interruptible(folder: CheckpointFolder | None) -> Any:
     """`CheckpointFolder.interruptible`, also without a folder."""
     return nullcontext() if folder is None else folder.interruptible()
+
+
+def seed_of(random_state: Any, folder: CheckpointFolder | None) -> Any:
+    """The parameter `random_state`; with a checkpoint, a fit without a seed goes on with the same draws."""
+    return folder.seed if folder is not None and random_state is None else random_state

@@ -415,6 +415,8 @@ def sklearn_callbacks(
     context.call_on_fit_task_begin(estimator=estimator, **data)
 
     def callback(iteration: int, state: Any) -> bool:
+        for numbers in trace.values():  # of iterations before this one goes on from a checkpoint, nothing is known here
+            numbers += [np.nan] * (iteration - 1 - len(numbers))
         trace["objective"].append(state.objective)
         trace["seconds"].append(perf_counter() - started)
 

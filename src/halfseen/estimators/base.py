@@ -926,9 +926,8 @@ class Factorization(BaseFactorization):
         return prepare(self, observed)
 
     def _random(self, folder: CheckpointFolder | None) -> np.random.RandomState:
-        """What `random_state` stands for; with a checkpoint, a fit without a seed goes on with the same draws."""
-        is_new = folder is not None and self.random_state is None
-        random: np.random.RandomState = check_random_state(folder.seed if folder and is_new else self.random_state)
+        """What `random_state` stands for."""
+        random: np.random.RandomState = check_random_state(checkpoints.seed_of(self.random_state, folder))
         return random
 
     def _run(

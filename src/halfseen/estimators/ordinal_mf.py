@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.sparse.linalg import svds
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from halfseen import checkpoint as checkpoints
 from halfseen import validation
 from halfseen.arrays import Array
 from halfseen.checkpoint import Checkpoint, CheckpointFolder, Stage
@@ -610,13 +612,11 @@ class OrdinalMF(ThresholdFactorization):
             features.append(groups)
 
         # chains
-        seed = check_random_state(self.random_state).randint(2**31, size=4)
-        streams = np.random.default_rng(seed).spawn(self.n_chains)
         n_owners = {None: 0, "rows": observed.shape[0], "columns": observed.shape[1]}[self.own_thresholds]
         thresholds = None if self.thresholds is None else np.asarray(self.thresholds, np.float64)
         codes = cells.values.astype(np.int64)
 
-        def make_chain(threads: Threads, number: int) -> FactorChain:
+        def make_chain(streams: list[np.random.Generator], threads: Threads, number: int) -> FactorChain:
             seen = OrderedProbit(codes, encoder.fitted_labels.size, thresholds, self.own_thresholds, n_owners)
             return FactorChain(
                 observed.indptr, observed.indices, observed.shape, seen, self.n_components, streams[number], threads,
@@ -637,8 +637,14 @@ class OrdinalMF(ThresholdFactorization):
             return attributes(outcome.state.sampled(outcome.status, outcome.trace))
 
         plan = Plan(self.n_sweeps, self.n_burn, self.n_draws)
-        with callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback:
-            sampled = sample_chains(make_chain, FactorRecorder, self.n_chains, plan, self.n_jobs, callback)
+        with (
+            checkpoints.opened(self.checkpoint, self, fingerprint) as folder,
+            callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback,
+        ):
+            streams = np.random.default_rng(self._random(folder).randint(2**31, size=4)).spawn(self.n_chains)
+            stage = None if folder is None else folder.stage("sweeps", *streams)
+            make = partial(make_chain, streams)
+            sampled = sample_chains(make, FactorRecorder, self.n_chains, plan, self.n_jobs, callback, stage=stage)
             keep(self, attributes(sampled, fingerprint))
 
     def _more_state(self) -> Any:

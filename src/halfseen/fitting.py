@@ -146,6 +146,7 @@ def run(
         state, mover = initial, None
         while True:
             mover = mover or (Momentum(solver) if accelerate else solver)
+            problem.engine.iteration += 1
             old, state = state, mover.epoch(problem, state)
             if converged(old, state):
                 better = solver.escape(problem, state, tol * abs(first))

@@ -552,6 +552,7 @@ class DaskEngine(Engine[DaskCells]):
         self._files: dict[int, tuple[weakref.ref[Array], ArrayFile]] = {}
         self._of_cells: set[str] = set()
         self._scratch_files: set[str] = set()
+        self._unneeded: set[str] = set()
         self._counter = 0
         #: Called now and then with the number of groups of the current phase that are done, and of all.
         self.on_progress: Callable[[int, int], None] | None = None
@@ -1049,11 +1050,13 @@ class DaskEngine(Engine[DaskCells]):
         for (bundle, _), files in zip(unwritten, self._write(named, lasting=False), strict=True):
             bundle.files, bundle.futures = files, None
             self._scratch_files |= {file.path for of_group in files for file in of_group.values()}
-        # files of arrays that nobody has any more, which no task can need again
+        # Files of arrays that nobody has any more: no task needs them again, but some that were begun for nothing, when
+        # a worker was lost, may still read them. So they stay until the next time.
         needed = {files[place].path for bundle, places in bundles for files in bundle.files for place in places}
-        for path in self._scratch_files - needed - self._of_cells:
+        for path in self._unneeded - needed:
             Path(path).unlink(missing_ok=True)
-        self._scratch_files &= needed | self._of_cells
+        self._scratch_files -= self._unneeded - needed
+        self._unneeded = self._scratch_files - needed - self._of_cells
         self._files = {key: one for key, one in self._files.items() if one[1].path in self._of_cells}
         self._last_cut, self._bytes = perf_counter(), 0
         self._time_of_cut = self._last_cut - started
@@ -1126,7 +1129,7 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
             processes=True,
             memory_limit=memory_limit,
             dashboard_address=None,
-            silence_logs=logging.ERROR,
+            silence_logs=logging.CRITICAL,
         )
 
 

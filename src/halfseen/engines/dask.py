@@ -35,8 +35,8 @@ from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, S
 from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
-from halfseen.kernels import steps
 from halfseen.io.array_files import ArrayFile, mapped_file, write_array
+from halfseen.kernels import steps
 from halfseen.observed import Observed
 
 #: Groups per thread of the workers, about: more balance better, fewer cost less.
@@ -631,6 +631,16 @@ class DaskEngine(Engine[DaskCells]):
             return "With `checkpoint=`, the same call would go on from where it was."
         return "The same call goes on from its last checkpoint."
 
+    def _check_scheduler(self) -> None:
+        """Say so if the scheduler was lost."""
+        if self.client.status != "running":
+            raise EngineError(
+                "The scheduler of a cluster must stay until the fit has ended.",
+                found="that it was lost",
+                remedy=f"Start it again. {self._how_to_go_on}",
+                parameter="engine",
+            ) from None
+
     def _on_event(self, event: Any) -> None:
         """An event of the scheduler."""
         _, what = event
@@ -977,7 +987,11 @@ class DaskEngine(Engine[DaskCells]):
         self._counter += 1
         of = f"iteration {self.iteration}-{self._scratch.name[9:]}-{self._counter}"
         keys = [f"{what}-{of}-{number}" for number in range(len(iterables[0]))]
-        futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
+        try:
+            futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
+        except (OSError, RuntimeError):
+            self._check_scheduler()
+            raise
         return futures
 
     def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = ()) -> list[Any]:
@@ -1003,13 +1017,9 @@ class DaskEngine(Engine[DaskCells]):
                     remedy=f"Start workers that share {str(self._scratch.parent)!r}. {self._how_to_go_on}",
                     parameter="engine",
                 ) from None
-            except (concurrent_futures.CancelledError, OSError) as error:
-                raise EngineError(
-                    "The scheduler of a cluster must stay until the fit has ended.",
-                    found=f"that it was lost ({error})" if str(error) else "that it was lost",
-                    remedy=f"Start it again. {self._how_to_go_on}",
-                    parameter="engine",
-                ) from None
+            except (concurrent_futures.CancelledError, OSError, RuntimeError):
+                self._check_scheduler()
+                raise
             finally:
                 getting.cancel()
 
@@ -1128,7 +1138,7 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
             threads_per_worker=1,
             processes=True,
             memory_limit=memory_limit,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=logging.CRITICAL,
         )
 

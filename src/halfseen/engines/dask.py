@@ -989,7 +989,7 @@ class DaskEngine(Engine[DaskCells]):
         keys = [f"{what}-{of}-{number}" for number in range(len(iterables[0]))]
         try:
             futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
-        except (OSError, RuntimeError):
+        except Exception:
             self._check_scheduler()
             raise
         return futures
@@ -1017,7 +1017,7 @@ class DaskEngine(Engine[DaskCells]):
                     remedy=f"Start workers that share {str(self._scratch.parent)!r}. {self._how_to_go_on}",
                     parameter="engine",
                 ) from None
-            except (concurrent_futures.CancelledError, OSError, RuntimeError):
+            except Exception:
                 self._check_scheduler()
                 raise
             finally:

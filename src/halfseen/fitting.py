@@ -179,6 +179,7 @@ def run(
     def epochs() -> Iterator[State[Any]]:
         state, mover = initial, solver if momentum is None else momentum
         while True:
+            engine.iteration += 1
             old, state = state, mover.epoch(problem, state)
             if converged(old, state):
                 better = solver.escape(problem, state, tol * abs(first))

@@ -34,8 +34,8 @@ from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, S
 from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
-from halfseen.kernels import steps
 from halfseen.io.array_files import ArrayFile, mapped_file, temporary_folder, write_array
+from halfseen.kernels import steps
 from halfseen.observed import Observed
 
 #: Groups per thread of the workers, about: more balance better, fewer cost less.
@@ -551,6 +551,7 @@ class DaskEngine(Engine[DaskCells]):
         self._files: dict[int, tuple[weakref.ref[Array], ArrayFile]] = {}
         self._of_cells: set[str] = set()
         self._scratch_files: set[str] = set()
+        self._unneeded: set[str] = set()
         self._counter = 0
         #: Called now and then with the number of groups of the current phase that are done, and of all.
         self.on_progress: Callable[[int, int], None] | None = None
@@ -628,6 +629,16 @@ class DaskEngine(Engine[DaskCells]):
         if self.folder is None:
             return "With `checkpoint=`, the same call would go on from where it was."
         return "The same call goes on from its last checkpoint."
+
+    def _check_scheduler(self) -> None:
+        """Say so if the scheduler was lost."""
+        if self.client.status != "running":
+            raise EngineError(
+                "The scheduler of a cluster must stay until the fit has ended.",
+                found="that it was lost",
+                remedy=f"Start it again. {self._how_to_go_on}",
+                parameter="engine",
+            ) from None
 
     def _on_event(self, event: Any) -> None:
         """An event of the scheduler."""
@@ -975,7 +986,11 @@ class DaskEngine(Engine[DaskCells]):
         self._counter += 1
         of = f"iteration {self.iteration}-{self._scratch.name[9:]}-{self._counter}"
         keys = [f"{what}-{of}-{number}" for number in range(len(iterables[0]))]
-        futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
+        try:
+            futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
+        except Exception:
+            self._check_scheduler()
+            raise
         return futures
 
     def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = ()) -> list[Any]:
@@ -1001,13 +1016,9 @@ class DaskEngine(Engine[DaskCells]):
                     remedy=f"Start workers that share {str(self._scratch.parent)!r}. {self._how_to_go_on}",
                     parameter="engine",
                 ) from None
-            except (concurrent_futures.CancelledError, OSError) as error:
-                raise EngineError(
-                    "The scheduler of a cluster must stay until the fit has ended.",
-                    found=f"that it was lost ({error})" if str(error) else "that it was lost",
-                    remedy=f"Start it again. {self._how_to_go_on}",
-                    parameter="engine",
-                ) from None
+            except Exception:
+                self._check_scheduler()
+                raise
             finally:
                 getting.cancel()
 
@@ -1048,11 +1059,13 @@ class DaskEngine(Engine[DaskCells]):
         for (bundle, _), files in zip(unwritten, self._write(named, lasting=False), strict=True):
             bundle.files, bundle.futures = files, None
             self._scratch_files |= {file.path for of_group in files for file in of_group.values()}
-        # files of arrays that nobody has any more, which no task can need again
+        # Files of arrays that nobody has any more: no task needs them again, but some that were begun for nothing, when
+        # a worker was lost, may still read them. So they stay until the next time.
         needed = {files[place].path for bundle, places in bundles for files in bundle.files for place in places}
-        for path in self._scratch_files - needed - self._of_cells:
+        for path in self._unneeded - needed:
             Path(path).unlink(missing_ok=True)
-        self._scratch_files &= needed | self._of_cells
+        self._scratch_files -= self._unneeded - needed
+        self._unneeded = self._scratch_files - needed - self._of_cells
         self._files = {key: one for key, one in self._files.items() if one[1].path in self._of_cells}
         self._last_cut, self._bytes = perf_counter(), 0
         self._time_of_cut = self._last_cut - started
@@ -1124,8 +1137,8 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
             threads_per_worker=1,
             processes=True,
             memory_limit=memory_limit,
-            dashboard_address=None,
-            silence_logs=logging.ERROR,
+            dashboard_address="127.0.0.1:0",  # any port that is free
+            silence_logs=logging.CRITICAL,
         )
 
 

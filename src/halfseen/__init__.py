@@ -11,6 +11,7 @@ __version__ = "0.2.0.dev0"
 if TYPE_CHECKING:
     from halfseen import data, datasets, errors, geometry, metrics, plots, rank
     from halfseen.archive import load
+    from halfseen.checkpoint import Checkpoint
     from halfseen.estimators import (
         BernoulliPoisson,
         Blend,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 #: Public names by module.
 _EXPORTS = {
     "archive": "load",
+    "checkpoint": "Checkpoint",
     "estimators": "BernoulliPoisson Blend CompoundPoisson ImplicitMF ItemGraph OrdNMF OrdinalMF PoissonFactorization "
     "Popularity Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",

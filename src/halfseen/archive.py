@@ -41,6 +41,8 @@ MAX_HEADER = 1 << 20
 
 #: Parameters that may be arrays, which a fitted model does not need.
 ARRAYS = ("init", "row_features", "column_features")
+#: Parameters of one fit, which no other one may share.
+OF_A_FIT = ("checkpoint",)
 #: Arrays of a trace.
 TRACES = ("objective", "seconds", "l2", "held_out", "violated", "noise", "spread")
 #: Sizes that all models of a file share.
@@ -170,6 +172,7 @@ def save_model(estimator: Any, path: Any) -> None:
         "parameters": {
             name: None if name in ARRAYS and not isinstance(value, str) else _plain(value)
             for name, value in estimator.get_params(deep=False).items()
+            if name not in OF_A_FIT
         },
         "status": estimator.status_.name,
         "n_features_in": estimator.n_features_in_,

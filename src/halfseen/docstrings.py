@@ -59,6 +59,9 @@ cols : label or array-like of labels, default=None
     Where to compute.""",
     "n_jobs": """n_jobs : int or None, default={}
     Number of threads; None uses all processors.""",
+    "checkpoint": """checkpoint : str, path-like, Checkpoint or None, default={}
+    A folder to which the fit saves what it has reached, every minute or as a `Checkpoint` says: if it is killed, the
+    same fit goes on from there, with the same numbers.""",
     "prior_shape": """prior_shape : float, default={}
     Shape of the gamma priors; below 1 it makes factors sparse.""",
     "prior_rate": """prior_rate : float or None, default={}

@@ -5,7 +5,7 @@ Every iterative method goes through `iterate`, the solvers through `run`.
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -16,11 +16,13 @@ import numpy as np
 from sklearn import exceptions
 
 from halfseen.arrays import Array
+from halfseen.checkpoint import ENDS, Placed, Stage, interruptible
 from halfseen.engines import Side
-from halfseen.errors import DataWarning, Described
+from halfseen.errors import DataWarning, Described, ParameterError
 from halfseen.labels import quoted
 from halfseen.model import Fit, Status
-from halfseen.solvers import Momentum, Problem, Solver, State
+from halfseen.solvers import FACTORS, Momentum, Problem, Solver, State
+from halfseen.solvers.base import Previous
 from halfseen.solvers.problem import has_data, where
 
 #: Returns the factors (W, H) to start from; a function, so that no other reference keeps these arrays alive.
@@ -49,6 +51,8 @@ def iterate(
     trouble: Callable[[Any, Any], Status | None] | None = None,
     converged: Callable[[Any, Any], bool] | None = None,
     callback: Callback | None = None,
+    done: Mapping[str, Sequence[float]] | None = None,
+    keep: Callable[[Any, Mapping[str, Sequence[float]]], None] | None = None,
 ) -> Outcome:
     """Take steps until they end, converge, fail or are stopped.
 
@@ -68,16 +72,19 @@ def iterate(
         Whether (last state, new state) is the end.
     callback : callable, default=None
         Called after every step with its number, from 1, and the state; a true answer stops the run.
+    done : mapping of str to sequence of float, default=None
+        Trace of the steps that were taken before, and led to `initial`.
+    keep : callable, default=None
+        Called after every step that is not the last with the state and the trace so far.
 
     Returns
     -------
     Outcome
     """
-    objectives: list[float] = []
-    seconds: list[float] = []
+    objectives, seconds = ([] if done is None else list(done[name]) for name in ("objective", "seconds"))
     state, status = initial, Status.MAX_ITER
     try:
-        for new in islice(steps, max_iter):
+        for new in islice(steps, max(0, max_iter - len(objectives))):
             if trouble is not None and (failed := trouble(state, new)):
                 status = failed
                 break
@@ -90,6 +97,8 @@ def iterate(
             if converged is not None and converged(last, state):
                 status = Status.CONVERGED
                 break
+            if keep is not None:
+                keep(state, {"objective": objectives, "seconds": seconds})
         else:
             status = Status.CONVERGED if len(objectives) < max_iter else Status.MAX_ITER
     except KeyboardInterrupt:
@@ -108,6 +117,7 @@ def run(
     tol: float,
     accelerate: bool = False,
     callback: Callback | None = None,
+    stage: Stage | None = None,
 ) -> Fit:
     """Move both factors from the start until the objective settles.
 
@@ -127,30 +137,84 @@ def run(
         Whether iterations extrapolate, by momentum.
     callback : callable, default=None
         Called after every iteration with its number, from 1, and the state; a true answer stops the run.
+    stage : Stage, default=None
+        Of a checkpoint: where to go on from, and where to save.
 
     Returns
     -------
     Fit
     """
     started = perf_counter()
-    dtype = problem.cells.observed.dtype
-    W, H = (
-        problem.engine.asarray(factor.astype(dtype, copy=False), side)
-        for factor, side in zip(start(), Side, strict=True)
-    )
-    initial = solver.init_state(problem, W, H)
-    del W, H
-    first = initial.objective
+    dtype, engine = problem.cells.observed.dtype, problem.engine
+    stopping = callback if isinstance(callback, EarlyStopping) else None
+    momentum = Momentum(solver) if accelerate else None
+    record = None if stage is None else stage.load()
+    ended: Status | None = None
+    done: Any = None
+    if stage is None or record is None:
+        W, H = (
+            engine.asarray(factor.astype(dtype, copy=False), side) for factor, side in zip(start(), Side, strict=True)
+        )
+        initial = solver.init_state(problem, W, H)
+        del W, H
+        first = initial.objective
+    else:
+        if record.iteration > max_iter:
+            raise ParameterError(
+                f"must be at least the {record.iteration} iterations of the checkpoint.",
+                parameter="max_iter",
+                found=str(max_iter),
+                remedy="Raise it, or name another folder.",
+            )
+        saved = stage.folder.unpack(record.value, engine)
+        initial, first, done = unpack_state(problem, solver, saved["state"]), saved["first"], saved["trace"]
+        if momentum is not None and saved["momentum"] is not None:
+            s, *before = saved["momentum"]
+            momentum.memory = s, Previous(*before)
+        if stopping is not None:
+            stopping.recall(saved["stopping"], problem)
+        started -= done["seconds"][-1] if done["seconds"] else 0.0
+        ended = record.status if record.status in ENDS else None
 
     def epochs() -> Iterator[State[Any]]:
-        state, mover = initial, None
+        state, mover = initial, solver if momentum is None else momentum
         while True:
-            mover = mover or (Momentum(solver) if accelerate else solver)
+            engine.iteration += 1
             old, state = state, mover.epoch(problem, state)
             if converged(old, state):
                 better = solver.escape(problem, state, tol * abs(first))
-                state, mover = better, mover if better is state else None  # momentum begins again
+                if better is not state and momentum is not None:
+                    momentum.memory = None  # it begins again
+                state = better
             yield state
+
+    def packed(state: State[Any], trace: Mapping[str, Any]) -> Callable[[], Any]:
+        """What is saved of this time, to be called later."""
+        n, memory = len(trace["objective"]), None if momentum is None else momentum.memory
+        stopped = None if stopping is None else stopping.memory
+
+        def tree() -> Any:
+            before: Any = None
+            if memory is not None:
+                s, previous = memory
+                rows, columns = (
+                    {name: Placed(array, side) for name, array in factor.items()}
+                    for factor, side in ((previous.rows, Side.ROWS), (previous.columns, Side.COLUMNS))
+                )
+                before = s, float(previous.objective), rows, columns, previous.likelihood
+            return {
+                "state": pack_state(solver, state),
+                "first": float(first),
+                "trace": {name: [float(number) for number in numbers[:n]] for name, numbers in trace.items()},
+                "momentum": before,
+                "stopping": None if stopped is None else stopped(),
+            }
+
+        return tree
+
+    def keep(state: State[Any], trace: Mapping[str, Sequence[float]]) -> None:
+        if stage is not None:
+            stage.step(len(trace["objective"]), packed(state, trace), engine)
 
     def trouble(old: State[Any], new: State[Any]) -> Status | None:
         """Status of an epoch whose objective is not finite, or worse by more than rounding."""
@@ -162,21 +226,43 @@ def run(
         scale = max(abs(old.objective), abs(first) if np.isfinite(first) else 0.0)
         return Status.WORSENED if worse > 1e4 * np.finfo(dtype).eps * scale else None
 
-    def converged(old: State[Any], new: State[Any]) -> bool:
-        return bool(np.isfinite(old.objective)) and solver.converged(first, old.objective, new.objective, tol)
+    def settles(old: float, new: float) -> bool:
+        return bool(np.isfinite(old)) and solver.converged(first, old, new, tol)
 
+    def converged(old: State[Any], new: State[Any]) -> bool:
+        return settles(old.objective, new.objective)
+
+    if done is not None and ended is None and done["objective"]:  # it may have been stopped just before its end
+        last = [first, *done["objective"]][-2:]
+        if stopping is not None and stopping.is_out_of_patience:
+            ended = Status.STOPPED
+        elif settles(*last):
+            ended = Status.CONVERGED
+    if ended is not None:
+        trace = {name: np.array(numbers) for name, numbers in done.items()}
+        return fit_at(problem, solver, initial, trace, ended)
     if solver.minimizes and not np.isfinite(first):  # nothing that follows could be compared with the start
         trace = {"objective": np.empty(0), "seconds": np.empty(0)}
         return fit_at(problem, solver, initial, trace, Status.NOT_FINITE)
-    outcome = iterate(
-        epochs(),
-        max_iter=max_iter,
-        started=started,
-        initial=initial,
-        trouble=trouble,
-        converged=converged,
-        callback=callback,
-    )
+    with interruptible(None if stage is None else stage.folder):
+        outcome = iterate(
+            epochs(),
+            max_iter=max_iter,
+            started=started,
+            initial=initial,
+            trouble=trouble,
+            converged=converged,
+            callback=callback,
+            done=done,
+            keep=keep,
+        )
+    if stage is not None:
+        if outcome.status is Status.INTERRUPTED:
+            stage.folder.flush()
+        else:
+            stopped = outcome.status is Status.STOPPED and not (stopping is not None and stopping.is_out_of_patience)
+            status = None if stopped else outcome.status
+            stage.end(len(outcome.trace["objective"]), status, packed(outcome.state, outcome.trace), engine)
     return fit_at(problem, solver, *outcome)
 
 
@@ -193,6 +279,28 @@ def fit_at(problem: Problem, solver: Solver[Any], state: State[Any], trace: Mapp
             factor = where(known, factor, solver.default_factor(average, len(known), side))
         factors.append(factor)
     return Fit(factors[0], factors[1], state.likelihood, trace, status)
+
+
+def pack_state(solver: Solver[Any] | None, state: State[Any]) -> dict[str, Any]:
+    """A state as a checkpoint saves it; without a solver, one from which nothing goes on."""
+    kept = None if solver is None else solver.kept_to_save(state.kept)
+    return {
+        "factor": type(state.rows).__name__,
+        "rows": [Placed(array, Side.ROWS) for array in state.rows],
+        "columns": [Placed(array, Side.COLUMNS) for array in state.columns],
+        "kept": kept and [array if along == "host" else Placed(array, along) for array, along in kept],
+        "objective": float(state.objective),
+        "likelihood": state.likelihood,
+    }
+
+
+def unpack_state(problem: Problem, solver: Solver[Any] | None, saved: dict[str, Any]) -> State[Any]:
+    factor, likelihood = FACTORS[saved["factor"]], saved["likelihood"]
+    rows, columns = factor._make(saved["rows"]), factor._make(saved["columns"])
+    kept = None
+    if solver is not None:
+        kept = solver.kept_again(problem.with_likelihood(likelihood), rows, columns, saved["kept"])
+    return State(rows, columns, kept, saved["objective"], likelihood)
 
 
 class EarlyStopping:
@@ -220,11 +328,23 @@ class EarlyStopping:
         self.losses.append(held_out.divergence(state.rows.mean, state.columns.mean) / held_out.weight_of_cells)
         if self.losses[-1] <= min(self.losses):
             self._best = state
-        stops = self._out_of_patience
+        stops = self.is_out_of_patience
         return bool(self._callback is not None and self._callback(iteration, state)) or stops
 
     @property
-    def _out_of_patience(self) -> bool:
+    def memory(self) -> Callable[[], Any]:
+        """What is to be saved of this time, to be called later."""
+        losses, best = [float(loss) for loss in self.losses], self._best
+        return lambda: {"losses": losses, "best": best and pack_state(None, best)}
+
+    def recall(self, saved: dict[str, Any], problem: Problem) -> None:
+        """Take back what was saved."""
+        self.losses = saved["losses"]
+        self._best = saved["best"] and unpack_state(problem, None, saved["best"])
+
+    @property
+    def is_out_of_patience(self) -> bool:
+        """Whether the last `patience` iterations brought nothing."""
         return len(self.losses) - 1 - int(np.argmin(self.losses)) >= self._patience
 
     def best(self, fit: Fit, problem: Problem, solver: Solver[Any]) -> Fit:
@@ -233,7 +353,7 @@ class EarlyStopping:
         if self._best is None:
             return replace(fit, trace=trace)
         by_itself = fit.status in (Status.STOPPED, Status.CONVERGED, Status.MAX_ITER)
-        status = Status.HELD_OUT if by_itself and self._out_of_patience else fit.status
+        status = Status.HELD_OUT if by_itself and self.is_out_of_patience else fit.status
         return fit_at(problem, solver, self._best, trace, status)
 
 
@@ -296,6 +416,8 @@ def sklearn_callbacks(
     context.call_on_fit_task_begin(estimator=estimator, **data)
 
     def callback(iteration: int, state: Any) -> bool:
+        for numbers in trace.values():  # of iterations before this one goes on from a checkpoint, nothing is known here
+            numbers += [np.nan] * (iteration - 1 - len(numbers))
         trace["objective"].append(state.objective)
         trace["seconds"].append(perf_counter() - started)
 

@@ -1,11 +1,13 @@
 """Folding in: the factor of new rows with the factor of the columns fixed, or of new columns with that of the rows."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from halfseen.arrays import Array, floored, namespace
-from halfseen.engines import Side
+from halfseen.engines import DeviceCells, Engine, Side
+from halfseen.likelihoods import Likelihood
 from halfseen.likelihoods.rules import Terms
 from halfseen.solvers import Factor, Problem, Solver
 from halfseen.solvers.problem import has_data, where
@@ -47,15 +49,26 @@ def fold_in(
     -------
     Factor
     """
-    observed = problem.cells.observed
-    average = average.astype(observed.dtype)
-    place = problem.engine.asarray
-    far = far._make(place(array) for array in far)
+    average = average.astype(problem.cells.observed.dtype)
+    work = partial(_fold_in_shard, problem.likelihood, solver, type(far), average, max_iter, tol, side)
+    if side is Side.COLUMNS:
+        return work(problem.engine, problem.cells, *far)
+    parts = problem.engine.by_shard(work, problem.cells, *far)
+    return parts[0]._make(map(np.concatenate, zip(*parts, strict=True))) if len(parts) > 1 else parts[0]
+
+
+def _fold_in_shard(
+    likelihood: Likelihood, solver: Solver[Any], kind: Any, average: Array, max_iter: int, tol: float, side: Side,
+    engine: Engine[Any], cells: DeviceCells, *arrays: Array,
+) -> Any:  # fmt: skip
+    """`fold_in` for the rows of a shard; the arrays are those of the columns' factor, which is of this kind."""
+    place, problem, observed = engine.asarray, Problem(engine, cells, likelihood), cells.observed
+    far = kind._make(place(array, side.other) for array in arrays)
     counts = observed.seen_per_row() if side is Side.ROWS else observed.seen_per_column()
     folded = solver.default_factor(average, counts.size, side)
     moving = np.flatnonzero(has_data(counts, observed.unseen))
     problem = _part_of(problem, moving, side)
-    near = solver.init_factor(place(np.repeat(average[None], moving.size, axis=0)))
+    near = solver.init_factor(place(np.repeat(average[None], moving.size, axis=0), side))
     settled = np.zeros(moving.size, dtype=bool)
     for _ in range(max_iter):
         if settled.all():
@@ -67,7 +80,7 @@ def fold_in(
         if settled.size / 2 < settled.sum() < settled.size:  # most are done: go on with the others alone
             _put(problem, near, folded, moving)
             left = np.flatnonzero(~settled)
-            near = near._make(place(problem.engine.to_numpy(array)[left]) for array in near)
+            near = near._make(place(problem.engine.to_numpy(array)[left], side) for array in near)
             moving, problem = moving[left], _part_of(problem, left, side)
             settled = np.zeros(left.size, dtype=bool)
     _put(problem, near, folded, moving)
@@ -80,7 +93,8 @@ def _part_of(problem: Problem, chosen: Array, side: Side) -> Problem:
     if chosen.size == observed.shape[0 if side is Side.ROWS else 1]:
         return problem
     part = observed.select_rows(chosen) if side is Side.ROWS else observed.select_columns(chosen)
-    return Problem(problem.engine, problem.engine.place(part, side), problem.likelihood)
+    shards = [slice(0, part.shape[0])] if side is Side.ROWS else problem.cells.row_shards
+    return Problem(problem.engine, problem.engine.place(part, side, shards=shards), problem.likelihood)
 
 
 def _put(problem: Problem, near: Any, folded: Any, rows: Array) -> None:

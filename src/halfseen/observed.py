@@ -275,18 +275,30 @@ class Observed:
         row = int(np.searchsorted(self.indptr, cell, side="right")) - 1
         return Places(self.row_labels, self.column_labels).of(row, int(self.indices[cell]))
 
-    def select_rows(self, rows: ArrayLike) -> Observed:
+    def select_rows(self, rows: ArrayLike | slice) -> Observed:
         """Select rows.
 
         Parameters
         ----------
-        rows : array-like
-            Positions, in the order wanted, or a mask.
+        rows : array-like or slice
+            Positions, in the order wanted, or a mask; of a range of rows nothing is copied.
 
         Returns
         -------
         Observed
         """
+        if isinstance(rows, slice):
+            first, stop = rows.start, rows.stop
+            cells = slice(*self.indptr[[first, stop]].tolist())
+            return replace(
+                self,
+                indptr=self.indptr[first : stop + 1] - self.indptr[first],
+                indices=self.indices[cells],
+                values=self.values[cells],
+                shape=(stop - first, self.shape[1]),
+                weights=None if self.weights is None else self.weights[cells],
+                row_labels=None if self.row_labels is None else self.row_labels[rows],
+            )
         chosen = np.asarray(rows)
         chosen = np.arange(self.shape[0])[chosen if chosen.size else chosen.astype(np.intp)]
         by_row = sparse.csr_array((np.arange(self.nnz), self.indices, self.indptr), shape=self.shape)[chosen]

@@ -1,13 +1,16 @@
 """halfseen uncouple: from three lists, collected apart, to a table of who answered what."""
 
 import csv
+import os
 import re
+import signal
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 import halfseen as hs
+from halfseen.sampling.coupling_chain import CouplingChain
 from tests.cli.program import halfseen as run
 from tests.cli.program import misused, names_in, refused, refused_for_room
 
@@ -287,6 +290,38 @@ def test_ctrl_c_before_anything_was_drawn(lists, tmp_path, monkeypatch):
     result = run("uncouple", *lists, "-o", tmp_path / "out.csv")
     assert (result.exit_code, result.stderr) == (130, "Interrupted; nothing was saved.\n")
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_same_command_resumes_after_sigterm(lists, tmp_path, monkeypatch):
+    sweep, left, before = CouplingChain.sweep, [22], signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def terminated(chain, proposals):  # one after another: five sweeps each to warm up, then side by side
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        sweep(chain, proposals)
+
+    def command(name, *words):
+        words = (*lists, *FAST, "--n-jobs", 1, "--model", tmp_path / f"{name}.hs", *words)
+        return run("uncouple", *words, "-o", tmp_path / f"{name}.csv")
+
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(CouplingChain, "sweep", terminated)
+        try:
+            first = command("out", "--checkpoint", "run")
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    assert (first.exit_code, first.stdout) == (143, "")
+    assert first.stderr == "Saved iteration 6 in run; the same command resumes.\n"
+    assert "out.csv" not in names_in(tmp_path)
+    second, whole = command("out", "--checkpoint", "run"), command("whole")
+    assert (second.exit_code, whole.exit_code) == (0, 0)
+    assert second.stderr.startswith("Resuming from iteration 6 of run.\n")
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    one, other = (hs.load(tmp_path / f"{name}.hs") for name in ("out", "whole"))
+    np.testing.assert_array_equal(one.posterior_.draws.coupling, other.posterior_.draws.coupling)
+    np.testing.assert_array_equal(one.W_, other.W_)
 
 
 # The model, in the other commands.

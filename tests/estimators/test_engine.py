@@ -31,7 +31,7 @@ class Device(CpuEngine):
         if observed.nnz * n_components > self.room:
             raise EngineError("There must be room.", parameter="engine")
 
-    def place(self, observed, *sides):
+    def place(self, observed, *sides, shards=None):
         assert observed.nnz < 1000
         return super().place(observed, *sides)
 

@@ -96,8 +96,14 @@ def test_rows_with_new_cells_are_solved_from_all_their_cells(model):
 def test_new_columns_are_solved_as_new_rows_of_the_transposed_matrix_are(model):
     record = model.fit(hs.observe(levels(), unseen=model.unseen)).model_
     new = hs.observe(levels(seed=1, columns=4), unseen=model.unseen)
-    new = hs.Observed.from_cells(new.row_of_cell(), new.indices, new.values, new.shape, unseen=new.unseen)
-    turned = hs.Observed.from_cells(new.indices, new.row_of_cell(), new.values, new.shape[::-1], unseen=new.unseen)
+    shape = len(record.W), new.shape[1]  # some rows may have no new cell
+    new, turned = (
+        hs.Observed.from_cells(*positions, new.values, size, unseen=new.unseen)
+        for positions, size in (
+            ((new.row_of_cell(), new.indices), shape),
+            ((new.indices, new.row_of_cell()), shape[::-1]),
+        )
+    )
     swapped = replace(record, rows=record.columns, columns=record.rows)
     columns, rows = (
         one._folded(cells, side, "cpu", 1, "Model").mean

@@ -18,6 +18,7 @@ NOT_TOLD = ("self", "cls", "args", "kwargs")
 SHOWN = (
     "BernoulliPoisson",
     "Blend",
+    "Checkpoint",
     "CompoundPoisson",
     "ImplicitMF",
     "ItemGraph",

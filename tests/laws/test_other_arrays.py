@@ -63,6 +63,8 @@ DEVICE = xp.Device("device1")
 
 
 class StrictCells:
+    row_shards = cell_shards = None
+
     def __init__(self, observed):
         self.observed = observed
         self.rows, self.columns = observed.row_of_cell(), observed.indices
@@ -84,10 +86,10 @@ class StrictEngine(Engine):
     name = "strict"
     offers = frozenset({"newton"})
 
-    def place(self, observed, *sides):
+    def place(self, observed, *sides, shards=None):
         return StrictCells(observed)
 
-    def asarray(self, array):
+    def asarray(self, array, side=None):
         assert isinstance(array, np.ndarray)
         return xp.asarray(array, device=DEVICE, copy=True)
 
@@ -317,7 +319,7 @@ def test_estimators_with_loops_of_their_own_run_on_the_cpu_only(estimator):
 
 
 def test_the_rule_of_engines_follows_the_registry(strict):
-    assert list(ENGINES) == ["cpu", "cuda", "strict"]
+    assert list(ENGINES) == ["cpu", "cuda", "dask", "strict"]
     with refused(ParameterError, "engine") as refusal:
         WeightedNMF(engine="strct").fit(counts())
     assert "'strict'" in refusal.value.must

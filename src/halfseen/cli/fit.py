@@ -59,17 +59,19 @@ DIRECT = ("item-graph", "blend", "popularity")
 @options.READING
 @options.FITTING
 @options.CLUSTER
+@options.CHECKPOINT
 @JSON
 def fit(data: str, method: str, n_components: int | list[int] | None, output: str, loss: str | float | None,
         link: str | None, unseen: str | None, levels: list[Any] | None, own_thresholds: str | None,
         inference: str | None, implicit: bool | None, sweeps: int | None, burn: int | None,
         l2: float | None, early_stopping: bool | None, max_iter: int | None, tol: float | None, seed: int,
         n_jobs: int | None, quiet: bool, engine: str | None, scheduler: str | None, workers: int | None,
-        memory: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
+        memory: str | None, checkpoint: str | None, as_json: bool, **reading: Any) -> None:  # fmt: skip
     """Fit a model to DATA and save it.
 
     DATA is a text, Parquet, Feather, JSON lines or Excel file, also compressed, or a pattern for several: lines of row,
     column, value (such as user, item, rating) or a table with holes. Ctrl-C keeps the iterations done so far.
+    With --checkpoint, a fit that was killed goes on where it last saved, and ends with the same numbers.
 
     \b
     halfseen fit ratings.csv --method poisson -k 50 -o model.hs
@@ -81,11 +83,13 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     halfseen fit table.csv --method nmf --loss frobenius -k 5 -o model.hs
     halfseen fit "logs/part-*.parquet" -o model.hs
     halfseen fit ratings.parquet --method ordnmf -k 128 --engine cuda -o model.hs
+    halfseen fit ratings.parquet --method ordnmf -k 128 --checkpoint run/ -o model.hs
     halfseen fit "logs/part-*.parquet" --engine dask --workers 4 --memory 2GB -o model.hs
     halfseen fit "logs/part-*.parquet" --engine dask --scheduler tcp://10.0.0.1:8786 -o model.hs
     halfseen fit ratings.csv -k auto --json -o model.hs | jq .n_components
     """
     import halfseen
+    from halfseen.checkpoint import Checkpoint
     from halfseen.engines import check_is_cpu
 
     streams.check_output(output)
@@ -104,12 +108,15 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
         )
     params |= options.given(n_sweeps=sweeps, n_burn=burn)
     params |= options.given(unseen=unseen, max_iter=max_iter, tol=tol, engine=engine, n_jobs=n_jobs)
+    params |= options.given(checkpoint=checkpoint)
     is_auto = isinstance(n_components, list)
     model = getattr(halfseen, METHODS[method])()
     own = set(model.get_params(deep=False))
     for name in options.given(n_components=n_components, unseen=unseen, max_iter=max_iter, tol=tol):
         if method in DIRECT and name not in own:
             raise click.UsageError(f"--method {method} has no --{name.replace('_', '-')}. Leave it out.")
+    if checkpoint is not None and "checkpoint" not in own:
+        raise click.UsageError(f"--method {method} has no --checkpoint. Leave it out.")
     if method in DIRECT:
         params |= {"random_state": seed} if "random_state" in own else {}
     elif method != "rank-one":
@@ -124,6 +131,8 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     if method == "rank-one":
         check_is_cpu(model.engine, METHODS[method])
     options.check_engine(engine)
+    if checkpoint is not None:
+        Checkpoint(checkpoint).make_folder()
     client = click.get_current_context().with_resource(
         options.on_cluster(engine, scheduler, workers, memory, quiet or as_json)
     )
@@ -132,15 +141,18 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
         with streams.byte_bar("Reading", is_slow and not quiet, transient=True) as progress:
             arguments = {"unseen": model.unseen, "levels": model.levels_to_read, "progress": progress}
             arguments |= options.reader(reading)
-            observed = halfseen.observe(data, **arguments) if client is None else read_in_parts(data, arguments)
+            is_remote = client is not None
+            observed = read_in_parts(data, checkpoint, arguments) if is_remote else halfseen.observe(data, **arguments)
         scores, chosen = choose(model, observed, n_components, n_jobs, quiet)
-        model.fit(observed)
+        with streams.logged("halfseen.checkpoint"):
+            model.fit(observed)
     except KeyboardInterrupt:
         if getattr(model, "n_iter_", 0):
             model.save(output)
             text = f"Interrupted after {count(model.n_iter_, 'iteration')}; the fit so far is in {output}."
         else:
             text = "Interrupted before the first iteration; nothing was saved."
+        text += "" if checkpoint is None else f" The same command resumes from {checkpoint}."
         click.echo(text, err=True)
         sys.exit(130)
     model.save(output)
@@ -157,11 +169,11 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
     streams.print_lines(*lines, quiet=quiet)
 
 
-def read_in_parts(data: str, arguments: dict[str, Any]) -> Observed:
-    """Read long files on the workers of the current cluster; their cells stay in files."""
+def read_in_parts(data: str, folder: str | None, arguments: dict[str, Any]) -> Observed:
+    """Read long files on the workers of the current cluster; their cells stay in files, in the folder of the fit."""
     from halfseen.io.partitioned import observe_files, on_dask
 
-    return observe_files(data, **on_dask(), **arguments)
+    return observe_files(data, **on_dask(folder), **arguments)
 
 
 def choose(
@@ -169,18 +181,23 @@ def choose(
 ) -> tuple[list[str], dict[str, Any]]:
     """Set n_components to the best of a list, if it is one; return the scores as lines, and as facts for --json."""
     import halfseen
+    from halfseen.checkpoint import JOURNAL
 
     if not isinstance(ranks, list):
         return [], {}
+    journal = None if getattr(model, "checkpoint", None) is None else os.path.join(model.checkpoint, JOURNAL)
     search = halfseen.RankSearch(
-        model, ranks or None, refit=False, random_state=model.random_state, n_jobs=n_jobs, verbose=0 if quiet else 1
-    )
+        model, ranks or None, refit=False, random_state=model.random_state, n_jobs=n_jobs, verbose=0 if quiet else 1,
+        journal=journal,
+    )  # fmt: skip
     started = perf_counter()
-    try:
-        search.fit(observed)
-    except KeyboardInterrupt:
-        click.echo("Interrupted while choosing the number of components; nothing was saved.", err=True)
-        sys.exit(130)
+    with streams.signals_interrupt() as exit_code:
+        try:
+            search.fit(observed)
+        except KeyboardInterrupt as interrupt:
+            text = "Interrupted while choosing the number of components; nothing was saved."
+            click.echo(text if journal is None else str(interrupt), err=True)
+            sys.exit(exit_code())
     took, best, results = perf_counter() - started, search.best_n_components_, search.results_
     model.set_params(**search.best_params_)
     names = ("n_components", "mean_score", "standard_error_of_distance", "seconds")

@@ -103,6 +103,9 @@ CLUSTER = together(
                  help="For --engine dask: the memory that each of these processes may take, such as 2GB; by default "
                  "its share of the machine's."),
 )  # fmt: skip
+CHECKPOINT = click.option("--checkpoint", type=click.Path(), metavar="FOLDER",
+                          help="Folder of its own to which the fit saves what it has reached, every minute and when "
+                          "the process is told to end; the same command goes on from there.")  # fmt: skip
 OUTPUT = click.option("-o", "--output", type=Out(), help="CSV or Parquet file for the result; - shows it.")
 LOSS = click.option("--loss", callback=number_or_name,
                     help="For nmf: kullback-leibler (default), frobenius, itakura-saito, or a number beta; for round: "

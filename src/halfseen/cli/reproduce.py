@@ -12,7 +12,7 @@ from halfseen.cli import options, results
 from halfseen.cli.app import Command
 from halfseen.cli.messages import render
 from halfseen.cli.results import Outcome
-from halfseen.cli.streams import JSON, check_output_folder, print_json, print_lines
+from halfseen.cli.streams import JSON, check_output_folder, print_json, print_lines, signals_interrupt
 from halfseen.cli.summaries import describe_file
 from halfseen.engines.threads import thread_count
 from halfseen.errors import DataError
@@ -48,7 +48,7 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
     """Reproduce a STUDY: a table or figure of a paper (a1gm/table1), all of a paper (a1gm), or all there are.
 
     All of them make one page, studies.html, with every table and figure, the papers' numbers beside ours. That takes
-    hours; after Ctrl-C, --keep continues where it ended.
+    hours; after Ctrl-C or SIGTERM, --keep continues where it ended.
 
     \b
     halfseen reproduce --list
@@ -102,12 +102,15 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
             say(*(describe_file(str(path)) for path in paths))
         return outcome
 
-    outcomes, left, interrupted = [], [study(name) for name in names], ""
-    try:
-        while left:
-            outcomes.append(run(left[0]))
-            del left[0]
-    except KeyboardInterrupt:  # keep the outcomes so far, on a page that names the others
+    outcomes, left, interrupted, code = [], [study(name) for name in names], "", 0
+    with signals_interrupt() as exit_code:
+        try:
+            while left:
+                outcomes.append(run(left[0]))
+                del left[0]
+        except KeyboardInterrupt:  # keep the outcomes so far, on a page that names the others
+            code = exit_code()
+    if code and left:
         done = [one.study.name for one in outcomes if one.result is not None]
         kept = f"; the results of {', '.join(done)} are in {folder}" if done and folder else ""
         interrupted = f"Interrupted in {left[0].name}, of which nothing was saved{kept}."
@@ -116,7 +119,7 @@ def reproduce(studies: tuple[str, ...], listed: bool, output: str | None, quick:
         say(*map(describe_file, results.write_page(folder, outcomes, settings)))
     if interrupted:
         click.echo(interrupted, err=True)
-        sys.exit(130)
+        sys.exit(code)
     if not any(one.result for one in outcomes):
         must = f"At least one study must have its data. None of {len(outcomes)} has."
         raise DataError(must, remedy="Get the data named in the notes above.")

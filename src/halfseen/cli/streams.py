@@ -6,10 +6,13 @@ output gets the finished file at the end, so that a command that fails leaves no
 
 import io
 import json
+import logging
 import math
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
@@ -134,6 +137,48 @@ def row_bar(text: str, total: int, is_shown: bool) -> Iterator[Callable[[int], N
 
 
 # checks of outputs, before any work is done
+
+
+class _Echo(logging.Handler):
+    """Prints what is logged as lines on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        click.echo(record.getMessage(), err=True)
+
+
+@contextmanager
+def logged(name: str) -> Iterator[None]:
+    """Print what a module logs."""
+    log, handler = logging.getLogger(name), _Echo()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
+@contextmanager
+def signals_interrupt() -> Iterator[Callable[[], int]]:
+    """SIGTERM and SIGHUP do as Ctrl-C does; gives a function that returns the exit code after that."""
+    came: list[int] = []
+
+    def interrupt(number: int, _: Any) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in numbers if is_main and signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
+    try:
+        yield lambda: 128 + came[0] if came else 130
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def check_output(path: str) -> None:

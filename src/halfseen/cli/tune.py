@@ -120,22 +120,25 @@ def tune(data: str, method: str, n_components: tuple[str, Any] | None, param: tu
         refit=False, random_state=seed, n_jobs=n_jobs, verbose=0 if quiet else 1,
     )  # fmt: skip
     started = perf_counter()
-    try:
-        observed = halfseen.observe(
-            data, unseen=getattr(model, "unseen", "zero"), levels=getattr(model, "levels_to_read", None),
-            **options.reader(reading),
-        )  # fmt: skip
-        ranges = default_parameters(model, observed) | {
-            name: log_range(*values) if isinstance(values, tuple) else values for name, values in given.items()
-        }
-        search.set_params(parameters=ranges or None).fit(observed)
-        took = perf_counter() - started
-        model.set_params(**search.best_params_, **({} if "verbose" not in known else {"verbose": 0 if quiet else 1}))
-        model.fit(observed)
-    except KeyboardInterrupt as interrupt:
-        advice = " With --journal FILE the same command would go on." if journal is None else ""
-        click.echo(f"{render(str(interrupt) or 'Interrupted; nothing was saved.')}{advice}", err=True)
-        sys.exit(130)
+    with streams.signals_interrupt() as exit_code:
+        try:
+            observed = halfseen.observe(
+                data, unseen=getattr(model, "unseen", "zero"), levels=getattr(model, "levels_to_read", None),
+                **options.reader(reading),
+            )  # fmt: skip
+            ranges = default_parameters(model, observed) | {
+                name: log_range(*values) if isinstance(values, tuple) else values for name, values in given.items()
+            }
+            search.set_params(parameters=ranges or None).fit(observed)
+            took = perf_counter() - started
+            model.set_params(
+                **search.best_params_, **({} if "verbose" not in known else {"verbose": 0 if quiet else 1})
+            )
+            model.fit(observed)
+        except KeyboardInterrupt as interrupt:
+            advice = " With --journal FILE the same command would go on." if journal is None else ""
+            click.echo(f"{render(str(interrupt) or 'Interrupted; nothing was saved.')}{advice}", err=True)
+            sys.exit(exit_code())
     model.save(output)
     results = search.results_
     names = ("parameters", "mean", "distance", "standard_error", "resource", "seconds")

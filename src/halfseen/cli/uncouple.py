@@ -65,17 +65,20 @@ def _role(name: str, what: str) -> options.Decorator:
 @click.option("--faults", type=click.Choice(["report", "refuse"]), default="report",
               help="Leave out and report what does not fit the asked cells, or stop at the first.")  # fmt: skip
 @options.FITTING
+@options.CHECKPOINT
 @JSON
 def uncouple(asked: str, answers: str, comparisons: str | None, output: str, model: str | None, method: str,
              n_components: int | list[int] | None, loss: str | float | None, balance: str | None, scale: str | None,
              trust: float | None, sweeps: int | None, burn: int | None, chains: int | None, level: float | None,
              only_asked: bool, wide: bool, questions_are: str, faults: str, max_iter: int | None, tol: float | None,
-             seed: int, n_jobs: int | None, quiet: bool, as_json: bool, **columns: Any) -> None:  # fmt: skip
+             seed: int, n_jobs: int | None, quiet: bool, checkpoint: str | None, as_json: bool,
+             **columns: Any) -> None:  # fmt: skip
     """Estimate who answered what, from three lists that were collected apart.
 
     The result has a line for every question and respondent: the predicted value, its interval, whether they were
     asked, and if so the likeliest answer and its probability, which is how far the lists disclose it. Ctrl-C keeps the
-    sweeps drawn so far.
+    sweeps drawn so far. With --checkpoint, a run that was killed goes on where it last saved, and ends with the same
+    numbers.
 
     \b
     halfseen uncouple --asked a.csv --answers b.csv --comparisons c.csv -o filled.csv
@@ -83,6 +86,7 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
     gunzip -c answers.gz | halfseen uncouple --asked a.csv --answers - -o - > filled.csv
     """
     import halfseen
+    from halfseen.checkpoint import Checkpoint
     from halfseen.io import write_table
 
     streams.check_table(output)
@@ -101,8 +105,10 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
     if isinstance(n_components, list) and n_components:
         raise click.UsageError("-k auto takes no list here: it chooses from 1 to 8.")
     k = "auto" if isinstance(n_components, list) else n_components
-    params |= options.given(n_components=k, max_iter=max_iter, tol=tol, n_jobs=n_jobs)
+    params |= options.given(n_components=k, max_iter=max_iter, tol=tol, n_jobs=n_jobs, checkpoint=checkpoint)
     fitted = halfseen.UncoupledNMF().set_params(method=method, random_state=seed, verbose=0 if quiet else 1, **params)
+    if checkpoint is not None:
+        Checkpoint(checkpoint).make_folder()
     roles = options.given(**columns)
     collected = halfseen.Uncoupled(asked, answers, comparisons, questions_are=questions_are, faults=faults, **roles)
     size = (collected.n_questions, collected.n_respondents)
@@ -111,12 +117,14 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
         found = f"{cells:,} of {size[0]:,} questions and {size[1]:,} respondents"
         remedy = "Use --only-asked without --wide, or fewer questions."
         raise DataError(f"A table must have at most {MAX_CELLS:,} cells.", found=found, remedy=remedy)
-    interrupted = False
+    interrupted, resumes = False, "" if checkpoint is None else f" The same command resumes from {checkpoint}."
     try:
-        fitted.fit(collected)
+        with streams.logged("halfseen.checkpoint"):
+            fitted.fit(collected)
     except KeyboardInterrupt:
         if not getattr(fitted, "n_iter_", 0):
-            raise
+            click.echo(f"Interrupted; nothing was saved.{resumes}", err=True)
+            sys.exit(130)
         interrupted = True
     if model is not None:
         fitted.save(model)
@@ -124,7 +132,7 @@ def uncouple(asked: str, answers: str, comparisons: str | None, output: str, mod
     step = "sweep" if method == "gibbs" else "iteration"
     if interrupted:
         places = " and ".join(streams.display_name(path) for path in (output, model) if path is not None)
-        click.echo(f"Interrupted after {count(fitted.n_iter_, step)}; their result is in {places}.", err=True)
+        click.echo(f"Interrupted after {count(fitted.n_iter_, step)}; their result is in {places}.{resumes}", err=True)
         sys.exit(130)
     facts = {"data": asdict(collected.summary), "method": method, **fit_facts(fitted)}
     if "loss" not in PARAMETERS[method]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from halfseen import validation
-from halfseen.engines.base import AdagradState, DeviceCells, Engine, Gradients, RidgePenalty, Rule, Side, Sums
+from halfseen.engines.base import AdagradState, Along, DeviceCells, Engine, Gradients, RidgePenalty, Rule, Side, Sums
 from halfseen.errors import EngineError
 from halfseen.likelihoods.base import Likelihood
 
@@ -77,17 +78,21 @@ RULES: dict[str, validation.Rule] = {
 }
 
 
-def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any) -> Engine[Any]:
+def open_engine(
+    name: str = "cpu", n_jobs: int | None = None, *users: Any, folder: Path | None = None
+) -> Engine[Any]:
     """Create an engine, to be entered with `with`.
 
     Parameters
     ----------
-    name : {"cpu", "cuda"}, default="cpu"
+    name : {"cpu", "cuda", "dask"}, default="cpu"
         Where to compute.
     n_jobs : int, default=None
         Number of threads. None and -1 use all processors, -2 all but one, and so on.
     *users : Likelihood or Solver
         What will run on it: the engine must offer what they need.
+    folder : Path, default=None
+        Where the workers of a cluster find files of the fit; None: Dask's temporary directory, or that of the system.
 
     Returns
     -------
@@ -101,6 +106,8 @@ def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any) -> En
     """
     validation.check_parameters({"engine": name, "n_jobs": n_jobs}, RULES)
     engine = ENGINES[name](n_jobs)
+    if folder is not None:
+        engine.folder = folder
     for user in users:
         if user.needs - engine.offers:
             kind = "likelihood" if isinstance(user, Likelihood) else "solver"
@@ -122,6 +129,6 @@ def check_is_cpu(name: str, whose: str) -> None:
 
 
 __all__ = [
-    "ENGINES", "RULES", "AdagradState", "DeviceCells", "Engine", "Gradients", "RidgePenalty", "Rule", "Side", "Sums",
+    "ENGINES", "RULES", "AdagradState", "Along", "DeviceCells", "Engine", "Gradients", "RidgePenalty", "Rule", "Side", "Sums",
     "check_is_cpu", "open_engine",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -66,6 +66,8 @@ class DeviceCells(Protocol):
 
 
 CellsT = TypeVar("CellsT", bound=DeviceCells)
+#: What an array has an entry of along its first axis: rows or columns of the matrix, observed cells, or neither.
+Along = Side | Literal["cells"] | None
 
 #: A sum of squares that cells take back from a Gram matrix up to so many units of rounding is taken for 0.
 CANCELLED = 64
@@ -166,6 +168,10 @@ class Engine(ABC, Generic[CellsT]):
     #: What there is beyond them: "newton", "sgd", "gd" and "numpy" (its arrays are NumPy's), which solvers and
     #: likelihoods may need, and "top_k".
     offers: ClassVar[frozenset[str]] = frozenset()
+    #: Where the workers of a cluster find files; None: a temporary folder.
+    folder: Path | None = None
+    #: Number of the iteration that runs, for the names of tasks on a cluster.
+    iteration: int = 0
 
     def __enter__(self) -> Self:
         return self
@@ -178,8 +184,12 @@ class Engine(ABC, Generic[CellsT]):
         return
 
     @abstractmethod
-    def place(self, observed: Observed, *sides: Side) -> CellsT:
-        """Copy the observed cells to the device, ordered for the sides along which sums will be taken."""
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> CellsT:
+        """Copy the observed cells to the device, ordered for the sides along which sums will be taken.
+
+        `shards` are rows to be summed apart, as `DeviceCells.row_shards`, those of other cells of the same rows; None
+        lets the cells decide.
+        """
 
     @abstractmethod
     def asarray(self, array: Array, side: Side | None = None) -> Any:
@@ -201,7 +211,7 @@ class Engine(ABC, Generic[CellsT]):
         arrays : mapping of str to array
             Names of files to begin with, and what they hold.
         folder : Path
-            Where to write; on a cluster, all workers see it.
+            Where to write; it exists, and on a cluster all workers see it.
 
         Returns
         -------
@@ -210,9 +220,27 @@ class Engine(ABC, Generic[CellsT]):
         """
         return {name: [write_array(self.to_numpy(array), folder / name)] for name, array in arrays.items()}
 
-    def restore(self, pieces: Sequence[ArrayFile], side: Side | None = None) -> Any:
-        """An array that `store` wrote, by this engine or another one, on this device; `side` as for `asarray`."""
-        return self.asarray(np.concatenate([piece.read() for piece in pieces]), side)
+    def restore(self, pieces: Sequence[ArrayFile], along: Along = None) -> Any:
+        """An array that `store` wrote, by this engine or another one, on this device.
+
+        Parameters
+        ----------
+        pieces : sequence of ArrayFile
+            As `store` returned them. They must stay until the next `store`.
+        along : Side or "cells", default=None
+            Whether it has a row for each row of the matrix, or for each column, or an entry for each observed cell. The
+            cells are placed before arrays of rows and of cells are restored.
+        """
+        arrays = [piece.read() for piece in pieces]
+        whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return self.asarray(whole, along if isinstance(along, Side) else None)
+
+    def by_shard(self, function: Callable[..., Any], cells: CellsT, *arrays: Array) -> list[Any]:
+        """What `function(engine, cells, *arrays)` gives for the rows of each shard, in their order.
+
+        For work in which rows are independent. Arrays are those of the host.
+        """
+        return [function(self, cells, *arrays)]
 
     def row_draws(self, seed: int) -> Any:
         """Draws of random starts of matrices with several shards."""
@@ -294,6 +322,13 @@ class Engine(ABC, Generic[CellsT]):
         xp = namespace(factor)
         return xp.astype(xp.sum(factor, axis=0, dtype=xp.float64), factor.dtype)
 
+    def over_rows(
+        self, function: Callable[..., Any], params: Any, *arrays: Any, shards: Sequence[slice] | None = None,
+        summed: bool = True,
+    ) -> Any:  # fmt: skip
+        """`function(params, *arrays)`, of the rows of each shard: a sum over rows, or else an array of as many rows."""
+        return function(params, *arrays)
+
     def gram(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
         """F^T F: one row and one column per component."""
         return factor.T @ factor
@@ -325,11 +360,15 @@ class Engine(ABC, Generic[CellsT]):
         def dots(F: Any, G: Any) -> Any:
             return xp.sum(F * G, axis=1, keepdims=True)
 
-        weight = self.spmm(cells, xp.abs(pull), xp.ones_like(far[:, :1]), side)
+        def total_of(array: Any, shards: Any) -> Any:
+            return self.map(_summed, None, array, shards=shards)[1]
+
+        shards = cells.row_shards if side is Side.ROWS else None
+        weight = self.spmm(cells, namespace(pull).abs(pull), namespace(far).ones_like(far[:, :1]), side)
         near, limit = xp.where(weight > 0, near, 0.0), tol * weight
         l2, x = l2[:, None], along_cells(near)
         residual = self.spmm(cells, pull - curvature * x, far, side) - (near @ gram + l2 * near)
-        total = -0.5 * (self._double_sum(pull * x) + self._double_sum(near * residual))
+        total = -0.5 * (total_of(pull * x, cells.cell_shards) + total_of(near * residual, shards))
         direction, size = residual, dots(residual, residual)
         moves = (size > 0) & (weight > 0)
         for _ in range(n_steps):
@@ -340,12 +379,12 @@ class Engine(ABC, Generic[CellsT]):
             moves = moves & (bend > noise)
             step = xp.where(moves, size / xp.where(moves, bend, 1.0), 0.0)
             near, residual = near + step * direction, residual - step * image
-            total = total - 0.5 * self._double_sum(step * size)
+            total = total - 0.5 * total_of(step * size, shards)
             moves = moves & (step * size > limit)
             shrunk = dots(residual, residual)
             direction = residual + xp.where(moves, shrunk / xp.where(moves, size, 1.0), 0.0) * direction
             size = shrunk
-        return near, total[None]
+        return near, total
 
     def newton_step(
         self, cells: CellsT, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
@@ -394,3 +433,8 @@ class Engine(ABC, Generic[CellsT]):
         Arrays are the host's. Scores of NaN and -inf are never among them. Of engines that offer "top_k".
         """
         raise NotImplementedError
+
+
+def _summed(_: None, array: Any) -> Terms:
+    """The array, to be summed."""
+    return Terms((), (array,))

@@ -21,6 +21,7 @@ from halfseen.engines.base import CANCELLED, AdagradState, Engine, Gradients, Ri
 from halfseen.engines.threads import (
     Block,
     Threads,
+    blocks_of_rows,
     hold_blas,
     release_blas,
     row_blocks,
@@ -40,6 +41,8 @@ CELLS_PER_BLOCK = 1 << 16
 BYTES_PER_CHUNK = 1 << 19
 #: Shards whose cells a block of columns has at most as many of as one block of rows.
 SHARDS_PER_BLOCK = 8
+#: Columns per block of normal equations; and bytes of equations at a time, at most.
+COLUMNS_PER_BLOCK, BYTES_OF_EQUATIONS = 64, 1 << 26
 #: Entries of a factor per matrix product: large enough for BLAS to be at its best.
 ENTRIES_PER_PRODUCT = 1 << 18
 
@@ -132,6 +135,15 @@ class CpuCells:
     def _levels(self) -> Array:
         return self.y.astype(np.uint8 if self.y.max(initial=0) < 256 else np.uint32)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the cells, and of the orders of them that were made so far."""
+        made = [self.y, self.weights, self.is_first_at_cell, self.observed.indptr, self.observed.indices]
+        made += [self.__dict__.get(name) for name in ("rows", "_levels")] + list(self._ordered.values())
+        for order in {*self.__dict__.get("columns_by_shard", ()), *filter(None, [self.__dict__.get("_columns")])}:
+            made += [order.indptr, order.indices, order.from_row_order]
+        return sum({id(array): array.nbytes for array in made if array is not None}.values())
+
     def weights_in(self, order: Order) -> Array:
         """The weights in an order; empty if all are 1."""
         if self.weights is None:
@@ -179,8 +191,14 @@ class CpuEngine(Engine[CpuCells]):
         self._threads.__exit__()
         release_blas()
 
-    def place(self, observed: Observed, *sides: Side) -> CpuCells:
-        return CpuCells(observed)
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> CpuCells:
+        return CpuCells(observed, None if shards is None else blocks_of_rows(observed.indptr, shards))
+
+    def by_shard(self, function: Callable[..., Any], cells: CpuCells, *arrays: Array) -> list[Any]:
+        if len(cells.row_shards) == 1:
+            return [function(self, cells, *arrays)]
+        parts = map(cells.observed.select_rows, cells.row_shards)
+        return [function(self, self.place(part, shards=[slice(0, part.shape[0])]), *arrays) for part in parts]
 
     def asarray(self, array: Array, side: Side | None = None) -> Array:
         return np.ascontiguousarray(array)
@@ -305,6 +323,10 @@ class CpuEngine(Engine[CpuCells]):
         self, cells: CpuCells, curvature: Array, pull: Array, near: Array, far: Array, gram: Array, l2: Array,
         side: Side, n_steps: int, tol: float = 0.0,
     ) -> tuple[Array, Array]:  # fmt: skip
+        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
+            return super().conjugate_gradients(
+                cells, curvature, pull, near, far, gram, l2, side, n_steps, tol
+            )
         order, noise = cells.order(side), CANCELLED * float(np.finfo(near.dtype).eps)
         out = np.empty_like(near)
 
@@ -327,9 +349,16 @@ class CpuEngine(Engine[CpuCells]):
         penalty: RidgePenalty,
         side: Side,
     ) -> Array:
-        order = cells.order(side)
-        out = np.empty_like(near)
+        out, k = np.empty_like(near), near.shape[1]
         l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
+        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
+            size = max(1, BYTES_OF_EQUATIONS // (8 * k * (k + 3) // 2))
+            for start in range(0, len(near), size):
+                part = slice(start, start + size)
+                sums = self.normal_equations(cells, slope, curvature, far, part)
+                steps.solve_equations(sums.astype(near.dtype), near[part], l2, centre, fixed, out[part])
+            return out
+        order = cells.order(side)
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
@@ -339,6 +368,26 @@ class CpuEngine(Engine[CpuCells]):
 
         self._threads.all(block, order.blocks)
         return out
+
+    def normal_equations(self, cells: CpuCells, slope: Array, curvature: Array, far: Array, columns: slice) -> Array:
+        """For some columns the sums of slope * far_u, and the lower half of those of curvature * far_u far_u^T."""
+        k, orders = far.shape[1], cells.columns_by_shard
+        columns = slice(*columns.indices(len(orders[0].indptr) - 1))
+        starts = range(columns.start, columns.stop, COLUMNS_PER_BLOCK)
+
+        def block(start: int) -> Array:
+            stop = min(start + COLUMNS_PER_BLOCK, columns.stop)
+
+            def of_shard(order: Order) -> Array:
+                out = np.empty((stop - start, k * (k + 3) // 2), far.dtype)
+                seen = slice(int(order.indptr[start]), int(order.indptr[stop]))
+                s, c = (order.take(array, seen) for array in (slope, curvature))
+                steps.normal_equations(order.indptr[start : stop + 1], order.indices[seen], s, c, far, out)
+                return out
+
+            return of_shard(orders[0]) if len(orders) == 1 else tree_sum(map(of_shard, orders))
+
+        return np.concatenate(self._threads.all(block, starts))
 
     def sddmm_at(self, cells: CpuCells, which: Array, W: Array, H: Array) -> Array:
         x = np.empty(which.size, W.dtype)
@@ -398,6 +447,18 @@ class CpuEngine(Engine[CpuCells]):
         parts = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
         sums = tree_sum(parts)
         return sums if self._has_part else sums.astype(factor.dtype)
+
+    def over_rows(
+        self, function: Callable[..., Any], params: Any, *arrays: Array, shards: Sequence[slice] | None = None,
+        summed: bool = True,
+    ) -> Any:  # fmt: skip
+        if shards is None or len(shards) == 1:
+            return function(params, *arrays)
+        parts = [function(params, *(array[rows] for array in arrays)) for rows in shards]
+        if not summed:
+            return np.concatenate(parts)
+        total = tree_sum(parts)
+        return total if self._has_part else total.astype(parts[0].dtype)
 
     def gram(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
         chunks = _chunks(factor, shards, ENTRIES_PER_PRODUCT)

@@ -210,7 +210,7 @@ class CudaEngine(Engine[CudaCells]):
                 parameter="engine",
             )
 
-    def place(self, observed: Observed, *sides: Side) -> CudaCells:
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> CudaCells:
         return CudaCells(observed, sides, self.device)
 
     def asarray(self, array: Array, side: Side | None = None) -> Any:

@@ -6,18 +6,20 @@ shards, and a task of every phase. Arrays with a row for each row of the matrix,
 group. The sums of groups are added by a tree that continues the one of `threads.tree_sum` inside a group: so the bits
 are those of the CPU engine, whatever the workers. Everything with a row for each column is a NumPy array of the client.
 
-Tasks are pure. They read cells, and the factor of the columns, from files in a folder that all workers see, and keep
-cells in memory as far as `cell_cache` has room. Nothing is scattered, no task is bound to a worker: what a lost worker had
-is computed again from the last state in files. To keep that short, and the graph small, `cut` writes all arrays of
-rows to files from time to time, and tasks go on from there.
+Tasks are pure. They read cells, and arrays of the client, from files in a folder that all workers see, and keep cells
+in memory as far as `cell_cache` has room. Nothing is scattered, no task is bound to a worker: what a lost worker had is
+computed again from the last state in files. To keep that short, and the graph small, `cut` writes all arrays of rows
+to files from time to time, and tasks go on from there.
 """
 
+import asyncio
+import logging
 import operator
 import shutil
-import tempfile
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent import futures as concurrent_futures
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,25 +30,37 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from halfseen.arrays import Array
-from halfseen.engines.base import Engine, RowDraws, Rule, Side, Sums
-from halfseen.engines.cpu import CpuCells, CpuEngine
-from halfseen.engines.threads import Block, shard_blocks, tree_sum
+from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, Side, Sums
+from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
+from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
-from halfseen.io.array_files import ArrayFile, mapped_file, write_array
+from halfseen.io.array_files import ArrayFile, mapped_file, temporary_folder, write_array
+from halfseen.kernels import steps
 from halfseen.observed import Observed
 
 #: Groups per thread of the workers, about: more balance better, fewer cost less.
 GROUPS_PER_THREAD = 4
-#: Shards of a group at most, so that a task needs little memory.
+#: Shards of a group at most.
 SHARDS_PER_GROUP = 8
+#: Bytes per cell while a task works on them, about: both orders, values and the coefficients of a pass.
+BYTES_PER_CELL = 48
+#: Share of a worker's memory that may hold cells between tasks; and that a task may need for its own.
+SHARE_OF_CACHE, SHARE_OF_TASK = 0.3, 0.15
 #: Arrays of the client that are larger are read from a file by the tasks, not sent with them.
 LARGEST_SENT = 1 << 12
+#: Sums of a group that are larger are added by the workers, not by the client; arrays that are larger are kept apart,
+#: so that each is dropped when nobody needs it any more.
+LARGE = 1 << 20
 #: Seconds between cuts at least; and the largest share of the time that they may take.
-SECONDS_PER_CUT, SHARE_OF_CUTS = 10.0, 0.02
-#: Bytes of the columns' factors in files, since the last cut, at most.
+SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
+#: Bytes of the client's arrays in files, since the last cut, at most.
 BYTES_PER_CUT = 4 << 30
-#: Share of a worker's memory that may hold cells between tasks.
-SHARE_OF_CACHE = 0.3
+#: Seconds between looks at what is done; and without any worker, until the fit is given up.
+SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS = 0.25, 60.0
+#: How often tasks are tried again that were on workers when these were lost, beyond what the cluster allows.
+MAX_RETRIES = 100
+
+logger = logging.getLogger(__name__)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -56,7 +70,6 @@ SHARE_OF_CACHE = 0.3
 class GroupFile(NamedTuple):
     """The cells of a group of shards, in the files of the whole matrix."""
 
-    number: int
     shards: tuple[Block, ...]
     indptr: ArrayFile
     indices: ArrayFile
@@ -75,11 +88,12 @@ class GroupFile(NamedTuple):
     def cells(self) -> slice:
         return slice(self.shards[0][2].start, self.shards[-1][2].stop)
 
-    def load(self) -> CpuCells:
-        """The cells, from the cache or from the files."""
-        return cell_cache.get(self)
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.indices, self.values, self.weights, self.cells.start, self.cells.stop
 
     def read(self) -> CpuCells:
+        """The cells of these rows, in memory."""
         rows, cells = self.rows, self.cells
         indptr = self.indptr.read(slice(rows.start, rows.stop + 1))
         observed = Observed(
@@ -96,7 +110,7 @@ class GroupFile(NamedTuple):
 
         blocks = [(moved(r, rows.start), moved(p, rows.start), moved(c, cells.start)) for r, p, c in self.shards]
         placed = CpuCells(observed, blocks)
-        if self.has_repeated and self.unseen == "zero" and placed.is_first_at_cell is None:
+        if self.has_repeated and placed.is_first_at_cell is None:
             placed.is_first_at_cell = np.ones_like(observed.values)  # so that all groups sum in the same way
         return placed
 
@@ -109,39 +123,36 @@ class CellCache:
         self._kept: OrderedDict[Any, CpuCells] = OrderedDict()
 
     def get(self, group: GroupFile) -> CpuCells:
-        key = group.indices, group.values, group.cells.start, group.cells.stop
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if group.key in self._kept:
+                self._kept.move_to_end(group.key)
+                return self._kept[group.key]
         cells = group.read()
-        room = self._room()
         with self._lock:
-            self._kept[key] = cells
-            while len(self._kept) > 1 and sum(map(self._bytes, self._kept.values())) > room:
+            return self._kept.setdefault(group.key, cells)
+
+    def shrink(self) -> None:
+        """Forget what there is no room for; orders that tasks have added to the cells count, too."""
+        room = memory_limit() * SHARE_OF_CACHE
+        with self._lock:
+            sizes = [cells.nbytes for cells in self._kept.values()]
+            while sizes and sum(sizes) > room:
                 self._kept.popitem(last=False)
-            if self._bytes(cells) > room:
-                self._kept.pop(key, None)
-        return cells
+                del sizes[0]
 
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()
 
-    @staticmethod
-    def _bytes(cells: CpuCells) -> int:
-        """About what the cells of a group take, with both their orders."""
-        return 32 * cells.y.size
 
-    @staticmethod
-    def _room() -> float:
-        from distributed import get_worker
+def memory_limit() -> float:
+    """Bytes that this worker may use; infinite where there is no limit."""
+    from distributed import get_worker
 
-        try:
-            limit = get_worker().memory_manager.memory_limit
-        except (ValueError, AttributeError):  # not on a worker
-            limit = None
-        return np.inf if not limit else SHARE_OF_CACHE * limit
+    try:
+        return float(get_worker().memory_manager.memory_limit or np.inf)
+    except (ValueError, AttributeError):  # not on a worker
+        return float(np.inf)
 
 
 cell_cache = CellCache()
@@ -150,7 +161,7 @@ _array_lock = Lock()
 
 
 def read_array(file: ArrayFile) -> Array:
-    """An array of the columns; the last ones are kept, because every group needs them."""
+    """An array of the client; the last ones are kept, because every group needs them."""
     with _array_lock:
         if file not in _array_cache:
             _array_cache[file] = file.read()
@@ -158,6 +169,13 @@ def read_array(file: ArrayFile) -> Array:
                 _array_cache.popitem(last=False)
         _array_cache.move_to_end(file)
         return _array_cache[file]
+
+
+def forget_all() -> None:
+    """Drop what this worker keeps of files, after a fit."""
+    cell_cache.clear()
+    with _array_lock:
+        _array_cache.clear()
 
 
 class Slot(NamedTuple):
@@ -174,17 +192,23 @@ class Kept(NamedTuple):
     place: int
 
 
-class RowsOf(NamedTuple):
-    """The rows of a group in an array of the client."""
+class CellsOf(NamedTuple):
+    """Cells that are placed: their number among those of the program."""
 
-    file: ArrayFile
-    of_cells: bool = False
+    number: int
 
 
 class WholeOf(NamedTuple):
     """An array of the client."""
 
     file: ArrayFile
+
+
+class PartOf(NamedTuple):
+    """The rows of a group, or its cells by their number, in an array of pieces one after the other."""
+
+    pieces: tuple[ArrayFile, ...]
+    cells: CellsOf | None
 
 
 class Step(NamedTuple):
@@ -199,65 +223,91 @@ class Program(NamedTuple):
     """What a phase does with every group of shards."""
 
     steps: tuple[Step, ...]
-    kept: tuple[Slot, ...]
-    """Arrays that stay with the workers."""
+    kept: tuple[tuple[Slot, ...], ...]
+    """Bundles of arrays that stay with the workers."""
     summed: tuple[Slot, ...]
     """Sums over the rows of the group, to be added to those of others."""
 
 
-def run_program(group: GroupFile, program: Program, *bundles: Any) -> tuple[list[Any], list[Any]]:
-    """What the program keeps of a group, and its sums. Bundles are lists of arrays, or of the files that hold them."""
-    cells, results = group.load(), list[tuple[Any, ...]]()
+def run_program(groups: Sequence[GroupFile], program: Program, *bundles: Any) -> tuple[list[Any], ...]:
+    """The bundles that the program keeps of a group, and last its sums.
+
+    `groups` are the same rows of all cells that are placed. Bundles are lists of arrays, or of the files that hold them.
+    """
+    results = list[tuple[Any, ...]]()
 
     def resolve(value: Any) -> Any:
         if isinstance(value, Slot):
             return results[value.step][value.place]
         if isinstance(value, Kept):
-            array = bundles[value.bundle][value.place]
-            return array.read() if isinstance(array, ArrayFile) else array
-        if isinstance(value, RowsOf):
-            return value.file.read(group.cells if value.of_cells else group.rows)
+            return in_memory(bundles[value.bundle][value.place])
+        if isinstance(value, CellsOf):
+            return cell_cache.get(groups[value.number])
+        if isinstance(value, PartOf):
+            group = groups[0 if value.cells is None else value.cells.number]
+            return read_part(value.pieces, group.rows if value.cells is None else group.cells)
         if isinstance(value, WholeOf):
             return read_array(value.file)
         return tuple(map(resolve, value)) if type(value) is tuple else value
 
+    first = groups[0].rows.start
+    shards = tuple(slice(rows.start - first, rows.stop - first) for rows, _, _ in groups[0].shards)
     with CpuEngine(1, has_part=True) as engine, np.errstate(all="ignore"):
         for step in program.steps:
             kwargs = {name: resolve(value) for name, value in step.kwargs.items()}
-            work = Work(engine, group, cells)
+            work = Work(engine, groups[0].rows, shards)
             results.append(OPERATIONS[step.name](work, *map(resolve, step.args), **kwargs))
-    return [results[step][place] for step, place in program.kept], [
-        results[step][place] for step, place in program.summed
-    ]
+    cell_cache.shrink()
+    return tuple([results[step][place] for step, place in slots] for slots in (*program.kept, program.summed))
+
+
+def run_by_shard(group: GroupFile, function: Callable[..., Any], arrays: Sequence[ArrayFile]) -> list[Any]:
+    """What a function gives for each shard of a group, as `Engine.by_shard`."""
+    with CpuEngine(1) as engine, np.errstate(all="ignore"):
+        return engine.by_shard(function, group.read(), *map(read_array, arrays))
+
+
+def read_part(pieces: Sequence[ArrayFile], part: slice) -> Array:
+    """Some rows of an array that lies in pieces."""
+    arrays, start = list[Array](), 0
+    for piece in pieces:
+        first, last = np.clip([part.start - start, part.stop - start], 0, piece.shape[0]).tolist()
+        if last > first:
+            arrays.append(piece.read(slice(first, last)))
+        start += piece.shape[0]
+    if not arrays:
+        return pieces[0].read(slice(0, 0))
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 class Work(NamedTuple):
     """What operations have at hand."""
 
     engine: CpuEngine
-    group: GroupFile
-    cells: CpuCells
+    rows: slice
+    row_shards: tuple[slice, ...]
 
 
-def _sweep(work: Work, rule: Rule, params: Any, W: Any, H: Any, sides: Any, n_levels: int) -> tuple[Any, ...]:
-    sums = work.engine.sweep(work.cells, rule, params, W, H, *sides, n_levels=n_levels)
+def _sweep(
+    work: Work, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, sides: Any, n_levels: int
+) -> tuple[Any, ...]:
+    sums = work.engine.sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
     return *sums.rows, *sums.columns, sums.totals
 
 
-def _map(work: Work, rule: Rule, params: Any, *arrays: Any, n_levels: int, of_cells: bool) -> tuple[Any, ...]:
-    shards = work.cells.cell_shards if of_cells else work.cells.row_shards
+def _map(work: Work, cells: CpuCells | None, rule: Rule, params: Any, n_levels: int, *arrays: Any) -> tuple[Any, ...]:
+    shards = work.row_shards if cells is None else cells.cell_shards
     results, totals = work.engine.map(rule, params, *arrays, n_levels=n_levels, shards=shards)
     return *results, totals
 
 
 def _numpy(work: Work, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    return (NUMPY[name](*args, **kwargs) if name in NUMPY else getattr(np, name)(*args, **kwargs),)
+    return (numpy_function(name)(*args, **kwargs),)
 
 
 def _draw(work: Work, kind: str, seed: int, stream: int, size: int, args: Any) -> tuple[Any, ...]:
-    rows = work.group.rows
-    draws = RowDraws(seed, first=rows.start, stream=stream)
-    return (getattr(draws, kind)(*args, size=(rows.stop - rows.start, size)),)
+    draws = RowDraws(seed, first=work.rows.start, stream=stream)
+    return (getattr(draws, kind)(*args, size=(work.rows.stop - work.rows.start, size)),)
 
 
 OPERATIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
@@ -265,26 +315,47 @@ OPERATIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "map": _map,
     "numpy": _numpy,
     "draw": _draw,
-    "cells": lambda work, name: (getattr(work.cells, name),),
-    "gram": lambda work, factor: (work.engine.gram(factor, work.cells.row_shards),),
-    "column_sums": lambda work, factor: (work.engine.column_sums(factor, work.cells.row_shards),),
-    "sddmm": lambda work, W, H: (work.engine.sddmm(work.cells, W, H),),
-    "spmm": lambda work, c, far, side: (work.engine.spmm(work.cells, c, far, side),),
-    "newton_step": lambda work, *args: (work.engine.newton_step(work.cells, *args),),
+    "part": lambda work, array: (array,),
+    "cells": lambda work, cells, name: (getattr(cells, name),),
+    "gram": lambda work, factor: (work.engine.gram(factor, work.row_shards),),
+    "column_sums": lambda work, factor: (work.engine.column_sums(factor, work.row_shards),),
+    "sddmm": lambda work, cells, W, H: (work.engine.sddmm(cells, W, H),),
+    "spmm": lambda work, cells, c, far, side: (work.engine.spmm(cells, c, far, side),),
+    "conjugate_gradients": lambda work, cells, *args: work.engine.conjugate_gradients(cells, *args),
+    "newton_step": lambda work, cells, *args: (work.engine.newton_step(cells, *args),),
+    "normal_equations": lambda work, cells, *args: (work.engine.normal_equations(cells, *args),),
+    "over_rows": lambda work, cells, summed, *args: (
+        work.engine.over_rows(*args, summed=summed, shards=work.row_shards if cells is None else cells.cell_shards),
+    ),
 }
-#: Operations that are no functions of NumPy under their name.
-NUMPY: dict[str, Callable[..., Any]] = {
-    "getitem": operator.getitem,
-    "astype": lambda array, dtype, copy=True: np.asarray(array).astype(dtype, copy=copy),
-}
 
 
-def write_bundle(bundle: list[Any], paths: Sequence[str]) -> list[ArrayFile]:
-    """Write the arrays of a bundle, those that have a path, each whole or not at all."""
-    return [write_array(array, path) if path else array for array, path in zip(bundle, paths, strict=True)]
+def numpy_function(name: str) -> Callable[..., Any]:
+    """A function of NumPy, or of its arrays."""
+    if name == "getitem":
+        return operator.getitem
+    if name == "astype":
+        return lambda array, dtype, copy=True: np.asarray(array).astype(dtype, copy=copy)
+    function: Callable[..., Any] = getattr(np, name)
+    return function
 
 
-def add(left: list[Any], right: list[Any]) -> list[Any]:
+def take(results: Sequence[Any], place: int) -> Any:
+    """One of the results of a task, as a task of its own, so that it can be kept without the others."""
+    return results[place]
+
+
+def write_pieces(bundle: Sequence[Any], paths: Mapping[int, str], lasting: bool) -> dict[int, ArrayFile]:
+    """Write arrays of a bundle, by their places; each is written whole or not at all."""
+    return {place: write_array(in_memory(bundle[place]), path, lasting) for place, path in paths.items()}
+
+
+def in_memory(array: Array | ArrayFile) -> Array:
+    """An array of a bundle."""
+    return array.read() if isinstance(array, ArrayFile) else array
+
+
+def add(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """Sums of two halves of a tree, added."""
     return [None if one is None else tree_sum((one, other)) for one, other in zip(left, right, strict=True)]
 
@@ -293,22 +364,44 @@ def add(left: list[Any], right: list[Any]) -> list[Any]:
 # on the client
 
 
-class Kind:
-    """Of what a `Deferred` has an entry along its first axis."""
+class DaskCells:
+    """The observed cells, in files that the workers read."""
 
-    ROWS, CELLS, HOST = "rows", "cells", "host"
+    def __init__(self, engine: "DaskEngine", observed: Observed, groups: list[GroupFile]) -> None:
+        self.observed, self.groups, self._engine = observed, groups, engine
+        shards = [shard for group in groups for shard in group.shards]
+        self.row_shards = tuple(rows for rows, _, _ in shards)
+        self.cell_shards = tuple(cells for _, _, cells in shards)
+
+    def _array(self, name: str, dtype: Any) -> "Deferred":
+        return self._engine._remote(Node("cells", (self, name)), [(self, np.ones(1, dtype))])[0]
+
+    @property
+    def y(self) -> "Deferred":
+        return self._array("y", self.observed.values.dtype)
+
+    @property
+    def weights(self) -> "Deferred | None":
+        weights = self.observed.weights
+        return None if weights is None else self._array("weights", weights.dtype)
+
+    @property
+    def is_first_at_cell(self) -> "Deferred | None":
+        return self._array("is_first_at_cell", self.observed.dtype) if self.groups[0].has_repeated else None
 
 
 class Deferred:
     """An array of the cluster, or one of the client that follows from sums over all rows: not computed yet.
 
-    Operations are recorded. What has rows or cells along its first axis allows only those that treat them independently.
+    Operations are recorded. `along` says what it has an entry of along its first axis: `Side.ROWS`, the rows of the
+    matrix; cells that are placed; or None, if it is an array of the client. Rows and cells allow only operations that
+    treat them independently. `meta` is an array of the same kind with one entry.
     """
 
     __array_ufunc__ = None  # so that NumPy's arrays leave arithmetic to this class
 
-    def __init__(self, engine: "DaskEngine", kind: str, node: "Node", place: int, meta: Any) -> None:
-        self.engine, self.kind, self.node, self.place, self.meta = engine, kind, node, place, meta
+    def __init__(self, engine: "DaskEngine", along: Any, node: "Node", place: int, meta: Array) -> None:
+        self.engine, self.along, self.node, self.place, self.meta = engine, along, node, place, meta
         node.made.append(weakref.ref(self))
 
     @property
@@ -325,8 +418,10 @@ class Deferred:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        length = {Kind.ROWS: self.engine.n_rows, Kind.CELLS: self.engine.n_cells}.get(self.kind)
-        return tuple(self.meta.shape) if length is None else (length, *self.meta.shape[1:])
+        if self.along is None:
+            return tuple(self.meta.shape)
+        length = self.along.observed.nnz if isinstance(self.along, DaskCells) else self.engine.n_rows
+        return (length, *self.meta.shape[1:])
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -378,29 +473,33 @@ class Functions:
         self._engine = engine
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
-        if isinstance(found, type) or not callable(found):
+        found = numpy_function(name) if name == "astype" else getattr(np, name)
+        if isinstance(found, type) or not callable(found) or name == "finfo":
             return found
         return partial(self._engine.record, name)
 
-    def finfo(self, dtype: Any) -> Any:
-        return np.finfo(dtype)
-
     def asarray(self, array: Any, dtype: Any = None, device: Any = None) -> Any:
-        """An array of the client; that of a mask of all rows goes to where these are."""
-        if isinstance(array, Deferred):
-            return array
-        array = np.asarray(array, dtype)
-        is_of_rows = array.ndim == 2 and len(array) == self._engine.n_rows > 1
-        return self._engine.asarray(array, Side.ROWS) if is_of_rows else array
+        return array if isinstance(array, Deferred) else np.asarray(array, dtype)
 
 
 class Bundle:
     """Arrays that a program kept of all groups: with the workers, or in files."""
 
-    def __init__(self, futures: Sequence[Any]) -> None:
+    def __init__(self, nodes: Sequence[tuple["Node", int]], futures: Sequence[Any]) -> None:
         self.futures: Sequence[Any] | None = futures
-        self.files: Sequence[list[ArrayFile]] | None = None
+        self.files: list[dict[int, ArrayFile]] = []
+        """For each group the files of the arrays, by their places, once they are written."""
+        self._nodes = [(weakref.ref(node), of_node) for node, of_node in nodes]
+        for place, (node, of_node) in enumerate(nodes):
+            node.kept[of_node] = self, place
+
+    def places(self) -> list[int]:
+        """Where there are arrays that somebody still has."""
+        return [
+            place
+            for place, (ref, of_node) in enumerate(self._nodes)
+            if (node := ref()) is not None and node.array(of_node) is not None
+        ]
 
 
 @dataclass(eq=False)
@@ -412,30 +511,19 @@ class Node:
     kwargs: dict[str, Any] = field(default_factory=dict)
     made: list[Any] = field(default_factory=list)
     """Weak references to what it gave."""
-    bundle: Bundle | None = None
-    places: dict[int, int] = field(default_factory=dict)
-    """Where in the bundle its arrays are."""
+    kept: dict[int, tuple[Bundle, int]] = field(default_factory=dict)
+    """Where its arrays of rows and cells are."""
     values: dict[int, Any] = field(default_factory=dict)
-    """Results on the client."""
+    """Its arrays of the client."""
 
+    def array(self, place: int) -> Deferred | None:
+        """One of its arrays, if somebody still has it."""
+        found = (one for ref in self.made if (one := ref()) is not None and one.place == place)
+        return next(found, None)
 
-class DaskCells:
-    """The observed cells in files that the workers read."""
-
-    def __init__(self, engine: "DaskEngine", observed: Observed, groups: list[GroupFile], shards: list[Block]) -> None:
-        self.observed, self.groups, self._engine = observed, groups, engine
-        self.row_shards = tuple(rows for rows, _, _ in shards)
-        self.cell_shards = tuple(cells for _, _, cells in shards)
-        self.is_first_at_cell = observed.is_first_at_cell if observed.unseen == "zero" else None
-
-    @property
-    def y(self) -> Any:
-        return self._engine.of_cells("y", self.observed.values)
-
-    @property
-    def weights(self) -> Any:
-        weights = self.observed.weights
-        return None if weights is None else self._engine.of_cells("weights", weights)
+    def forget(self) -> None:
+        """Forget what it was made of, now that it is done."""
+        self.args, self.kwargs = (), {}
 
 
 class DaskEngine(Engine[DaskCells]):
@@ -445,27 +533,36 @@ class DaskEngine(Engine[DaskCells]):
     ----------
     n_jobs : int or None
         Number of threads of the client, which updates the columns; and of the processes of a cluster of its own.
-    folder : str or path-like, default=None
-        Where files for the workers lie; None: a temporary folder, which all workers must see.
+    folder : Path, default=None
+        Where files for the workers lie, all of which must see it; None: Dask's temporary directory, or that of the
+        system.
     """
 
     name = "dask"
-    offers: ClassVar[frozenset[str]] = frozenset()
+    offers: ClassVar[frozenset[str]] = frozenset({"newton"})
 
-    def __init__(self, n_jobs: int | None, folder: Any = None) -> None:
-        self._n_jobs, self._given_folder = n_jobs, folder
+    def __init__(self, n_jobs: int | None, folder: Path | None = None) -> None:
+        self.folder = folder
         self._local = CpuEngine(n_jobs)
         self._cluster: Any = None
+        self._placed: list[DaskCells] = []
         self._pending: list[Node] = []
-        self._files: dict[int, tuple[Array, ArrayFile]] = {}
+        self._bundles: weakref.WeakSet[Bundle] = weakref.WeakSet()
+        self._files: dict[int, tuple[weakref.ref[Array], ArrayFile]] = {}
+        self._of_cells: set[str] = set()
+        self._scratch_files: set[str] = set()
+        self._unneeded: set[str] = set()
         self._counter = 0
-        self.cells: DaskCells | None = None
+        #: Called now and then with the number of groups of the current phase that are done, and of all.
         self.on_progress: Callable[[int, int], None] | None = None
+        #: Called with a sentence when workers are lost; else it is logged.
+        self.on_loss: Callable[[str], None] | None = None
 
     # -----------------------------------------------------------------------------------------------------------------
     # the cluster, and what it reads
 
     def __enter__(self) -> Self:
+        import dask
         import distributed
 
         self._local.__enter__()
@@ -474,204 +571,296 @@ class DaskEngine(Engine[DaskCells]):
         except ValueError:
             self._cluster = local_cluster(self._local.n_threads)
             self.client = distributed.Client(self._cluster)
-        self.folder = Path(tempfile.mkdtemp(prefix="halfseen-", dir=self._given_folder))
-        self._check_folder()
+        parent = self.folder or dask.config.get("temporary-directory", None)
+        self._scratch = temporary_folder(parent)
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
+        self._n_retries, self._n_lost = 0, 0
+        try:
+            self._check_workers()
+        except BaseException:
+            self.__exit__()
+            raise
+        self._is_open = True
+        self.client.subscribe_topic("all", self._on_event)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_open = False
         self._pending.clear()
         self._files.clear()
+        if self.client.status == "running":
+            self.client.unsubscribe_topic("all")
+            if self._cluster is None:
+                self.client.run(forget_all, on_error="ignore")
         if self._cluster is not None:
             self.client.close()
             self._cluster.close()
         self._local.__exit__()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _check_folder(self) -> None:
-        """Refuse a folder that some worker does not see."""
-        probe = self.folder / "probe"
+    def _check_workers(self) -> None:
+        """Wait for workers, and refuse a folder that some of them do not see."""
+        try:
+            self.client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
+        except TimeoutError:
+            raise self._without_workers() from None
+        probe = self._scratch / "probe"
         probe.touch()
         sees = self.client.run(_sees, str(probe), on_error="return")
-        blind = [worker for worker, answer in sees.items() if answer is not True]
-        if not sees or blind:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            found = "no worker" if not sees else f"{len(blind)} of {len(sees)} that do not see {str(self.folder)!r}"
+        blind = [worker for worker, answer in sees.items() if answer is False]
+        if blind:
             raise EngineError(
                 "All workers must see the folder in which a fit keeps its files.",
-                found=found,
-                remedy="Start workers." if not sees else "Pass `checkpoint=`, a folder on a volume that all share.",
+                found=f"{len(blind)} of {len(sees)} that do not see {str(self._scratch)!r}",
+                remedy="Set Dask's `temporary-directory`, or `checkpoint=`, to a folder on a volume that all share.",
                 parameter="engine",
             )
 
-    def place(self, observed: Observed, *sides: Side) -> DaskCells:
-        shards = shard_blocks(observed.indptr)
-        n_threads = max(1, sum(self.client.nthreads().values()))
-        size = 1
-        while 2 * size <= SHARDS_PER_GROUP and len(shards) > size * GROUPS_PER_THREAD * n_threads:
-            size *= 2
-        arrays = (observed.indptr, observed.indices, observed.values, observed.weights)
-        files = [None if array is None else self.file_of(array) for array in arrays]
-        has_repeated = observed.unseen == "zero" and observed.is_first_at_cell is not None
-        groups: list[GroupFile] = [
-            GroupFile(
-                number, tuple(shards[start : start + size]), *files, observed.shape[1], observed.unseen, has_repeated
-            )  # type: ignore[arg-type]
-            for number, start in enumerate(range(0, len(shards), size))
-        ]
-        self.cells = DaskCells(self, observed, groups, shards)
-        return self.cells
+    def _without_workers(self) -> EngineError:
+        return EngineError(
+            "A cluster must have workers.",
+            found=f"none for {SECONDS_WITHOUT_WORKERS:.0f} seconds",
+            remedy=f"Start workers. {self._how_to_go_on}",
+            parameter="engine",
+        )
 
     @property
-    def groups(self) -> list[GroupFile]:
-        if self.cells is None:
+    def _how_to_go_on(self) -> str:
+        if self.folder is None:
+            return "With `checkpoint=`, the same call would go on from where it was."
+        return "The same call goes on from its last checkpoint."
+
+    def _check_scheduler(self) -> None:
+        """Say so if the scheduler was lost."""
+        if self.client.status != "running":
+            raise EngineError(
+                "The scheduler of a cluster must stay until the fit has ended.",
+                found="that it was lost",
+                remedy=f"Start it again. {self._how_to_go_on}",
+                parameter="engine",
+            ) from None
+
+    def _on_event(self, event: Any) -> None:
+        """An event of the scheduler."""
+        _, what = event
+        if self._is_open and isinstance(what, Mapping) and what.get("action") == "remove-worker" and not what.get("expected", False):
+            self._n_lost += 1
+            note = f"A worker was lost: {what.get('worker')}. Its tasks run again on others."
+            (self.on_loss or logger.warning)(note)
+
+    def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> DaskCells:
+        blocks = shard_blocks(observed.indptr) if shards is None else blocks_of_rows(observed.indptr, shards)
+        if self._placed and [rows for rows, _, _ in blocks] != list(self._placed[0].row_shards):
+            raise NotImplementedError("Cells of other rows, or in other shards.")
+        size = len(self._groups[0].shards) if self._placed else self._group_size(blocks)
+        arrays = (observed.indptr, observed.indices, observed.values, observed.weights)
+        files = [None if array is None else self.file_of(array) for array in arrays]
+        self._of_cells |= {file.path for file in files if file is not None}
+        has_repeated = observed.unseen == "zero" and observed.is_first_at_cell is not None
+        matrix: Any = (*files, observed.shape[1], observed.unseen, has_repeated)
+        groups = [GroupFile(tuple(blocks[start : start + size]), *matrix) for start in range(0, len(blocks), size)]
+        cells = DaskCells(self, observed, groups)
+        self._placed.append(cells)
+        return cells
+
+    def _group_size(self, shards: Sequence[Block]) -> int:
+        """Shards of a group: enough groups for all threads, each with room in the smallest memory."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        n_threads = max(1, sum(worker["nthreads"] for worker in workers))
+        room = min((worker["memory_limit"] or np.inf for worker in workers), default=np.inf) * SHARE_OF_TASK
+        largest, size = max(cells.stop - cells.start for _, _, cells in shards), 1
+        while (
+            2 * size <= SHARDS_PER_GROUP
+            and len(shards) >= 2 * size * GROUPS_PER_THREAD * n_threads
+            and 2 * size * largest * BYTES_PER_CELL <= room
+        ):
+            size *= 2
+        return size
+
+    @property
+    def _groups(self) -> list[GroupFile]:
+        if not self._placed:
             raise RuntimeError("Cells are placed before arrays of rows.")
-        return self.cells.groups
+        return self._placed[0].groups
 
     @property
     def n_rows(self) -> int:
-        return self.groups[-1].rows.stop
-
-    @property
-    def n_cells(self) -> int:
-        return self.groups[-1].cells.stop
+        return self._groups[-1].rows.stop
 
     def file_of(self, array: Array) -> ArrayFile:
         """The file of an array of the client: its own, if it is mapped from one, else a new one."""
-        known = self._files.get(id(array))
-        if known is not None and known[0] is array:
-            return known[1]
+        ref, file = self._files.get(id(array), (None, None))
+        if ref is not None and file is not None and ref() is array:
+            return file
         file = mapped_file(array)
         if file is None:
             self._counter += 1
             self._bytes += array.nbytes
-            file = write_array(array, str(self.folder / f"array-{self._counter}"))
-        self._files[id(array)] = array, file
+            file = write_array(array, self._scratch / f"array-{self._counter}", lasting=False)
+            self._scratch_files.add(file.path)
+        self._files[id(array)] = weakref.ref(array), file
         return file
 
     # -----------------------------------------------------------------------------------------------------------------
     # recording
 
     def asarray(self, array: Array, side: Side | None = None) -> Any:
-        if isinstance(array, Deferred) or side is not Side.ROWS:
-            return array if isinstance(array, Deferred) else np.ascontiguousarray(array)
+        if isinstance(array, Deferred):
+            return array
         array = np.ascontiguousarray(array)
-        node = Node("numpy", ("asarray", RowsOf(self.file_of(array))))
-        self._pending.append(node)
-        return Deferred(self, Kind.ROWS, node, 0, _sample(array))
+        return self._part([self.file_of(array)], Side.ROWS, array[:1]) if side is Side.ROWS else array
 
-    def of_cells(self, name: str, array: Array) -> Deferred:
-        node = Node("cells", (name,))
-        self._pending.append(node)
-        return Deferred(self, Kind.CELLS, node, 0, _sample(array))
+    def _part(self, pieces: Sequence[ArrayFile], along: Any, sample: Array) -> Deferred:
+        """An array of rows or cells that lies in files."""
+        meta = np.ones((1, *sample.shape[1:]), sample.dtype)
+        return self._remote(Node("part", (PartOf(tuple(pieces), along), )), [(along, meta)])[0]
 
     def row_draws(self, seed: int) -> Any:
         return DeferredDraws(self, seed)
 
     def record(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """A function of NumPy; computed at once where nothing is `Deferred`."""
-        flat = [*args, *kwargs.values()]
-        for value in args:
-            flat += value if isinstance(value, list | tuple) else []
-        kinds = {value.kind for value in flat if isinstance(value, Deferred)}
-        function = NUMPY.get(name) or getattr(np, name)
-        if not kinds:
+        flat = [*_flat(args), *kwargs.values()]
+        alongs = {one.along for one in flat if isinstance(one, Deferred)}
+        function = numpy_function(name)
+        if not alongs:
             return function(*args, **kwargs)
-        of_rows = kinds - {Kind.HOST}
-        if len(of_rows) > 1:
+        alongs.discard(None)
+        if len(alongs) > 1:
             raise NotImplementedError(f"{name} of rows and cells")
-        kind = of_rows.pop() if of_rows else Kind.HOST
         with np.errstate(all="ignore"):
-            meta = function(*map(_meta, args), **{key: _meta(value) for key, value in kwargs.items()})
-        if kind == Kind.HOST:
-            return Deferred(self, kind, Node(name, args, kwargs), 0, meta)
-        if np.ndim(meta) == 0 or not _is_row_by_row(name, args, kwargs):
-            raise NotImplementedError(f"{name} of {kind}: sums over them are those of `map`")
-        node = Node("numpy", (name, *args), kwargs)
-        self._pending.append(node)
-        return Deferred(self, kind, node, 0, np.asarray(meta))
+            meta = np.asarray(function(*map(_meta, args), **{key: _meta(value) for key, value in kwargs.items()}))
+        if not alongs:
+            return Deferred(self, None, Node(name, args, kwargs), 0, meta)
+        if meta.ndim == 0 or not _is_row_by_row(name, args, kwargs):
+            raise NotImplementedError(f"{name} of rows or cells: sums over them are those of `map`")
+        return self._remote(Node("numpy", (name, *args), kwargs), [(alongs.pop(), meta)])[0]
 
-    def _remote(self, node: Node, arrays: Sequence[tuple[str, Any]]) -> list[Any]:
-        """What an operation on the workers gives: (kind, sample) of each of its arrays; sums have kind "host"."""
+    def _remote(self, node: Node, arrays: Sequence[tuple[Any, Array]]) -> list[Deferred]:
+        """What an operation on the workers gives: along what, and one entry, of each of its arrays."""
+        node.args = tuple(map(self._without_sums, node.args))
+        node.kwargs = {key: self._without_sums(value) for key, value in node.kwargs.items()}
         self._pending.append(node)
-        return [Deferred(self, kind, node, place, meta) for place, (kind, meta) in enumerate(arrays)]
+        return [Deferred(self, along, node, place, meta) for place, (along, meta) in enumerate(arrays)]
+
+    def _without_sums(self, value: Any) -> Any:
+        """An argument of an operation on the workers, in which arrays of the client are computed."""
+        if isinstance(value, Deferred):
+            return self._value(value) if value.along is None else value
+        return type(value)(map(self._without_sums, value)) if type(value) in (tuple, list) else value
+
+    @staticmethod
+    def _is_remote(array: Any) -> bool:
+        return isinstance(array, Deferred) and array.along is not None
 
     def sweep(self, cells: DaskCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
-        H, observed = self._on_host(H), cells.observed
-        dtype = (W if H is None else H).dtype
-        k = (W if H is None else H).shape[1]
-        x = None if W is None or H is None else np.ones(1, dtype)
-        one = [None if array is None else np.asarray(array[:1]) for array in (observed.values, observed.weights)]
-        first = None if cells.is_first_at_cell is None else np.ones(1, observed.dtype)
+        observed, factor = cells.observed, W if H is None else H
+        one = [None if dtype is None else np.ones(1, dtype) for dtype in _dtypes(observed)]
+        x = None if W is None or H is None else np.ones(1, factor.dtype)
+        first = np.ones(1, observed.dtype) if cells.groups[0].has_repeated else None
         with np.errstate(all="ignore"):
             terms = rule(params, one[0], x, one[1], first)
-        kinds: list[tuple[str, Any]] = []
-        for side, kind in ((Side.ROWS, Kind.ROWS), (Side.COLUMNS, Kind.HOST)):
+        kinds: list[tuple[Any, Array]] = []
+        for side, along in ((Side.ROWS, Side.ROWS), (Side.COLUMNS, None)):
             if side in sides:
-                kinds += [(kind, np.ones((1, k), dtype)) for _ in terms.arrays]
+                kinds += [(along, np.ones((1, factor.shape[1]), factor.dtype)) for _ in terms.arrays]
         n_totals = len(terms.totals) + n_levels * len(terms.by_level)
+        *results, totals = self._remote(
+            Node("sweep", (cells, rule, params, W, H, sides, n_levels)), [*kinds, (None, np.ones(n_totals))]
+        )
+        n_rows = len(terms.arrays) * (Side.ROWS in sides)
         has_totals = n_totals > 0 and sides != (Side.COLUMNS,)
-        node = Node("sweep", (rule, params, W, H, sides, n_levels))
-        results = self._remote(node, [*kinds, (Kind.HOST, np.ones(n_totals))])
-        n_arrays = len(terms.arrays)
-        rows = tuple(results[:n_arrays]) if Side.ROWS in sides else ()
-        columns = tuple(results[len(rows) : len(rows) + n_arrays]) if Side.COLUMNS in sides else ()
-        return Sums(rows, columns, results[-1] if has_totals else None)
+        return Sums(tuple(results[:n_rows]), tuple(results[n_rows:]), totals if has_totals else None)
 
     def map(
         self, rule: Rule, params: Any, *arrays: Any, n_levels: int = 0, shards: Sequence[slice] | None = None
     ) -> tuple[tuple[Any, ...], Any]:
-        kinds = {array.kind for array in arrays if isinstance(array, Deferred)} - {Kind.HOST}
-        params = self._params_on_host(params)
-        if not kinds:
-            return self._local.map(rule, params, *map(self._on_host, arrays), n_levels=n_levels, shards=shards)
-        (kind,) = kinds
-        arrays = tuple(
-            self._on_host(array) if isinstance(array, Deferred) and array.kind == Kind.HOST else array
-            for array in arrays
-        )
+        alongs = {array.along for array in arrays if self._is_remote(array)}
+        if not alongs:
+            params, *arrays = map(self._without_sums, (params, *arrays))
+            return self._local.map(rule, params, *arrays, n_levels=n_levels, shards=shards)
+        (along,) = alongs
         with np.errstate(all="ignore"):
-            terms = rule(params, *map(_meta, arrays))
+            terms = rule(self._without_sums(params), *map(_meta, arrays))
         n_totals = len(terms.totals) + n_levels * len(terms.by_level)
-        node = Node("map", (rule, params, *arrays), {"n_levels": n_levels, "of_cells": kind == Kind.CELLS})
-        metas = [(kind, np.asarray(array)[:1]) for array in terms.arrays]
-        *results, totals = self._remote(node, [*metas, (Kind.HOST, np.ones(n_totals))])
+        metas = [(along, np.asarray(array)[:1]) for array in terms.arrays]
+        cells = along if isinstance(along, DaskCells) else None
+        node = Node("map", (cells, rule, params, n_levels, *arrays))
+        *results, totals = self._remote(node, [*metas, (None, np.ones(n_totals))])
         return tuple(results), totals if n_totals else None
 
-    def _sum(self, name: str, meta: Array, dtype: Any, *args: Any) -> Any:
-        (total,) = self._remote(Node(name, args), [(Kind.HOST, meta)])
-        return self.record("astype", total, dtype)
+    def _sum(self, node: Node, meta: Array) -> Any:
+        """A sum over rows, in the precision of one entry."""
+        return self._remote(node, [(None, meta)])[0]
 
     def column_sums(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
-        if isinstance(factor, Deferred) and factor.kind == Kind.ROWS:
-            return self._sum("column_sums", np.ones(factor.shape[1]), factor.dtype, factor)
-        return self._local.column_sums(self._on_host(factor))
+        if self._is_remote(factor):
+            return self._sum(Node("column_sums", (factor,)), np.ones(factor.shape[1], factor.dtype))
+        return self._local.column_sums(self._without_sums(factor))
 
     def gram(self, factor: Any, shards: Sequence[slice] | None = None) -> Any:
-        if isinstance(factor, Deferred) and factor.kind == Kind.ROWS:
-            return self._sum("gram", np.ones((factor.shape[1],) * 2), factor.dtype, factor)
-        return self._local.gram(self._on_host(factor))
+        if self._is_remote(factor):
+            return self._sum(Node("gram", (factor,)), np.ones((factor.shape[1],) * 2, factor.dtype))
+        return self._local.gram(self._without_sums(factor))
 
     def sddmm(self, cells: DaskCells, W: Any, H: Any) -> Any:
-        return self._remote(Node("sddmm", (W, self._on_host(H))), [(Kind.CELLS, np.ones(1, W.dtype))])[0]
+        return self._remote(Node("sddmm", (cells, W, H)), [(cells, np.ones(1, W.dtype))])[0]
 
     def spmm(self, cells: DaskCells, c: Any, far: Any, side: Side) -> Any:
-        meta = np.ones((1, far.shape[1]), far.dtype)
+        along = Side.ROWS if side is Side.ROWS else None
+        node = Node("spmm", (cells, c, far, side))
+        (sums,) = self._remote(node, [(along, np.ones((1, far.shape[1]), far.dtype))])
+        return sums if along is Side.ROWS else self._value(sums)
+
+    def over_rows(
+        self, function: Callable[..., Any], params: Any, *arrays: Any, shards: Sequence[slice] | None = None,
+        summed: bool = True,
+    ) -> Any:  # fmt: skip
+        alongs = {array.along for array in arrays if self._is_remote(array)}
+        params = self._without_sums(params)
+        if not alongs:
+            return self._local.over_rows(function, params, *map(self._without_sums, arrays), summed=summed)
+        (along,) = alongs
+        with np.errstate(all="ignore"):
+            meta = np.asarray(function(params, *map(_meta, arrays)))
+        node = Node("over_rows", (along if isinstance(along, DaskCells) else None, summed, function, params, *arrays))
+        return self._remote(node, [(None if summed else along, meta)])[0]
+
+    def newton_step(
+        self, cells: DaskCells, slope: Any, curvature: Any, near: Any, far: Any, penalty: RidgePenalty, side: Side
+    ) -> Any:
+        if side is Side.ROWS:
+            node = Node("newton_step", (cells, slope, curvature, near, far, penalty, side))
+            return self._remote(node, [(Side.ROWS, near.meta)])[0]
+        near, k = self._without_sums(near), near.shape[1]
+        out, width = np.empty_like(near), k * (k + 3) // 2
+        size = max(1, BYTES_OF_EQUATIONS // (8 * width))
+        l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
+        for start in range(0, len(near), size):
+            part = slice(start, start + size)
+            node = Node("normal_equations", (cells, slope, curvature, far, part))
+            sums = self._value(self._sum(node, np.ones((1, width), near.dtype)))
+            steps.solve_equations(sums, near[part], l2, centre, fixed, out[part])
+        return out
+
+    def conjugate_gradients(
+        self, cells: DaskCells, curvature: Any, pull: Any, near: Any, far: Any, gram: Any, l2: Any, side: Side,
+        n_steps: int, tol: float = 0.0,
+    ) -> tuple[Any, Any]:  # fmt: skip
         if side is Side.COLUMNS:
-            return self._sum("spmm", meta, far.dtype, c, far, side)
-        return self._remote(Node("spmm", (c, self._on_host(far), side)), [(Kind.ROWS, meta)])[0]
+            near, gram = map(self._without_sums, (near, gram))
+            return super().conjugate_gradients(cells, curvature, pull, near, far, gram, l2, side, n_steps, tol)
+        node = Node("conjugate_gradients", (cells, curvature, pull, near, far, gram, l2, side, n_steps, tol))
+        rows, total = self._remote(node, [(Side.ROWS, near.meta), (None, np.ones(1))])
+        return rows, total
+
+    def by_shard(self, function: Callable[..., Any], cells: DaskCells, *arrays: Array) -> list[Any]:
+        files = tuple(self.file_of(np.ascontiguousarray(array)) for array in arrays)
+        futures = self._map("fold in", run_by_shard, cells.groups, [function] * len(cells.groups), [files] * len(cells.groups))
+        return [one for of_group in self._gather(futures) for one in of_group]
 
     # -----------------------------------------------------------------------------------------------------------------
     # computing
-
-    def _on_host(self, array: Any) -> Any:
-        """An array of the client, computed if it was not yet; others stay as they are."""
-        return self.to_numpy(array) if isinstance(array, Deferred) and array.kind == Kind.HOST else array
-
-    def _params_on_host(self, params: Any) -> Any:
-        if type(params) is tuple:
-            return tuple(map(self._on_host, params))
-        return self._on_host(params)
 
     def fetch(self, *vectors: Any) -> list[Array]:
         return [self.to_numpy(vector) for vector in vectors]
@@ -679,121 +868,242 @@ class DaskEngine(Engine[DaskCells]):
     def to_numpy(self, array: Any) -> Array:
         if not isinstance(array, Deferred):
             return np.asarray(array)
-        if array.kind == Kind.HOST:
-            return self._value(array)
-        if array.node.bundle is None:
+        if array.along is None:
+            return np.asarray(self._value(array))
+        if array.node.name == "cells":
+            cells, name = array.node.args
+            return np.asarray(getattr(cells.observed, "values" if name == "y" else name))
+        if array.place not in array.node.kept:
             self.flush()
-        bundle, place = array.node.bundle, array.node.places[array.place]
-        if bundle.files is not None:
-            pieces = [files[place].read() for files in bundle.files]
-        else:
-            futures = self.client.map(operator.itemgetter(place), bundle.futures, pure=False, key=self._key("piece"))
-            pieces = self._gather(futures)
-        return np.concatenate(pieces)
+        bundle, place = array.node.kept[array.place]
+        if bundle.futures is None:
+            return np.concatenate([files[place].read() for files in bundle.files])
+        return np.concatenate(self._gather(self._map("fetch", take, bundle.futures, [place] * len(self._groups))))
 
     def _value(self, array: Deferred) -> Any:
         """The value of an array of the client."""
         node = array.node
-        if array.place not in node.values:
-            if node in self._pending:
-                self.flush()
-            else:
-
-                def value_of(one: Any) -> Any:
-                    if isinstance(one, list | tuple):
-                        return type(one)(map(value_of, one)) if type(one) in (list, tuple) else one
-                    return self._value(one) if isinstance(one, Deferred) else one
-
-                function = NUMPY.get(node.name) or getattr(np, node.name)
-                kwargs = {key: value_of(value) for key, value in node.kwargs.items()}
-                with np.errstate(over="ignore", invalid="ignore"):
-                    node.values[0] = function(*map(value_of, node.args), **kwargs)
+        if array.place in node.values:
+            return node.values[array.place]
+        if node in self._pending:
+            self.flush()
+        else:
+            function, kwargs = numpy_function(node.name), {key: self._without_sums(one) for key, one in node.kwargs.items()}
+            with np.errstate(over="ignore", invalid="ignore"):
+                node.values[0] = function(*map(self._without_sums, node.args), **kwargs)
+            node.forget()
         return node.values[array.place]
 
     def flush(self) -> None:
         """Do what was recorded, a task for each group, and add the sums of the groups."""
-        # what is needed: arrays that somebody still has, and what they are made of
         nodes, self._pending = self._pending, []
-        wanted: set[Node] = {node for node in nodes if any(ref() is not None for ref in node.made)}
-        for node in reversed(nodes):
-            if node in wanted:
-                wanted |= {one.node for one in _arguments(node) if one.node.bundle is None}
-        nodes = [node for node in nodes if node in wanted]
-        # what client-side numbers go into it (they are sums of earlier phases)
-        number, steps, bundles = {node: place for place, node in enumerate(nodes)}, list[Step](), list[Bundle]()
+        alive = {node: [one for ref in node.made if (one := ref()) is not None] for node in nodes}
+        number, steps = dict[Node, int](), list[Step]()
+        bundles, placed = list[Bundle](), [self._placed[0]]
+
+        def position(of: Any, among: list[Any]) -> int:
+            if of not in among:
+                among.append(of)
+            return among.index(of)
 
         def as_argument(value: Any) -> Any:
             if isinstance(value, Deferred):
-                if value.kind == Kind.HOST:
-                    return as_argument(self._value(value))
-                if value.node in number:
-                    return Slot(number[value.node], value.place)
-                bundle: Any = value.node.bundle
-                if bundle not in bundles:
-                    bundles.append(bundle)
-                return Kept(bundles.index(bundle), value.node.places[value.place])
+                if value.place in value.node.kept:
+                    bundle, place = value.node.kept[value.place]
+                    return Kept(position(bundle, bundles), place)
+                return Slot(step_of(value.node), value.place)
+            if isinstance(value, DaskCells):
+                return CellsOf(position(value, placed))
+            if isinstance(value, PartOf):
+                return value._replace(cells=as_argument(value.cells) if isinstance(value.cells, DaskCells) else None)
             if isinstance(value, np.ndarray) and value.nbytes > LARGEST_SENT:
                 return WholeOf(self.file_of(value))
             return tuple(map(as_argument, value)) if type(value) in (tuple, list) else value
 
-        for node in nodes:
-            kwargs = {key: as_argument(value) for key, value in node.kwargs.items()}
-            steps.append(Step(node.name, tuple(map(as_argument, node.args)), kwargs))
-        alive = [(node, one) for node in nodes for ref in node.made if (one := ref()) is not None]
-        kept = [(node, one.place) for node, one in alive if one.kind != Kind.HOST and node.name != "cells"]
-        summed = [(node, one.place) for node, one in alive if one.kind == Kind.HOST]
+        def step_of(node: Node) -> int:
+            if node not in number:
+                kwargs = {key: as_argument(value) for key, value in node.kwargs.items()}
+                step = Step(node.name, tuple(map(as_argument, node.args)), kwargs)
+                number[node] = len(steps)
+                steps.append(step)
+            return number[node]
+
+        for node, made in alive.items():
+            if made and node.name != "cells":
+                step_of(node)
+        kept, summed, n_bytes = list[list[tuple[Node, int]]]([[]]), list[Deferred](), 0
+        for node, made in alive.items():
+            for one in made if node.name != "cells" else ():
+                if one.along is None:
+                    summed.append(one)
+                    is_of_columns = node.name in ("sweep", "spmm", "normal_equations") and one.ndim == 2
+                    n_bytes += one.meta.nbytes * (self._placed[0].observed.shape[1] if is_of_columns else 1)
+                elif one.meta.nbytes * len(one) > LARGE * len(self._groups):
+                    kept.append([(node, one.place)])
+                else:
+                    kept[0].append((node, one.place))
+        kept = [of_bundle for of_bundle in kept if of_bundle]
+        if not kept and not summed:
+            return
         program = Program(
             tuple(steps),
-            tuple(Slot(number[node], place) for node, place in kept),
-            tuple(Slot(number[node], place) for node, place in summed),
+            tuple(tuple(Slot(number[node], place) for node, place in of_bundle) for of_bundle in kept),
+            tuple(Slot(number[one.node], one.place) for one in summed),
         )
-        for node in nodes:
-            if node.name == "cells":  # read again where it is needed
-                self._pending.append(node)
-        self._run(program, bundles, kept, summed)
-        if self.is_cut_due():
+        self._run(program, bundles, placed, kept, summed, n_bytes > LARGE)
+        for node in alive:
+            if node.name != "cells":
+                node.forget()
+        if self._is_cut_due():
             self.cut()
 
-    def _run(self, program: Program, bundles: list[Bundle], kept: Any, summed: Any) -> None:
-        inputs = [bundle.futures or bundle.files for bundle in bundles]
-        done = self._map(run_program, self.groups, [program] * len(self.groups), *inputs)
-        if kept:
-            bundle = Bundle(self._map(operator.itemgetter(0), done))
-            for place, (node, of_node) in enumerate(kept):
-                node.bundle, node.places[of_node] = bundle, place
-        sums = self._map(operator.itemgetter(1), done)
-        del done
-        while len(sums) > 1:
-            pairs = self._map(add, sums[: len(sums) // 2 * 2 : 2], sums[1::2])
+    def _run(
+        self, program: Program, inputs: Sequence[Bundle], placed: Sequence[DaskCells],
+        kept: Sequence[Sequence[tuple[Node, int]]], summed: Sequence[Deferred], has_large_sums: bool,
+    ) -> None:  # fmt: skip
+        n = len(self._groups)
+        groups = [tuple(cells.groups[number] for cells in placed) for number in range(n)]
+        what = next((step.name for step in program.steps if step.name in ("sweep", "sddmm", "conjugate_gradients")), "update")
+        given = [bundle.files if bundle.futures is None else bundle.futures for bundle in inputs]
+        done = self._map(what, run_program, groups, [program] * n, *given)
+        for place, of_bundle in enumerate(kept):
+            self._bundles.add(Bundle(of_bundle, self._map("keep", take, done, [place] * n)))
+        if not summed:
+            return
+        sums = self._map("sums", take, done, [len(kept)] * n)
+        while has_large_sums and len(sums) > 1:
+            pairs = self._map("add", add, sums[: len(sums) // 2 * 2 : 2], sums[1::2])
             sums = [*pairs, *sums[len(sums) // 2 * 2 :]]
-        (totals,) = self._gather(sums)
-        for (node, place), total in zip(summed, totals, strict=True):
-            if node.name in ("sweep", "spmm") and total is not None and total.ndim == 2:
-                total = total.astype(node.made[place]().dtype if node.made[place]() is not None else total.dtype)
-            node.values[place] = total
+        results = self._gather(sums, done)
+        while len(results) > 1:
+            pairs = [add(*pair) for pair in zip(results[::2], results[1::2], strict=False)]
+            results = [*pairs, *results[len(results) // 2 * 2 :]]
+        for one, total in zip(summed, results[0], strict=True):
+            one.node.values[one.place] = total if total is None else total.astype(one.dtype, copy=False)
 
-    def _key(self, name: str) -> str:
+    def _map(self, what: str, function: Any, *iterables: Any) -> list[Any]:
+        """A task for each group, with a name for people."""
         self._counter += 1
-        return f"{name}-{self.folder.name}-{self._counter}"
-
-    def _map(self, function: Any, *iterables: Any) -> list[Any]:
-        """A task for each of the items."""
-        name = getattr(function, "__name__", type(function).__name__)
-        futures: list[Any] = self.client.map(function, *iterables, pure=False, key=self._key(name))
+        of = f"iteration {self.iteration}-{self._scratch.name[9:]}-{self._counter}"
+        keys = [f"{what}-{of}-{number}" for number in range(len(iterables[0]))]
+        try:
+            futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
+        except Exception:
+            self._check_scheduler()
+            raise
         return futures
 
-    def _gather(self, futures: Any) -> Any:
-        return self.client.gather(futures)
+    def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = ()) -> list[Any]:
+        """Results of tasks; those of lost workers are computed again. `watched` are tasks whose number shows progress."""
+        from distributed import KilledWorker
+
+        watched, is_new = watched or wanted, True
+        while True:
+            getting = asyncio.run_coroutine_threadsafe(
+                self.client.gather(list(wanted), asynchronous=True), self.client.loop.asyncio_loop
+            )
+            try:
+                return self._wait_for(getting, watched)
+            except KilledWorker:  # it was on too many workers that were lost, which is not its fault
+                if self._n_retries >= MAX_RETRIES:
+                    raise
+                self._n_retries += 1
+                self.client.retry(list(wanted))
+            except FileNotFoundError as error:
+                raise EngineError(
+                    "All workers must see the folder in which a fit keeps its files.",
+                    found=f"a worker that does not see {error.filename!r}",
+                    remedy=f"Start workers that share {str(self._scratch.parent)!r}. {self._how_to_go_on}",
+                    parameter="engine",
+                ) from None
+            except Exception:
+                self._check_scheduler()
+                raise
+            finally:
+                getting.cancel()
+
+    def _wait_for(self, getting: Any, watched: Sequence[Any]) -> list[Any]:
+        """What is being gathered; meanwhile progress is shown, and somebody must be working."""
+        last_seen = looked = perf_counter()
+        while True:
+            done, _ = concurrent_futures.wait([getting], SECONDS_PER_LOOK)
+            if done:
+                results: list[Any] = getting.result()
+                return results
+            if self.on_progress is not None:
+                self.on_progress(sum(future.done() for future in watched), len(watched))
+            now = perf_counter()
+            if now - looked > min(4 * SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS / 4):
+                looked = now
+                last_seen = now if self.client.nthreads() else last_seen
+                if now - last_seen > SECONDS_WITHOUT_WORKERS:
+                    raise self._without_workers()
 
     # -----------------------------------------------------------------------------------------------------------------
     # state in files
 
-    def is_cut_due(self) -> bool:
+    def _is_cut_due(self) -> bool:
         since = perf_counter() - self._last_cut
         return since > max(SECONDS_PER_CUT, self._time_of_cut / SHARE_OF_CUTS) or self._bytes > BYTES_PER_CUT
 
     def cut(self) -> None:
         """Write all arrays of rows to files, from which tasks go on: what came before is forgotten."""
+        started = perf_counter()
+        self._counter += 1
+        bundles = [(bundle, places) for bundle in self._bundles if (places := bundle.places())]
+        unwritten = [(bundle, places) for bundle, places in bundles if bundle.futures is not None]
+        named = [
+            (bundle, {place: str(self._scratch / f"cut-{self._counter}-{number}-{place}") for place in places})
+            for number, (bundle, places) in enumerate(unwritten)
+        ]
+        for (bundle, _), files in zip(unwritten, self._write(named, lasting=False), strict=True):
+            bundle.files, bundle.futures = files, None
+            self._scratch_files |= {file.path for of_group in files for file in of_group.values()}
+        # Files of arrays that nobody has any more: no task needs them again, but some that were begun for nothing, when
+        # a worker was lost, may still read them. So they stay until the next time.
+        needed = {files[place].path for bundle, places in bundles for files in bundle.files for place in places}
+        for path in self._unneeded - needed:
+            Path(path).unlink(missing_ok=True)
+        self._scratch_files -= self._unneeded - needed
+        self._unneeded = self._scratch_files - needed - self._of_cells
+        self._files = {key: one for key, one in self._files.items() if one[1].path in self._of_cells}
+        self._last_cut, self._bytes = perf_counter(), 0
+        self._time_of_cut = self._last_cut - started
+
+    def _write(
+        self, named: Sequence[tuple[Bundle, dict[int, str]]], lasting: bool
+    ) -> list[list[dict[int, ArrayFile]]]:
+        """Files of arrays of bundles, given where each is to be written, but for the number of the group."""
+        futures = list[Any]()
+        for bundle, paths in named:
+            of_groups = [
+                {place: f"{path}.{number}" for place, path in paths.items()} for number in range(len(self._groups))
+            ]
+            given = bundle.files if bundle.futures is None else bundle.futures
+            futures += self._map("write", write_pieces, given, of_groups, [lasting] * len(of_groups))
+        files, n = self._gather(futures) if futures else [], len(self._groups)
+        return [files[start : start + n] for start in range(0, len(files), n)]
+
+    def store(self, arrays: Mapping[str, Any], folder: Path) -> dict[str, list[ArrayFile]]:
+        self.flush()
+        stored, named = dict[str, list[ArrayFile]](), dict[Bundle, dict[int, str]]()
+        for name, array in arrays.items():
+            if self._is_remote(array) and array.node.name != "cells":
+                bundle, place = array.node.kept[array.place]
+                named.setdefault(bundle, {})[place] = str(folder / name)
+            else:
+                stored[name] = [write_array(self.to_numpy(array), folder / name)]
+        for paths, groups in zip(named.values(), self._write(list(named.items()), lasting=True), strict=True):
+            for place, path in paths.items():
+                stored[Path(path).name] = [files[place] for files in groups]
+        return stored
+
+    def restore(self, pieces: Sequence[ArrayFile], along: Along = None) -> Any:
+        if along is None or along is Side.COLUMNS:
+            return super().restore(pieces, along)
+        self._last_cut = -np.inf  # so that tasks do not need the pieces for long
+        sample = np.ones((1, *pieces[0].shape[1:]), pieces[0].dtype)
+        return self._part(pieces, self._placed[0] if along == "cells" else along, sample)
 
 
 class DeferredDraws:
@@ -803,12 +1113,13 @@ class DeferredDraws:
         self._engine, self._seed, self._drawn = engine, seed, 0
 
     def __getattr__(self, kind: str) -> Any:
-        def draw(*args: Any, size: tuple[int, int]) -> Any:
+        def draw(*args: Any, size: Any = None) -> Any:
+            *args, size = args if size is None else (*args, size)  # type: ignore[assignment]
             stream, self._drawn = self._drawn, self._drawn + 1
             if stream:
                 return getattr(RowDraws(self._seed, stream=stream), kind)(*args, size=size)
-            node = Node("draw", (kind, self._seed, stream, size[1], args))
-            return self._engine._remote(node, [(Kind.ROWS, np.ones((1, size[1])))])[0]
+            node = Node("draw", (kind, self._seed, stream, size[1], tuple(args)))
+            return self._engine._remote(node, [(Side.ROWS, np.ones((1, size[1])))])[0]
 
         return draw
 
@@ -818,10 +1129,16 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
     import dask
     import distributed
 
-    memory = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
-    with dask.config.set(memory):
+    settings: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
+    settings["distributed.scheduler.allowed-failures"] = MAX_RETRIES  # tasks are not to blame for lost workers
+    with dask.config.set(settings):
         return distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, memory_limit=memory_limit, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit,
+            dashboard_address="127.0.0.1:0",  # any port that is free
+            silence_logs=logging.CRITICAL,
         )
 
 
@@ -829,11 +1146,13 @@ def _sees(path: str) -> bool:
     return Path(path).exists()
 
 
-def _arguments(node: Node) -> list[Deferred]:
-    """The arrays of rows and cells that an operation takes."""
-    flat: list[Any] = [*node.args, *node.kwargs.values()]
-    flat += [one for value in flat if isinstance(value, list | tuple) for one in value]
-    return [one for one in flat if isinstance(one, Deferred) and one.kind != Kind.HOST]
+def _dtypes(observed: Observed) -> list[Any]:
+    """Types of values and of weights."""
+    return [observed.values.dtype, None if observed.weights is None else observed.weights.dtype]
+
+
+def _flat(values: Iterable[Any]) -> list[Any]:
+    return [one for value in values for one in (_flat(value) if isinstance(value, list | tuple) else [value])]
 
 
 def _meta(value: Any) -> Any:
@@ -842,17 +1161,15 @@ def _meta(value: Any) -> Any:
     return type(value)(map(_meta, value)) if type(value) in (list, tuple) else value
 
 
-def _sample(array: Array) -> Array:
-    return np.array(array[:1])
-
-
 def _is_row_by_row(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether an operation treats the entries along the first axis independently."""
+    """Whether an operation treats the entries along the first axis independently, to the last bit."""
     if name in ("sum", "mean", "max", "min", "any", "all"):
+        return kwargs.get("axis") in (1, -1)
+    if name == "concat":
         return kwargs.get("axis") in (1, -1)
     if name == "getitem":
         return type(args[1]) is tuple and args[1][0] == slice(None)
-    return name not in ("concat", "stack", "reshape", "flip", "cumsum", "sort", "linalg")
+    return name not in ("matmul", "stack", "reshape", "flip", "cumsum", "sort", "linalg")
 
 
 __all__ = ["DaskCells", "DaskEngine", "Deferred", "local_cluster"]

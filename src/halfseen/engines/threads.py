@@ -29,10 +29,12 @@ def row_blocks(indptr: Array, cells: int, rows: slice | None = None) -> list[Blo
     goals = np.arange(int(indptr[first]) + cells, int(indptr[n]), cells)
     ends = np.unique(np.append(first + np.searchsorted(indptr[first : n + 1], goals), n))
     starts = np.append(first, ends[:-1])
-    return [
-        (slice(a, b), slice(a, b + 1), slice(int(indptr[a]), int(indptr[b])))
-        for a, b in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    return blocks_of_rows(indptr, map(slice, starts.tolist(), ends.tolist()))
+
+
+def blocks_of_rows(indptr: Array, ranges: Iterable[slice]) -> list[Block]:
+    """Ranges of rows with their pointers and cells."""
+    return [(rows, slice(rows.start, rows.stop + 1), slice(*indptr[[rows.start, rows.stop]].tolist())) for rows in ranges]
 
 
 def shard_blocks(indptr: Array) -> list[Block]:

@@ -15,9 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from halfseen import checkpoint as checkpoints
 from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
+from halfseen.checkpoint import Checkpoint, CheckpointFolder
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
@@ -755,7 +757,7 @@ class BaseFactorization(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, T
         H = np.ascontiguousarray(model.H, dtype=cells.dtype)
         with open_engine(self.engine, self.n_jobs, model.likelihood) as engine:
             problem = Problem(engine, engine.place(cells, Side.ROWS), model.likelihood)
-            loss = problem.divergence(engine.asarray(W), engine.asarray(H))
+            loss = problem.divergence(engine.asarray(W, Side.ROWS), engine.asarray(H, Side.COLUMNS))
         gain = problem.saturated if self.score_is_log_likelihood else 0.0
         return (gain - loss) / problem.weight_of_cells
 
@@ -808,6 +810,7 @@ class Factorization(BaseFactorization):
     accelerate: bool
     init: Any
     random_state: Any
+    checkpoint: Any
 
     #: Whether unseen cells, missing by default, are zeros to users of other libraries' models of the kind.
     may_mean_zeros: ClassVar[bool] = False
@@ -817,6 +820,7 @@ class Factorization(BaseFactorization):
         "accelerate": validation.flag(),
         "init": validation.start("random"),
         "random_state": validation.seed(),
+        "checkpoint": checkpoints.rule,
     }
 
     @abstractmethod
@@ -850,7 +854,11 @@ class Factorization(BaseFactorization):
         self
         """
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
-        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read, self.engine)
+        checkpoint = Checkpoint.of(self.checkpoint)
+        if checkpoint is not None:
+            checkpoint.make_folder()
+        place = None if checkpoint is None else checkpoint.folder
+        observed = observe_for_fit(X, self.unseen, cell_weight, self.levels_to_read, self.engine, place)
         columns = feature_attributes(X, observed.shape[1])
         self._fit_observed(observed, columns, X, y, cell_weight)
         warn_if_not_converged(self, stacklevel=4)
@@ -866,14 +874,29 @@ class Factorization(BaseFactorization):
 
     def _fit_observed(self, observed: Observed, columns: dict[str, Any], X: Any, y: Any, cell_weight: Any) -> None:
         """Fit what was read of X, and keep the fitted attributes, with those of the columns."""
-        method, encoder, cells, likelihood, solver = self._prepare(observed)
+        fingerprint = observed.fingerprint()
+        fixed = () if self._is_one_run else ("max_iter",)
+        with checkpoints.opened(self.checkpoint, self, fingerprint, fixed=fixed) as folder:
+            self._fit_in_folder(folder, observed, fingerprint, columns, X, y, cell_weight)
+
+    @property
+    def _is_one_run(self) -> bool:
+        """Whether a fit is one run, which a larger `max_iter` extends."""
+        return True
+
+    def _fit_in_folder(
+        self, folder: CheckpointFolder | None, observed: Observed, fingerprint: str, columns: dict[str, Any],
+        X: Any, y: Any, cell_weight: Any,
+    ) -> None:  # fmt: skip
+        """The same, with the folder of its checkpoint, if it has one."""
+        method, encoder, cells, likelihood, solver = self._prepare(observed, folder)
         likelihood.check(cells, type(self).__name__)
         solver.check(likelihood)
         if observed.unseen == "missing":
-            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=5)
-            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=5)
+            warn_if_empty("row", observed.seen_per_row() == 0, observed.row_labels, stacklevel=6)
+            warn_if_empty("column", observed.seen_per_column() == 0, observed.column_labels, stacklevel=6)
             if self.may_mean_zeros:
-                warn_if_zeros_are_missing(X, observed, stacklevel=5)
+                warn_if_zeros_are_missing(X, observed, stacklevel=6)
         folding = Folding(method.folding(solver) if method.folding else solver, self.max_iter, self.tol)
 
         def attributes(fit: Fit, fingerprint: str | None = None) -> dict[str, Any]:
@@ -886,7 +909,8 @@ class Factorization(BaseFactorization):
             of_run = {"model_": model, "trace_": dict(fit.trace), "n_iter_": fit.n_iter, "status_": fit.status}
             return of_run | columns
 
-        with open_engine(self.engine, self.n_jobs, likelihood, solver) as engine:
+        path = None if folder is None else folder.path
+        with open_engine(self.engine, self.n_jobs, likelihood, solver, folder=path) as engine:
             engine.check_memory(cells, method.n_components or self.n_components, likelihood)
             problem = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
 
@@ -894,15 +918,23 @@ class Factorization(BaseFactorization):
                 return attributes(fit_at(problem, solver, *outcome))
 
             with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
-                fit = self._run(problem, solver, method, callback)
-                keep(self, attributes(fit, observed.fingerprint()))
+                fit = self._run(problem, solver, method, callback, folder)
+                keep(self, attributes(fit, fingerprint))
 
-    def _prepare(self, observed: Observed) -> "Prepared":
+    def _prepare(self, observed: Observed, folder: CheckpointFolder | None) -> "Prepared":
         """What `prepare` makes of training data; where the data decide more, this is where."""
         return prepare(self, observed)
 
-    def _run(self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None) -> Fit:
-        random = check_random_state(self.random_state)
+    def _random(self, folder: CheckpointFolder | None) -> np.random.RandomState:
+        """What `random_state` stands for."""
+        random: np.random.RandomState = check_random_state(checkpoints.seed_of(self.random_state, folder))
+        return random
+
+    def _run(
+        self, problem: Problem, solver: Solver[Any], method: Method, callback: Callback | None,
+        folder: CheckpointFolder | None,
+    ) -> Fit:  # fmt: skip
+        random = self._random(folder)
         return run(
             problem,
             solver,
@@ -911,6 +943,7 @@ class Factorization(BaseFactorization):
             tol=self.tol,
             accelerate=self.accelerate,
             callback=callback,
+            stage=None if folder is None else folder.stage("fit", random),
         )
 
     def _start(

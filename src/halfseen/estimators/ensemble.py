@@ -178,7 +178,7 @@ class Blend(DirectRecommender):
             held_out = HeldOut.draw(observed.select_cells(held), MOST_ROWS, random)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the fits to all cells warn again
-                fits = [clone(model).fit(as_seen_by(model, cells)) for _, model in given]
+                fits = [without_checkpoint(model).fit(as_seen_by(model, cells)) for _, model in given]
             for (_, model), fit in zip(given, fits, strict=True):
                 found = [name for name in getattr(fit, "finds", ()) if getattr(model, name) is None]
                 model.set_params(**{name: getattr(fit, f"{name}_") for name in found})
@@ -221,7 +221,7 @@ class Blend(DirectRecommender):
                     found=f"none of {name}, as the blend was read from a file",
                     remedy="Fit it again.",
                 )
-            models.append(clone(self._fitted[name]).fit(as_seen_by(record, cells)).model_)
+            models.append(without_checkpoint(self._fitted[name]).fit(as_seen_by(record, cells)).model_)
         index, seen = index_of(cells), Seen.from_observed(cells)
         return replace(blend, models=tuple(models), index=index, seen=seen, fingerprint=cells.fingerprint())
 
@@ -275,6 +275,11 @@ def named_models(models: Sequence[Any]) -> list[tuple[str, Any]]:
 def default_models() -> list[Any]:
     """Parts with ordinal levels, factors of any sign, and pairs of columns."""
     return [SquaredOrdNMF(), ImplicitMF(), ItemGraph()]
+
+
+def without_checkpoint(model: Any) -> Any:
+    """A copy that saves nothing while it is fitted: a checkpoint is of one fit, that to all cells."""
+    return clone(model).set_params(**{"checkpoint": None} if "checkpoint" in model.get_params(deep=False) else {})
 
 
 def as_seen_by(model: Any, observed: Observed) -> Observed:

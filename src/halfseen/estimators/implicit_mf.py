@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from halfseen import validation
+from halfseen.checkpoint import Checkpoint
 from halfseen.encoders import CONFIDENCES, ConfidenceEncoder, confidence_rule
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import Factorization, Method, fitted
+from halfseen.io.tables import FilePath
 from halfseen.likelihoods import Gaussian
 from halfseen.observed import Observed
 from halfseen.solvers import LeastSquares
@@ -60,6 +62,7 @@ class ImplicitMF(Factorization):
         What an unseen cell is: a zero.
     {engine}
     {n_jobs}
+    {checkpoint}
     dtype : {"float32", "float64"} or None, default="float32"
         Precision of the fit; None: that of X. Double precision takes twice the time and ranks no better.
 
@@ -123,6 +126,7 @@ class ImplicitMF(Factorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
         dtype: str | None = "float32",
     ) -> None:
         self.n_components = n_components
@@ -139,6 +143,7 @@ class ImplicitMF(Factorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.dtype = dtype
 
     @property

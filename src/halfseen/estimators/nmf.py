@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike
 
 from halfseen import rankone, validation
 from halfseen.arrays import Array
+from halfseen.checkpoint import Checkpoint
 from halfseen.encoders import Encoder
 from halfseen.engines.threads import Threads
 from halfseen.estimators.base import Factorization, Method
+from halfseen.io.tables import FilePath
 from halfseen.likelihoods import likelihood_for
 from halfseen.observed import Observed
 from halfseen.solvers import Multiplicative, Penalty, Problem
@@ -50,6 +52,7 @@ class WeightedNMF(Factorization):
     {unseen}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -93,6 +96,7 @@ class WeightedNMF(Factorization):
         unseen: str = "missing",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.loss = loss
@@ -107,6 +111,7 @@ class WeightedNMF(Factorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         return Method(

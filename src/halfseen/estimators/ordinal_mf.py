@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,10 @@ from scipy.sparse.linalg import svds
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from halfseen import checkpoint as checkpoints
 from halfseen import validation
 from halfseen.arrays import Array
+from halfseen.checkpoint import Checkpoint, CheckpointFolder, Stage
 from halfseen.encoders import OrdinalEncoder, levels_rule
 from halfseen.engines import Side, check_is_cpu
 from halfseen.engines.threads import Threads
@@ -23,6 +26,7 @@ from halfseen.estimators.inputs import Data, add_listed, keep, observe_features,
 from halfseen.estimators.ordnmf import count_levels
 from halfseen.fitting import Callback, EarlyStopping, Outcome, Start, callbacks, run, warn_if_empty
 from halfseen.held_out import split_validation
+from halfseen.io.tables import FilePath
 from halfseen.likelihoods import LINKS, Cumulative, Linear, MultiSigmoid, OwnThresholds, Round, SmoothOrdinal
 from halfseen.model import Fit, Status, products_at
 from halfseen.observed import Observed
@@ -130,27 +134,49 @@ class ThresholdFactorization(Factorization):
     def _ridge(self, l2: float) -> Ridge:
         return Ridge(l2, bool(self.biases), bool(self.centred))
 
-    def _run(self, problem: Problem, solver: Any, method: Method, callback: Callback | None) -> Fit:
+    @property
+    def _is_one_run(self) -> bool:
+        return bool(self.n_init == 1)
+
+    def _run(
+        self, problem: Problem, solver: Any, method: Method, callback: Callback | None,
+        folder: CheckpointFolder | None,
+    ) -> Fit:  # fmt: skip
         """The best of `n_init` runs: by the held-out cells, if there are any, else by the loss."""
-        random = check_random_state(self.random_state)
+        random = self._random(folder)
+        generators = [random]
+        if isinstance(solver, SGD):
+            if self.random_state is None:
+                solver.random_state = self._random(folder)
+            generators.append(solver.random_state)
         fitted, held_out = problem, None
         if self.early_stopping:
             cells, others = split_validation(problem.cells.observed, self.validation_fraction, random)
             engine, likelihood = problem.engine, problem.likelihood
-            fitted = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS), likelihood)
-            held_out = Problem(engine, engine.place(others, Side.ROWS), likelihood)
+            shards = problem.cells.row_shards
+            fitted = Problem(engine, engine.place(cells, Side.ROWS, Side.COLUMNS, shards=shards), likelihood)
+            held_out = Problem(engine, engine.place(others, Side.ROWS, shards=shards), likelihood)
         best: Any = None
+        best_stage: Stage | None = None
         # From a given start Newton's method goes one way, however often.
         n_starts = self.n_init if isinstance(self.init, str) or self.solver == "sgd" else 1
-        for _ in range(n_starts):
+        for number in range(n_starts):
+            stage = None if folder is None else folder.stage(f"start {number}", *generators)
             stopping = None if held_out is None else EarlyStopping(held_out, self.n_iter_no_change, callback)
-            fit = self._run_once(fitted, solver, method, random, callback if stopping is None else stopping)
+            if stage is not None and stage.was_dropped:
+                stage.load()  # the states of the generators after it
+                continue
+            watching = callback if stopping is None else stopping
+            fit = self._run_once(fitted, solver, method, random, watching, stage)
             fit = fit if stopping is None else stopping.best(fit, fitted, solver)
             if self._is_perfect(fit, problem):  # what would follow only shrinks the factors
                 return replace(fit, status=Status.CONVERGED) if fit.status is Status.MAX_ITER else fit
-            best = fit if best is None or _final_loss(fit) < _final_loss(best) else best
+            is_best = best is None or _final_loss(fit) < _final_loss(best)
+            best, best_stage, other = (fit, stage, best_stage) if is_best else (best, best_stage, stage)
             if fit.status in (Status.INTERRUPTED, Status.STOPPED):  # no other start is wanted
                 break
+            if other is not None:
+                other.drop()
         result: Fit = best
         return result
 
@@ -158,11 +184,16 @@ class ThresholdFactorization(Factorization):
         """Whether no other start could do better."""
         return False
 
-    def _run_once(self, problem: Problem, solver: Any, method: Method, random: Any, callback: Callback | None) -> Fit:
+    def _run_once(
+        self, problem: Problem, solver: Any, method: Method, random: Any, callback: Callback | None,
+        stage: Stage | None,
+    ) -> Fit:  # fmt: skip
         """One run, from a random start or from the given one."""
-        return self._run_from(lambda: self._start(problem, solver, method, random), problem, solver, callback)
+        return self._run_from(lambda: self._start(problem, solver, method, random), problem, solver, callback, stage)
 
-    def _run_from(self, start: Start, problem: Problem, solver: Any, callback: Callback | None) -> Fit:
+    def _run_from(
+        self, start: Start, problem: Problem, solver: Any, callback: Callback | None, stage: Stage | None
+    ) -> Fit:
         # Single cells in random order have no direction to extrapolate in.
         accelerate = bool(self.accelerate) and self.solver == "newton"
         return run(
@@ -173,6 +204,7 @@ class ThresholdFactorization(Factorization):
             tol=self.tol,
             accelerate=accelerate,
             callback=callback,
+            stage=stage,
         )
 
     def _start(self, problem: Problem, solver: Any, method: Method, random: Any) -> tuple[Array, Array]:
@@ -313,6 +345,7 @@ class OrdinalMF(ThresholdFactorization):
         Unseen cells are missing.
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -387,6 +420,7 @@ class OrdinalMF(ThresholdFactorization):
         unseen: str = "missing",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.inference = inference
@@ -420,6 +454,7 @@ class OrdinalMF(ThresholdFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         if self.own_thresholds is not None and (self.thresholds is not None or self.solver != "newton"):
@@ -577,13 +612,11 @@ class OrdinalMF(ThresholdFactorization):
             features.append(groups)
 
         # chains
-        seed = check_random_state(self.random_state).randint(2**31, size=4)
-        streams = np.random.default_rng(seed).spawn(self.n_chains)
         n_owners = {None: 0, "rows": observed.shape[0], "columns": observed.shape[1]}[self.own_thresholds]
         thresholds = None if self.thresholds is None else np.asarray(self.thresholds, np.float64)
         codes = cells.values.astype(np.int64)
 
-        def make_chain(threads: Threads, number: int) -> FactorChain:
+        def make_chain(streams: list[np.random.Generator], threads: Threads, number: int) -> FactorChain:
             seen = OrderedProbit(codes, encoder.fitted_labels.size, thresholds, self.own_thresholds, n_owners)
             return FactorChain(
                 observed.indptr, observed.indices, observed.shape, seen, self.n_components, streams[number], threads,
@@ -604,8 +637,14 @@ class OrdinalMF(ThresholdFactorization):
             return attributes(outcome.state.sampled(outcome.status, outcome.trace))
 
         plan = Plan(self.n_sweeps, self.n_burn, self.n_draws)
-        with callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback:
-            sampled = sample_chains(make_chain, FactorRecorder, self.n_chains, plan, self.n_jobs, callback)
+        with (
+            checkpoints.opened(self.checkpoint, self, fingerprint) as folder,
+            callbacks(self, X, y, cell_weight, at_sweep, self.n_sweeps) as callback,
+        ):
+            streams = np.random.default_rng(self._random(folder).randint(2**31, size=4)).spawn(self.n_chains)
+            stage = None if folder is None else folder.stage("sweeps", *streams)
+            make = partial(make_chain, streams)
+            sampled = sample_chains(make, FactorRecorder, self.n_chains, plan, self.n_jobs, callback, stage=stage)
             keep(self, attributes(sampled, fingerprint))
 
     def _more_state(self) -> Any:
@@ -672,6 +711,7 @@ class RoundMF(ThresholdFactorization):
         Unseen cells are missing.
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -726,6 +766,7 @@ class RoundMF(ThresholdFactorization):
         unseen: str = "missing",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.loss = loss
@@ -752,6 +793,7 @@ class RoundMF(ThresholdFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         is_exact = self.loss == "round" and self.l2 is None and self.solver != "gd"
@@ -792,19 +834,31 @@ class RoundMF(ThresholdFactorization):
         x = products_at(fit.rows.mean, fit.columns.mean, cells.row_of_cell(), cells.indices)
         return bool(np.all(fit.likelihood.levels(x) == cells.values))
 
-    def _run_once(self, problem: Problem, solver: Any, method: Method, random: Any, callback: Callback | None) -> Fit:
-        if self.loss != "round" or not (isinstance(self.init, str) and self.init == "smooth"):
-            return super()._run_once(problem, solver, method, random, callback)
+    @property
+    def _starts_smooth(self) -> bool:
+        return self.loss == "round" and isinstance(self.init, str) and self.init == "smooth"
+
+    @property
+    def _is_one_run(self) -> bool:
+        return super()._is_one_run and not self._starts_smooth
+
+    def _run_once(
+        self, problem: Problem, solver: Any, method: Method, random: Any, callback: Callback | None,
+        stage: Stage | None,
+    ) -> Fit:  # fmt: skip
+        if not self._starts_smooth:
+            return super()._run_once(problem, solver, method, random, callback, stage)
         likelihood: Any = problem.likelihood
         smooth = MultiSigmoid(likelihood.thresholds, likelihood.learned, likelihood.values)
-        first = super()._run_once(problem.with_likelihood(smooth), solver, method, random, None)
+        before = None if stage is None else stage.folder.stage(f"{stage.name}, smooth", *stage.generators)
+        first = super()._run_once(problem.with_likelihood(smooth), solver, method, random, None, before)
         # Under a ridge learned thresholds would shrink with x until no interval is left: hinges have no scale.
         learned = likelihood.learned and self.l2 is None
         likelihood = replace(likelihood, thresholds=first.likelihood.cuts, learned=learned)
         if first.status is Status.INTERRUPTED:
             return replace(first, likelihood=likelihood)
         factors = (first.rows.mean, first.columns.mean)
-        return self._run_from(lambda: factors, problem.with_likelihood(likelihood), solver, callback)
+        return self._run_from(lambda: factors, problem.with_likelihood(likelihood), solver, callback, stage)
 
 
 def _wide_start(problem: Problem, solver: Any, shapes: Any, random: Any) -> tuple[Array, Array]:

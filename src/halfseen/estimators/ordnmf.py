@@ -10,11 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import validation
 from halfseen.arrays import Array, in_parts
+from halfseen.checkpoint import Checkpoint
 from halfseen.encoders import OrdinalEncoder, levels_rule
 from halfseen.errors import ParameterError
 from halfseen.estimators.base import Method, fitted
 from halfseen.estimators.inputs import Data
 from halfseen.estimators.poisson import GammaFactorization
+from halfseen.io.tables import FilePath
 from halfseen.likelihoods import GammaNoise, InverseGammaNoise, Ordinal, SingleCountOrdinal
 from halfseen.model import products_at
 from halfseen.observed import Observed
@@ -99,6 +101,7 @@ class OrdNMF(GammaFactorization):
     {unseen:zero}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -167,6 +170,7 @@ class OrdNMF(GammaFactorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.levels = levels
@@ -185,6 +189,7 @@ class OrdNMF(GammaFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         shape, x_divides = self.noise_shape, self.noise != "inverse-gamma"  # the rate of the noise is 1 / x

@@ -9,10 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from halfseen import likelihoods, validation
 from halfseen.arrays import Array
+from halfseen.checkpoint import Checkpoint
 from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder, PresenceEncoder
 from halfseen.estimators.base import SEED_RULES, Factorization, Method, fitted
 from halfseen.estimators.inputs import Seed
+from halfseen.io.tables import FilePath
 from halfseen.likelihoods import Ordinal, Poisson
 from halfseen.model import random_generator
 from halfseen.solvers import Gamma, GammaPrior
@@ -106,6 +108,7 @@ class PoissonFactorization(GammaFactorization):
     {unseen:zero}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -136,6 +139,7 @@ class PoissonFactorization(GammaFactorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.prior_shape = prior_shape
@@ -149,6 +153,7 @@ class PoissonFactorization(GammaFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         return Method(Encoder(), Poisson(), self._gamma_solver())
@@ -175,6 +180,7 @@ class BernoulliPoisson(GammaFactorization):
     {unseen:zero}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -205,6 +211,7 @@ class BernoulliPoisson(GammaFactorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.prior_shape = prior_shape
@@ -218,6 +225,7 @@ class BernoulliPoisson(GammaFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         return Method(PresenceEncoder(), Ordinal(np.ones(1), learned=False), self._gamma_solver())
@@ -247,6 +255,7 @@ class CompoundPoisson(GammaFactorization):
     {unseen:zero}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -286,6 +295,7 @@ class CompoundPoisson(GammaFactorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.p = p
@@ -300,6 +310,7 @@ class CompoundPoisson(GammaFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         p = 0.5 if self.p is None else self.p  # a p that is learned starts at 1/2

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from halfseen import validation
 from halfseen.arrays import Array
+from halfseen.checkpoint import Checkpoint, CheckpointFolder
 from halfseen.encoders import Encoder, OrdinalEncoder, level_weight_rule
 from halfseen.engines import Side, open_engine
 from halfseen.engines.topk import Products, best_columns
@@ -18,6 +18,7 @@ from halfseen.estimators.base import Factorization, Method, Prepared, fitted, pr
 from halfseen.estimators.ordnmf import LEVEL_RULES, initial_ordinal
 from halfseen.fitting import Start, run
 from halfseen.held_out import LENGTH, SHARE, HeldOut, mean_ndcg, split_validation
+from halfseen.io.tables import FilePath
 from halfseen.likelihoods import Likelihood, Poisson, Squared
 from halfseen.model import Fit, Status
 from halfseen.observed import Observed
@@ -89,7 +90,7 @@ class SquaredFactorization(Factorization):
             penalty = ColumnPenalty(l2=float(l2), columns=(counts / counts.mean()) ** self.frequency_scaling)
         return Multiplicative(penalty, eager=EAGER_EXPONENT[bool(self.accelerate)])
 
-    def _prepare(self, observed: Observed) -> Prepared:
+    def _prepare(self, observed: Observed, folder: CheckpointFolder | None) -> Prepared:
         method, encoder, cells, likelihood, _ = prepare(self, observed)
         # components
         k = self.n_components
@@ -102,11 +103,17 @@ class SquaredFactorization(Factorization):
         l2 = self.l2
         if l2 is None:
             likelihood.check(cells, type(self).__name__)
-            l2 = (self._best_share(cells, likelihood, k) or L2_SHARE) * float(np.sqrt(cells.shape).sum())
+            random = self._random(folder)
+
+            def find() -> float | None:
+                return self._best_share(cells, likelihood, k, random)
+
+            share = find() if folder is None else folder.once("l2", find, random)
+            l2 = (share or L2_SHARE) * float(np.sqrt(cells.shape).sum())
         method = replace(method, n_components=k)
         return Prepared(method, encoder, in_precision(cells, dtype), likelihood, self._solver(l2, cells))
 
-    def _best_share(self, cells: Observed, likelihood: Likelihood, n_components: int) -> float | None:
+    def _best_share(self, cells: Observed, likelihood: Likelihood, n_components: int, random: Any) -> float | None:
         """The share of sqrt(n) + sqrt(m) at which held-out cells rank best; None if the data say too little.
 
         One path of short fits in single precision, each from the last one's factors and with a smaller share. They lag
@@ -114,7 +121,6 @@ class SquaredFactorization(Factorization):
         """
         if cells.unseen != "zero" or cells.nnz < LEAST_CELLS:
             return None
-        random = check_random_state(self.random_state)
         if cells.nnz > SEARCH_CELLS:
             order = random.permutation(cells.shape[0])
             enough = np.searchsorted(np.cumsum(np.diff(cells.indptr)[order]), SEARCH_CELLS) + 1
@@ -138,7 +144,9 @@ class SquaredFactorization(Factorization):
         further = max(1, round(FURTHER_ITERATIONS * np.sqrt(cells.nnz / CELLS_OF_THESE)))
         scores: list[float] = []
         fit: Fit | None = None
-        with open_engine(self.engine, self.n_jobs, likelihood, self._solver(0.0, cells)) as engine:
+        # few cells, which are no work for a cluster; the numbers are the same
+        engine_name = "cpu" if self.engine == "dask" else self.engine
+        with open_engine(engine_name, self.n_jobs, likelihood, self._solver(0.0, cells)) as engine:
             problem = Problem(engine, engine.place(train, Side.ROWS, Side.COLUMNS), likelihood)
             for share in L2_SHARES:
                 solver = self._solver(share * float(np.sqrt(train.shape).sum()), cells)
@@ -158,7 +166,7 @@ class SquaredFactorization(Factorization):
                     raise KeyboardInterrupt
                 best = best_columns(
                     Products(fit.rows.mean[rows], fit.columns.mean), LENGTH, (hidden.indptr, hidden.indices),
-                    n_jobs=self.n_jobs, engine=self.engine,
+                    n_jobs=self.n_jobs, engine=engine_name,
                 )  # fmt: skip
                 scores.append(mean_ndcg(held_out.ndcg(held_out.values_at(best.columns))))
                 if len(scores) > 2 and scores[-1] < scores[-2] < scores[-3]:
@@ -231,6 +239,7 @@ class SquaredOrdNMF(SquaredFactorization):
     {unseen:zero}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -292,6 +301,7 @@ class SquaredOrdNMF(SquaredFactorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.levels = levels
@@ -309,6 +319,7 @@ class SquaredOrdNMF(SquaredFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         encoder = OrdinalEncoder(self.levels, self.unseen, self.level_weight)
@@ -351,6 +362,7 @@ class SquaredPoisson(SquaredFactorization):
     {unseen:zero}
     {engine}
     {n_jobs}
+    {checkpoint}
 
     Attributes
     ----------
@@ -388,6 +400,7 @@ class SquaredPoisson(SquaredFactorization):
         unseen: str = "zero",
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.l2 = l2
@@ -402,6 +415,7 @@ class SquaredPoisson(SquaredFactorization):
         self.unseen = unseen
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     def _method(self) -> Method:
         return Method(Encoder(), Squared(Poisson()), Multiplicative(), squared_start)

@@ -2,6 +2,9 @@
 
 import mmap
 import os
+import platform
+import re
+import shutil
 import tempfile
 import weakref
 import zlib
@@ -15,6 +18,11 @@ import numpy as np
 from halfseen.arrays import ENTRIES_PER_PART, Array, in_parts
 from halfseen.errors import DataError
 from halfseen.io.tables import FilePath
+
+#: Names of temporary folders, and those that this process has made.
+_PREFIX = "halfseen-"
+_TEMPORARY = re.compile(_PREFIX + r"(?P<machine>.*)-(?P<process>\d+)-[a-z0-9_]{8}")
+_of_this_process: set[Path] = set()
 
 
 class ArrayFile(NamedTuple):
@@ -57,7 +65,7 @@ class ArrayFile(NamedTuple):
             )
 
 
-def write_array(array: Array, path: FilePath) -> ArrayFile:
+def write_array(array: Array, path: FilePath, lasting: bool = True) -> ArrayFile:
     """Write an array to a file of its own; no reader sees half of it, even after a crash.
 
     Parameters
@@ -66,6 +74,8 @@ def write_array(array: Array, path: FilePath) -> ArrayFile:
         The array.
     path : str or path-like
         Where to write.
+    lasting : bool, default=True
+        Whether it must outlast a crash of the machine, and gets a checksum; else only that of a process.
 
     Returns
     -------
@@ -77,12 +87,13 @@ def write_array(array: Array, path: FilePath) -> ArrayFile:
     try:
         with draft.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-    return ArrayFile(str(path), 0, array.dtype.str, array.shape, zlib.crc32(content))
+    return ArrayFile(str(path), 0, array.dtype.str, array.shape, zlib.crc32(content) if lasting else None)
 
 
 def mapped_file(array: Array) -> ArrayFile | None:
@@ -90,6 +101,42 @@ def mapped_file(array: Array) -> ArrayFile | None:
     if not isinstance(array, np.memmap) or not isinstance(array.base, mmap.mmap) or not array.flags.c_contiguous:
         return None
     return ArrayFile(str(array.filename), array.offset, array.dtype.str, array.shape)
+
+
+def temporary_folder(parent: FilePath | None) -> Path:
+    """Make a folder for files of this process, and remove what processes of this machine that were killed have left."""
+    parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
+    parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(parent)
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{platform.node()}-{os.getpid()}-", dir=parent))
+    _of_this_process.add(folder)
+    return folder
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one that `temporary_folder` gives."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_leftovers(parent: Path, of_all_machines: bool = False) -> None:
+    """Remove temporary folders of processes of this machine that are no more; of other machines, only if told so."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        name = _TEMPORARY.fullmatch(folder.name)
+        if name is None or folder in _of_this_process:
+            continue
+        machine, number = name["machine"], int(name["process"])
+        if machine == platform.node() and os.name == "posix":
+            is_left = number == os.getpid()  # of an earlier process of this number
+            try:
+                os.kill(number, 0)
+            except ProcessLookupError:
+                is_left = True
+            except OSError:  # of another user
+                continue
+        else:
+            is_left = of_all_machines
+        if is_left:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def map_temporary(path: FilePath, dtype: Any, size: int) -> Array:

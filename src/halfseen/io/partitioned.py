@@ -8,9 +8,6 @@ the buckets are joined. What comes out, labels and bits, is what `observe` would
 What is done with a part or a bucket is a pure function of files in one folder, and may run on the workers of a cluster.
 """
 
-import glob
-import os
-import platform
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +23,7 @@ from pyarrow.fs import LocalFileSystem
 
 from halfseen.arrays import Array
 from halfseen.errors import DataError
-from halfseen.io.array_files import map_temporary
+from halfseen.io.array_files import map_temporary, temporary_folder
 from halfseen.io.numbers import Scale
 from halfseen.io.reader import observe_table
 from halfseen.io.schema import LongHeader, ReadOptions, ReadSummary, recognise
@@ -37,8 +34,6 @@ from halfseen.observed import LARGE, Observed, Repeated, as_values, first_at_cel
 
 #: Rows of the files, and cells of the matrix, that are in memory at a time, about.
 ROWS_PER_PART = CELLS_PER_BUCKET = 1 << 21
-#: Beginning of the names of folders of arrays, before the machine and the process that made them.
-FOLDERS = "halfseen-cells-"
 #: Rows that Arrow decodes at a time.
 ROWS_PER_BATCH = 1 << 17
 #: Calls a function with the items of some lists, one of each at a time, and returns the results in their order.
@@ -105,14 +100,10 @@ def observe_files(
     if sum(part.n_rows for part in sources) < max(smallest, 1):
         return observe_table(table, read)
     Observed.from_cells([], [], [], (1, 1), unseen=read.unseen, duplicates=read.duplicates, allow_empty=True)
-    folder = tempfile.gettempdir() if folder is None else folder
-    owner = f"{FOLDERS}{platform.node()}-"
     try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        remove_leftovers(Path(folder), owner)
-        place = Path(tempfile.mkdtemp(prefix=f"{owner}{os.getpid()}-", dir=folder))
+        place = temporary_folder(folder)
     except OSError as error:
-        raise no_room(error, folder) from None
+        raise no_room(error, tempfile.gettempdir() if folder is None else folder) from None
     try:
         return read_parts(table, header, read, sources, place, run)
     except BaseException as error:
@@ -129,18 +120,6 @@ def no_room(error: OSError, folder: FilePath) -> DataError:
     must = "The folder for temporary files must have room for the cells, and all workers must see it."
     found, remedy = error.strerror or str(error), "Choose another one: set TMPDIR."
     return DataError(must, found=found, where=f"in {str(folder)!r}", remedy=remedy)
-
-
-def remove_leftovers(folder: Path, owner: str) -> None:
-    """Remove what processes of this machine that were killed have left."""
-    for left in folder.glob(f"{glob.escape(owner)}*") if os.name == "posix" else ():
-        number = left.name.removeprefix(owner).partition("-")[0]
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            shutil.rmtree(left, ignore_errors=True)
-        except (ValueError, OSError):  # of another user
-            continue
 
 
 # ---------------------------------------------------------------------------------------------------------------------

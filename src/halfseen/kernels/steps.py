@@ -60,6 +60,53 @@ def newton_step(
 
 
 @kernel
+def normal_equations(indptr: Array, indices: Array, s: Array, c: Array, G: Array, out: Array) -> None:
+    """out[u] = the sum of s[p] G[i], then the lower half of the sum of c[p] G[i] G[i]^T, row after row."""
+    k = G.shape[1]
+    A = np.empty((k, k), G.dtype)
+    g = np.empty(k, G.dtype)
+    first = indptr[0]
+    for u in range(out.shape[0]):
+        for a in range(k):
+            g[a] = 0
+            for b in range(k):
+                A[a, b] = 0
+        p = np.int64(indptr[u] - first)
+        stop = np.int64(indptr[u + 1] - first)
+        while p + 4 <= stop:
+            _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
+            p += 4
+        while p < stop:
+            _add_one(G[indices[p]], s[p], c[p], g, A)
+            p += 1
+        place = k
+        for a in range(k):
+            out[u, a] = g[a]
+            for b in range(a + 1):
+                out[u, place] = A[a, b]
+                place += 1
+
+
+@kernel
+def solve_equations(sums: Array, F: Array, l2: Array, centre: Array, fixed: Array, out: Array) -> None:
+    """What `newton_step` does, given the sums of `normal_equations`."""
+    k = F.shape[1]
+    A = np.empty((k, k), F.dtype)
+    g = np.empty(k, F.dtype)
+    for u in range(F.shape[0]):
+        place = k
+        for a in range(k):
+            g[a] = sums[u, a] + l2[a] * (F[u, a] - centre[a])
+            for b in range(a + 1):
+                A[a, b] = sums[u, place]
+                place += 1
+            A[a, a] += l2[a]
+        _solve(A, g, fixed)
+        for a in range(k):
+            out[u, a] = F[u, a] - g[a]
+
+
+@kernel
 def _add_one(row: Array, slope: Any, curvature: Any, g: Array, A: Array) -> None:
     for a in range(g.size):
         g[a] += slope * row[a]

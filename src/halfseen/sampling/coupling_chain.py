@@ -114,6 +114,26 @@ class CouplingChain:
         """Value at every cell."""
         return self.tokens[self.token_of_cell]
 
+    @property
+    def state(self) -> dict[str, Array]:
+        """All that the next sweep depends on, beside the generator; means, answers in units, and the inverse of the
+        coupling follow."""
+        noise = {"row_noise": self.noise.rows, "column_noise": self.noise.columns, "noise": np.array(self.noise.common)}
+        units = {"scale": self.scale, "offset": self.offset, "unknown": self.tokens[~self.layout.is_answer]}
+        return {"A": self.A, "B": self.B, **noise, **units, "cell_of_token": self.cell_of_token}
+
+    @state.setter
+    def state(self, saved: dict[str, Array]) -> None:
+        layout = self.layout
+        self.A, self.B, rows, columns, common, self.scale, self.offset, unknown, self.cell_of_token = (
+            saved[name] for name in self.state
+        )
+        self.noise = Noise(rows, columns, float(common))
+        self.token_of_cell[self.cell_of_token] = np.arange(layout.n_cells)
+        self.tokens = layout.tokens / self.scale[layout.row_of_cell]
+        self.tokens[~layout.is_answer] = unknown
+        self._update_means()
+
     def sweep(self, proposals: int) -> None:
         """Draw everything once; `proposals` per cell to exchange two tokens."""
         layout, noise = self.layout, self.noise
@@ -135,15 +155,18 @@ class CouplingChain:
         x_down, prior = x[layout.columns.order], draw_normal_wishart(self.B, self.random)
         columns = layout.columns
         self._draw_factor(self.B, self.A, prior, columns, self._column_blocks, x_down, noise.columns, noise.rows)
-        A, B = self.factors()
+        self._update_means()
+        self._draw_noise((self.x - self.mean) ** 2)
 
-        def update_means(part: Block) -> None:
+    def _update_means(self) -> None:
+        layout, (A, B) = self.layout, self.factors()
+
+        def update(part: Block) -> None:
             rows, pointers, cells = part
             indptr, indices = layout.rows.indptr[pointers], layout.rows.indices[cells]
             cell_kernels.sddmm(indptr, indices, A[rows], B, self.mean[cells])
 
-        self.threads.all(update_means, self._row_blocks)
-        self._draw_noise((self.x - self.mean) ** 2)
+        self.threads.all(update, self._row_blocks)
 
     def factors(self) -> tuple[Array, Array]:
         """A and B with A B^T = the means; where units are their own, the offsets are a component more."""

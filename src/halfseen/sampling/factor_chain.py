@@ -131,6 +131,23 @@ class FactorSide:
         """Square roots of the precisions of the noise."""
         return np.sqrt(self.noise)
 
+    @property
+    def state(self) -> dict[str, Array]:
+        """All that the next sweep depends on, and the distribution of the own vectors. With features, sums are moved
+        along with the weights: their last bits depend on all that was drawn."""
+        state = {"own": self.own, "noise": self.noise, **self.hyper._asdict()}
+        if self.features:
+            state |= {"linear": self.linear, "factor": self.factor}
+        return state | {f"weights {number}": group.weights for number, group in enumerate(self.features)}
+
+    @state.setter
+    def state(self, saved: dict[str, Array]) -> None:
+        self.own, self.noise, self.hyper = saved["own"], saved["noise"], Hyper(saved["mean"], saved["precision"])
+        self.linear = saved.get("linear", self.linear)
+        self.factor = saved["factor"] if self.features else self.own + self.linear
+        for number, group in enumerate(self.features):
+            group.weights = saved[f"weights {number}"]
+
     def draw_hyper(self, random: np.random.Generator) -> None:
         """Draw the means and precisions of all groups."""
         self.hyper = draw_hyper(self.own, self.is_zero_mean, random)
@@ -219,6 +236,19 @@ class FactorChain:
             self._draw_vectors(near, far, blocks)
         self._update_x()
 
+    @property
+    def state(self) -> dict[str, Array]:
+        """All that the next sweep depends on, beside the generator: latent values are drawn first, and x follows."""
+        parts: dict[str, Any] = {"rows": self.rows, "columns": self.columns, "observation": self.observation}
+        return {f"{part}/{name}": one for part, owner in parts.items() for name, one in owner.state.items()}
+
+    @state.setter
+    def state(self, saved: dict[str, Array]) -> None:
+        for part in ("rows", "columns", "observation"):
+            arrays = {name.removeprefix(f"{part}/"): one for name, one in saved.items() if name.startswith(f"{part}/")}
+            getattr(self, part).state = arrays
+        self._update_x()
+
     def next_seed(self) -> int:
         """Seed of the streams of one operation."""
         return int(self.random.integers(2**63))
@@ -290,6 +320,15 @@ class Gaussian:
     def __init__(self, values: Array) -> None:
         self.values, self.precision = np.asarray(values, np.float64), 1.0
 
+    @property
+    def state(self) -> dict[str, Array]:
+        """All that the next draw depends on."""
+        return {"precision": np.array(self.precision)}
+
+    @state.setter
+    def state(self, saved: dict[str, Array]) -> None:
+        self.precision = float(saved["precision"])
+
     def draw(self, chain: FactorChain, adapt: bool) -> None:
         """Draw the precision; the latent values are what is observed."""
         chain.latent[:] = self.values
@@ -341,6 +380,17 @@ class OrderedProbit:
         self.acceptance, self.log_likelihood = np.nan, np.nan
         self._prior = Hyper(np.zeros(n), np.append(FIRST_DEVIATION**-2.0, np.full(n - 1, GAP_DEVIATION**-2.0)))
         self._steps, self._turn = np.full(n, _FIRST_STEP), 0
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """All that the next draw depends on."""
+        bounds = {"bounds": self.bounds, "own_bounds": self.own_bounds, "own_precision": self.own_precision}
+        return {**bounds, "steps": self._steps, "turn": np.array(self._turn)}
+
+    @state.setter
+    def state(self, saved: dict[str, Array]) -> None:
+        self.bounds, self.own_bounds, self.own_precision, self._steps, turn = (saved[name] for name in self.state)
+        self._turn = int(turn)
 
     def draw(self, chain: FactorChain, adapt: bool) -> None:
         """Draw thresholds given x, then latent values given both."""

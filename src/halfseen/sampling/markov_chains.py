@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from halfseen.arrays import Array
+from halfseen.checkpoint import CheckpointFolder, Lasting, Stage
 from halfseen.engines.threads import Threads, thread_count
 from halfseen.fitting import Callback, iterate
 from halfseen.model import Status
@@ -121,7 +122,7 @@ class Recorder:
         self._spares: dict[int, list[dict[str, Array]]] = {}
         self._stride = 1
         self._last = self._copies()
-        self._sweeps: list[list[tuple[float, ...]]] = []
+        self._sweeps: list[Any] = []
 
     def sweep(self, chain: Any, number: int) -> tuple[float, ...]:
         """Take a sweep, the one of this number; return `quantities`, then what is monitored, cell by cell."""
@@ -159,6 +160,35 @@ class Recorder:
 
     def _copies(self) -> list[dict[str, Array]]:
         return [self.copy(chain) for chain in self._chains]
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """What was recorded, as a checkpoint saves it: each draw is written once."""
+        draws = self._spares | self._kept
+        return {
+            "plan": list(self._plan),
+            "stride": self._stride,
+            "sweeps": np.array(self._sweeps, np.float64),
+            "kept": list(self._kept),
+            "spares": list(self._spares),
+            "draws": {
+                str(number): Lasting(f"draw {number}", sum(map(_size, copies)), partial(_joined, copies))
+                for number, copies in draws.items()
+            },
+        }
+
+    def recall(self, saved: dict[str, Any], folder: CheckpointFolder) -> None:
+        """Take back what was saved, of chains that are in the state of that time."""
+        folder.check_arrays(saved["draws"], dict.fromkeys(saved["draws"], _joined(self._last)))
+        self._plan, self._stride, self._sweeps = Plan(*saved["plan"]), saved["stride"], list(saved["sweeps"])
+        self._planned = set(self._plan._replace(draws=self._per_chain).kept().tolist())
+        draws = {int(number): _parted(joined, self._last) for number, joined in saved["draws"].items()}
+        self._kept, self._spares = ({number: draws[number] for number in saved[name]} for name in ("kept", "spares"))
+
+    @property
+    def planned(self) -> int:
+        """Number of sweeps that are planned."""
+        return self._plan.sweeps
 
     def states(self) -> list[list[dict[str, Array]]]:
         """States kept so far, of each chain.
@@ -223,6 +253,28 @@ class Recorder:
         return Sampled(self.draws(), mixed, self.trace(trace), status)
 
 
+def _size(copied: Mapping[str, Array]) -> int:
+    return sum(array.nbytes for array in copied.values())
+
+
+def _joined(copies: Sequence[Mapping[str, Array]]) -> Array:
+    """The states of all chains as one array of bytes."""
+    arrays = [np.ascontiguousarray(array) for copied in copies for array in copied.values()]
+    return np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
+
+
+def _parted(joined: Array, like: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+    """The states that were joined; they have the names, types and shapes of others."""
+    copies, start = [], 0
+    for one in like:
+        copied = {}
+        for name, array in one.items():
+            copied[name] = joined[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+            start += array.nbytes
+        copies.append(copied)
+    return copies
+
+
 def sample_chains(
     make_chain: Callable[[Threads, int], Any],
     recorder: Callable[[list[Any], Plan], Recorder],
@@ -231,6 +283,10 @@ def sample_chains(
     n_jobs: int | None,
     callback: Callback | None,
     max_sweeps: int | None = None,
+    *,
+    warm_up: Callable[[Any], None] | None = None,
+    stage: Stage | None = None,
+    saves_end: bool = True,
 ) -> Sampled:
     """Run chains as planned, side by side. A keyboard interrupt keeps the draws so far.
 
@@ -252,6 +308,12 @@ def sample_chains(
         Called after every sweep with its number and the recorder; a true answer stops the run.
     max_sweeps : int or None, default=None
         The most sweeps of a chain; None, or fewer than planned, stands for those planned.
+    warm_up : callable, default=None
+        Called with each chain before its first sweep.
+    stage : Stage, default=None
+        Of a checkpoint, with the generators of all chains: where to go on from, and where to save.
+    saves_end : bool, default=True
+        Whether the end is saved there, too.
 
     Returns
     -------
@@ -261,17 +323,53 @@ def sample_chains(
     count = thread_count(n_jobs)
     with Threads(min(n_chains, count)) as over_chains, Threads(max(1, count // n_chains)) as inside:
         chains = over_chains.all(partial(make_chain, inside), range(n_chains))
-        records, most = recorder(chains, plan), max(plan.sweeps, max_sweeps or 0)
+        record = None if stage is None else stage.load()
+        saved: Any = None
+        if stage is not None and record is not None:
+            saved = stage.folder.unpack(record.value)
+            for chain, state in zip(chains, saved["chains"], strict=True):
+                stage.folder.check_arrays(state, chain.state)
+                chain.state = state
+        elif warm_up is not None:
+            over_chains.all(warm_up, chains)
+        records, most, done = recorder(chains, plan), max(plan.sweeps, max_sweeps or 0), None
+        if stage is not None and saved is not None:
+            records.recall(saved["recorder"], stage.folder)
+            done = saved["trace"]
+            started -= done["seconds"][-1]
 
-        def sweeps() -> Iterator[Recorder]:
-            number, planned = 0, plan.sweeps
-            while number < planned:
+        def sweeps(number: int) -> Iterator[Recorder]:
+            while True:
+                if number == records.planned < most and records.needs_more:
+                    records.extend(min(2 * number, most))
+                if number == records.planned:
+                    return
                 number += 1
                 records.record(number, over_chains.all(partial(records.sweep, number=number), chains))
                 yield records
-                if number == planned < most and records.needs_more:
-                    planned = min(2 * planned, most)
-                    records.extend(planned)
 
-        outcome = iterate(sweeps(), max_iter=most, started=started, initial=records, callback=callback)
-    return records.sampled(outcome.status, outcome.trace)
+        def tree(trace: Mapping[str, Any]) -> Any:
+            arrays = {name: np.array(numbers) for name, numbers in trace.items()}
+            return {"chains": [chain.state for chain in chains], "recorder": records.memory, "trace": arrays}
+
+        def keep(_: Any, trace: Mapping[str, Any]) -> None:
+            if stage is not None:
+                stage.step_in_place(len(trace["objective"]), partial(tree, trace))
+
+        outcome = iterate(
+            sweeps(0 if record is None else record.iteration),
+            max_iter=most,
+            started=started,
+            initial=records,
+            callback=callback,
+            done=done,
+            keep=keep,
+        )
+        sampled = records.sampled(outcome.status, outcome.trace)
+        if stage is not None:
+            if outcome.status is Status.INTERRUPTED:  # in the middle of a sweep, or by a signal after it
+                stage.folder.flush()
+            elif saves_end:
+                status = None if outcome.status is Status.STOPPED else sampled.status
+                stage.end(len(outcome.trace["objective"]), status, partial(tree, outcome.trace))
+    return sampled

@@ -407,8 +407,8 @@ class Search(MetaEstimatorMixin, BaseEstimator):
         # validate
         validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
         estimator = clone(check_estimator(self.estimator))
-        if "verbose" in estimator.get_params(deep=False):
-            estimator.set_params(verbose=0)
+        plain = {"verbose": 0, "checkpoint": None}  # the last fit alone has a checkpoint
+        estimator.set_params(**{name: plain[name] for name in plain if name in estimator.get_params(deep=False)})
         metric = default_metric(estimator) if self.metric is None else self.metric
         self._check(estimator, metric)
         scorer = get_scorer(metric, self.relevant, estimator)
@@ -438,7 +438,7 @@ class Search(MetaEstimatorMixin, BaseEstimator):
             settings |= {
                 name: getattr(self, name) for name in ("relevant", "n_folds", "random_state", "warm", "resource")
             }
-            settings = {name: one for name, one in settings.items() if name not in ("n_jobs", "verbose")}
+            settings = {name: one for name, one in settings.items() if name not in ("checkpoint", "n_jobs", "verbose")}
             journal = Journal(self.journal, observed.fingerprint(), settings)
         evaluator = Evaluator(self, estimator, candidates, scorer, journal)
         evaluator.run(self._rungs(estimator, observed, folds, len(candidates), seeds[1]))

@@ -197,6 +197,15 @@ class Solver(ABC, Generic[FactorT]):
         """The likelihood to start an epoch with that momentum moves ahead; `before` is that of the state before."""
         return now
 
+    def kept_to_save(self, kept: Any) -> Any:
+        """What a checkpoint saves of `State.kept`: a tuple of pairs of an array and what its first axis is along, a
+        side, "cells", or None, "host" if it is NumPy's on every engine; None for what `kept_again` finds without it."""
+        return None
+
+    def kept_again(self, problem: Problem, rows: FactorT, columns: FactorT, saved: Any) -> Any:
+        """`State.kept` of these factors, from the arrays that `kept_to_save` gave, or None."""
+        return None
+
     @abstractmethod
     def default_factor(self, average: Array, count: int, side: Side) -> FactorT:
         """The factor of `count` rows (or columns) without data, given the average of the others."""
@@ -239,8 +248,17 @@ class Momentum(Generic[FactorT]):
         self._reset()
 
     def _reset(self) -> None:
-        self._previous: _Previous | None = None
+        self._previous: Previous | None = None
         self._s = 1.0
+
+    @property
+    def memory(self) -> "tuple[float, Previous] | None":
+        """What the next epoch needs of those before: the step number s, and the state before; None at the start."""
+        return None if self._previous is None else (self._s, self._previous)
+
+    @memory.setter
+    def memory(self, memory: "tuple[float, Previous] | None") -> None:
+        self._s, self._previous = (1.0, None) if memory is None else memory
 
     def epoch(self, problem: Problem, state: State[FactorT]) -> State[FactorT]:
         """Update both factors once, from their extrapolation or, if that does not gain, from where they are."""
@@ -248,7 +266,7 @@ class Momentum(Generic[FactorT]):
         if new is None:
             self._reset()
             new = self._solver.epoch(problem, state)
-        self._previous = _Previous(state.objective, _arrays(state.rows), _arrays(state.columns), state.likelihood)
+        self._previous = Previous(state.objective, _arrays(state.rows), _arrays(state.columns), state.likelihood)
         self._s = _next(self._s)
         return new
 
@@ -274,7 +292,7 @@ class Momentum(Generic[FactorT]):
         return new if gains and np.isfinite(new.objective) else None
 
 
-class _Previous(NamedTuple):
+class Previous(NamedTuple):
     """What is kept of a state: no more, because its arrays are large."""
 
     objective: float

@@ -149,6 +149,16 @@ class Gamma(Variational[GammaFactor]):
         gains = row_gains[:1] + column_gains[:1] - column_gains[1:]
         return self._state(problem, rows, columns, gains, means, for_next)
 
+    def kept_to_save(self, kept: Any) -> Any:
+        if not kept.rows:  # the next epoch starts elsewhere
+            return (kept.of_counts, "host"), (kept.of_means, "host")
+        (rows,), (columns,) = kept.rows, kept.columns
+        return (kept.of_counts, "host"), (kept.of_means, "host"), (rows, Side.ROWS), (columns, Side.COLUMNS)
+
+    def kept_again(self, problem: Problem, rows: GammaFactor, columns: GammaFactor, saved: Any) -> Any:
+        of_counts, of_means, *pulls = saved
+        return Local(tuple(pulls[:1]), tuple(pulls[1:]), of_counts, of_means)
+
     def half_step(self, problem: Problem, near: GammaFactor, far: GammaFactor, side: Side) -> GammaFactor:
         W, H = (near.geometric, far.geometric) if side is Side.ROWS else (far.geometric, near.geometric)
         sums = problem.sweep(rules.pulls, W, H, side)

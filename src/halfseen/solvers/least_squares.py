@@ -123,6 +123,9 @@ class LeastSquares(Solver[PointFactor]):
         }
         return Quadratics(curvature, pull, l2, float(engine.fetch(totals)[0][0]))
 
+    def kept_again(self, problem: Problem, rows: PointFactor, columns: PointFactor, saved: Any) -> Any:
+        return self._quadratics(problem, *Side)
+
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol."""
         return previous - current <= tol * abs(first)

@@ -131,6 +131,15 @@ class Multiplicative(Solver[PointFactor]):
             (self.penalty.l2 * self.penalty.columns[:, None]).astype(problem.cells.observed.dtype), Side.COLUMNS
         )
 
+    def kept_to_save(self, kept: Any) -> Any:
+        if kept is None:
+            return None
+        P, Q = kept
+        return (P, Side.ROWS), (Q, Side.ROWS if Q.ndim == 2 else None)
+
+    def kept_again(self, problem: Problem, rows: PointFactor, columns: PointFactor, saved: Any) -> Any:
+        return saved
+
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol, the rule of the A1GM paper's KL-WNMF and of scikit-learn."""
         return previous - current <= tol * abs(first)

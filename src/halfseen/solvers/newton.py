@@ -18,7 +18,7 @@ from halfseen.likelihoods import Likelihood, Quadratic, SmoothOrdinal
 from halfseen.likelihoods.rules import Terms
 from halfseen.solvers.base import Solver, State
 from halfseen.solvers.multiplicative import PointFactor
-from halfseen.solvers.problem import Problem, where_rows
+from halfseen.solvers.problem import Problem
 
 #: The l2 of biases, as a part of that of factors.
 BIAS_L2 = 1.0 / 3.0
@@ -202,11 +202,14 @@ class Newton(Solver[PointFactor]):
         problem, cells = _update_parameters(problem, x, cells)
         engine, likelihood = problem.engine, cast(SmoothOrdinal, problem.likelihood)
         if self.ridge.biases and self.ridge.l2 > 0:
-            grams = [engine.to_numpy(engine.gram(factor.mean)).astype(np.float64) for factor in (rows, columns)]
+            grams = [
+                engine.to_numpy(engine.gram(factor.mean, problem.shards(side))).astype(np.float64)
+                for factor, side in ((rows, Side.ROWS), (columns, Side.COLUMNS))
+            ]
             if np.isfinite(grams).all():  # else they will be rejected
                 (of_rows, of_columns), shift = self.ridge.recentring(grams, bool(likelihood.parameters.size))
-                rows = PointFactor(rows.mean @ beside(rows.mean, of_rows))
-                columns = PointFactor(columns.mean @ beside(columns.mean, of_columns))
+                rows = PointFactor(_times(problem, rows.mean, of_rows, Side.ROWS))
+                columns = PointFactor(_times(problem, columns.mean, of_columns, Side.COLUMNS))
                 if shift:
                     problem, x = problem.with_likelihood(likelihood.shifted(shift)), x + shift
         return self._state(problem, rows, columns, x, cells)
@@ -226,16 +229,22 @@ class Newton(Solver[PointFactor]):
         penalty = self.ridge.penalty(F.shape[1], side)
         before = _row_losses(problem, cells, F, G, side, penalty)
         new = problem.engine.newton_step(problem.cells, cells.slope, cells.curvature, F, G, penalty, side)
-        kept, worse = F, np.ones(len(before), bool)
+        kept, worse = F, None
         for step_size in _STEP_SIZES:
             trial = F + step_size * (new - F) if step_size else F
-            kept = trial if worse.all() else where_rows(worse, trial, kept)
+            kept = trial if worse is None else namespace(trial).where(worse[:, None], trial, kept)
             x = problem.engine.sddmm(problem.cells, *((kept, G) if side is Side.ROWS else (G, kept)))
             evaluated = evaluate(x)
             worse = _row_losses(problem, evaluated, kept, G, side, penalty) > before
-            if not worse.any():
+            if not problem.engine.fetch(problem.map(counted, None, worse, side=side)[1])[0][0]:
                 break
         return PointFactor(kept), x, evaluated
+
+    def kept_to_save(self, kept: Any) -> Any:
+        return ((kept, "cells"),)  # x after a shift is not to the last bit what the factors give
+
+    def kept_again(self, problem: Problem, rows: PointFactor, columns: PointFactor, saved: Any) -> Any:
+        return saved[0]
 
     def converged(self, first: float, previous: float, current: float, tol: float) -> bool:
         """(previous - current) / loss at the start <= tol."""
@@ -275,46 +284,58 @@ class Newton(Solver[PointFactor]):
         2, and a <- -A^{-1} R b, b <- -B^{-1} R^T a lead to the best directions, as the power method does.
         """
         engine, placed, factors = problem.engine, problem.cells, (state.rows.mean, state.columns.mean)
-        xp, size, l2, sides = namespace(factors[0]), factors[0].shape[1], self.ridge.l2, tuple(Side)
+        size, l2, sides = factors[0].shape[1], self.ridge.l2, tuple(Side)
         has_biases, x, likelihood = self.ridge.biases, state.kept, cast(SmoothOrdinal, problem.likelihood)
         cells, learned = problem.quadratic(x), bool(likelihood.parameters.size)  # thresholds that are given stay
-        total = float(xp.sum(cells.curvature))
-        if not (l2 > 0 and total > 0):
+
+        def sum_of(array: Any, side: Side | None = None, axis: int | None = None) -> Any:
+            """The sum over a side's rows, or over the cells."""
+            shards = placed.cell_shards if side is None else problem.shards(side)
+            return engine.to_numpy(engine.over_rows(total, axis, array, shards=shards))
+
+        def products_of(left: Any, right: Any, side: Side) -> Array:
+            return engine.to_numpy(engine.over_rows(products, None, left, right, shards=problem.shards(side)))
+
+        curved = float(sum_of(cells.curvature))
+        if not (l2 > 0 and curved > 0):
             return
         away = sum(
-            xp.sum((F - beside(F, self.ridge.penalty(size, side).centre)) ** 2, axis=0)
+            sum_of((F - beside(F, self.ridge.penalty(size, side).centre)) ** 2, side, axis=0)
             for F, side in zip(factors, sides, strict=True)
         )
-        j = int(np.argmin(engine.to_numpy(away)[: size - 2 * has_biases]))
-        means = [float(xp.mean(F[:, j])) if has_biases else 0.0 for F in factors]
+        j = int(np.argmin(away[: size - 2 * has_biases]))
+        means = [
+            float(sum_of(F[:, j], side) / len(F)) if has_biases else 0.0 for F, side in zip(factors, sides, strict=True)
+        ]
         component = [F[:, j : j + 1] - mean for F, mean in zip(factors, means, strict=True)]
         R = cells.slope + cells.curvature * engine.sddmm(placed, *component)
         diagonals, Us = [], []
         for near, far in ((0, 1), (1, 0)):
             h = component[far]
-            sums = engine.spmm(placed, cells.curvature, xp.concat([h, h * h], axis=1), sides[near])
+            sums = engine.spmm(placed, cells.curvature, namespace(h).concat([h, h * h], axis=1), sides[near])
+            xp = namespace(sums)
             price = BIAS_L2 * l2 * means[far] ** 2
             diagonals.append(sums[:, 1:] + (l2 + price))
             constant = xp.ones_like(sums[:, :1]) * (price / len(sums)) ** 0.5
-            Us.append(xp.concat([sums[:, :1] * total**-0.5, constant], axis=1) * float(learned))
+            Us.append(xp.concat([sums[:, :1] * curved**-0.5, constant], axis=1) * float(learned))
         directions = [component[0], beside(component[1], np.random.RandomState(0).normal(size=component[1].shape))]
         rise = component[0]
         for near, far in ((0, 1), (1, 0)) * _POWER_ITERATIONS + ((0, 1),):
             v, U, diagonal = directions[far], Us[near], diagonals[near]
-            directions[far] = v = v / max(float(xp.sum(v * v)) ** 0.5, smallest(v))
-            rise = engine.spmm(placed, R, v, sides[near]) - U[:, :1] * xp.sum(Us[far][:, :1] * v)
+            directions[far] = v = v / max(float(sum_of(v * v, sides[far])) ** 0.5, smallest(v))
+            rise = engine.spmm(placed, R, v, sides[near]) - U[:, :1] * beside(U, sum_of(Us[far][:, :1] * v, sides[far]))
             # the inverse of diagonal - U U^T, by Woodbury's identity
-            inner = np.eye(2) - engine.to_numpy(U.T @ (U / diagonal))
-            along = np.linalg.lstsq(inner, engine.to_numpy(U.T @ (rise / diagonal)), rcond=None)[0]
-            directions[near] = -(rise + U @ beside(U, along)) / diagonal
+            inner = np.eye(2) - products_of(U, U / diagonal, sides[near])
+            along = np.linalg.lstsq(inner, products_of(U, rise / diagonal, sides[near]), rcond=None)[0]
+            directions[near] = -(rise + _times(problem, U, along, sides[near])) / diagonal
         a, b = directions
-        aAa = -float(xp.sum(a * rise))
-        bBb = float(xp.sum(diagonals[1] * b * b) - xp.sum((Us[1].T @ b) ** 2))
+        aAa = -float(sum_of(a * rise, Side.ROWS))
+        bBb = float(sum_of(diagonals[1] * b * b, Side.COLUMNS) - np.sum(products_of(Us[1], b, Side.COLUMNS) ** 2))
         if not aAa > bBb > 0:
             return
         Q = 2.0 * ((aAa * bBb) ** 0.5 - aAa)  # at lengths of a and b that make it lowest
         a, b = a * (bBb / aAa) ** 0.25, b * (aAa / bBb) ** 0.25
-        fourth = float(xp.sum(cells.curvature * engine.sddmm(placed, a, b) ** 2))
+        fourth = float(sum_of(cells.curvature * engine.sddmm(placed, a, b) ** 2))
         gain = Q**2 / (8.0 * max(fourth, smallest(a)))
         if gain >= state.objective:  # that can't be
             return
@@ -326,7 +347,7 @@ class Newton(Solver[PointFactor]):
                     entries[number - 2] = -t * means[1 - number]
                 moved.append(factors[number] + direction * beside(direction, entries))
             new_x = engine.sddmm(placed, *moved)
-            shift = float(xp.sum(cells.curvature * (new_x - x))) / total
+            shift = float(sum_of(cells.curvature * (new_x - x))) / curved
             cut = likelihood.shifted(shift) if learned else likelihood
             yield State(PointFactor(moved[0]), PointFactor(moved[1]), new_x, np.inf, cut)
 
@@ -346,16 +367,16 @@ class Newton(Solver[PointFactor]):
         loss = _cell_loss(problem, cells)
         for factor, side in ((rows.mean, Side.ROWS), (columns.mean, Side.COLUMNS)):
             penalty = self.ridge.penalty(factor.shape[1], side)
-            loss += float(problem.engine.fetch(problem.engine.map(ridge_costs, penalty, factor)[1])[0][0])
+            loss += float(problem.engine.fetch(problem.map(ridge_costs, penalty, factor, side=side)[1])[0][0])
         return State(rows, columns, x, loss, problem.likelihood)
 
 
-def _row_losses(problem: Problem, cells: Quadratic, F: Any, G: Any, side: Side, penalty: RidgePenalty) -> Array:
+def _row_losses(problem: Problem, cells: Quadratic, F: Any, G: Any, side: Side, penalty: RidgePenalty) -> Any:
     """The loss of each row of F: its cells' costs, and its penalty. NaN counts as infinite."""
-    engine = problem.engine
-    of_cells = engine.to_numpy(engine.spmm(problem.cells, cells.cost, namespace(G).ones_like(G[:, :1]), side))
-    losses = of_cells[:, 0] + engine.to_numpy(engine.map(ridge_costs, penalty, F)[0][0])
-    return np.where(np.isnan(losses), np.inf, losses)
+    xp = namespace(F)
+    of_cells = problem.engine.spmm(problem.cells, cells.cost, namespace(G).ones_like(G[:, :1]), side)
+    losses = of_cells[:, 0] + problem.map(ridge_costs, penalty, F, side=side)[0][0]
+    return xp.where(xp.isnan(losses), xp.inf, losses)
 
 
 def _update_parameters(problem: Problem, x: Any, cells: Quadratic) -> tuple[Problem, Quadratic]:
@@ -379,10 +400,36 @@ def _update_parameters(problem: Problem, x: Any, cells: Quadratic) -> tuple[Prob
 def _cell_loss(problem: Problem, cells: Quadratic) -> float:
     """The summed cost of the cells, and the penalty on the likelihood's parameters."""
     likelihood: Any = problem.likelihood
-    (cost,) = problem.engine.fetch(problem.engine.map(summed, None, cells.cost)[1])
+    (cost,) = problem.engine.fetch(problem.engine.map(summed, None, cells.cost, shards=problem.cells.cell_shards)[1])
     return float(cost[0]) + float(likelihood.parameter_penalty)
 
 
 def summed(_: None, array: Any) -> Terms:
     """The array, to be summed."""
     return Terms((), (array,))
+
+
+def counted(_: None, mask: Any) -> Terms:
+    """Where a mask holds, to be counted."""
+    xp = namespace(mask)
+    return Terms((), (xp.astype(mask, xp.float64),))
+
+
+def total(axis: int | None, array: Any) -> Any:
+    """The sum of an array."""
+    return namespace(array).sum(array, axis=axis)
+
+
+def products(_: None, left: Any, right: Any) -> Any:
+    """The products of all columns of two arrays."""
+    return left.T @ right
+
+
+def multiplied_by(matrix: Any, rows: Any) -> Any:
+    """Rows times a matrix."""
+    return rows @ beside(rows, matrix)
+
+
+def _times(problem: Problem, factor: Any, matrix: Array, side: Side) -> Any:
+    """A side's factor times a matrix."""
+    return problem.engine.over_rows(multiplied_by, matrix, factor, shards=problem.shards(side), summed=False)

@@ -50,13 +50,20 @@ class SGD(Newton):
         super().__init__(ridge)
         self.learning_rate = learning_rate
         self.batch_size = batch_size
-        self._random = random
+        self.random_state = random
 
     def init_state(self, problem: Problem, W: Array, H: Array) -> State[PointFactor]:
         n, m = problem.cells.observed.shape
         likelihood: Any = problem.likelihood
         adagrad = AdagradState(self.learning_rate, np.zeros(n), np.zeros(m), np.zeros(likelihood.parameters.size))
         return self._state_with(problem, PointFactor(W), PointFactor(H), adagrad)
+
+    def kept_to_save(self, kept: Any) -> Any:
+        return tuple((np.asarray(array), "host") for array in kept)
+
+    def kept_again(self, problem: Problem, rows: PointFactor, columns: PointFactor, saved: Any) -> Any:
+        rate, *sums = saved
+        return AdagradState(float(rate), *sums)
 
     def epoch(
         self, problem: Problem, state: State[PointFactor], *, for_next: bool = True
@@ -76,7 +83,7 @@ class SGD(Newton):
         adagrad = AdagradState(rate, *(sums.copy() for sums in state.kept[1:]))
         counts = (observed.seen_per_row(), observed.seen_per_column())
         penalties = (self.ridge.penalty(W.shape[1], Side.ROWS), self.ridge.penalty(H.shape[1], Side.COLUMNS))
-        order = self._random.permutation(observed.nnz)
+        order = self.random_state.permutation(observed.nnz)
         size = max(1, min(self.batch_size, observed.nnz // _MIN_BATCHES))
         for first in range(0, observed.nnz, size):
             which = order[first : first + size]
@@ -174,6 +181,12 @@ class GD(Newton):
         W = state.rows.mean - self.learning_rate * of_rows
         H = state.columns.mean - self.learning_rate * of_columns
         return self._at(problem.with_likelihood(likelihood), W, H, *state.kept[1:])
+
+    def kept_to_save(self, kept: Any) -> Any:
+        return None
+
+    def kept_again(self, problem: Problem, rows: PointFactor, columns: PointFactor, saved: Any) -> Any:
+        return self.init_state(problem, rows.mean, columns.mean).kept
 
     def _at(
         self, problem: Problem, W: Array, H: Array, counts: tuple[Array, Array],

@@ -11,15 +11,19 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
+from halfseen import checkpoint as checkpoints
 from halfseen import validation
 from halfseen.archive import save_model
 from halfseen.arrays import Array
+from halfseen.checkpoint import Checkpoint
+from halfseen.docstrings import insert_parameters
 from halfseen.encoders import Encoder
 from halfseen.engines import RULES as ENGINE_RULES
 from halfseen.engines import check_is_cpu
 from halfseen.errors import DataError, ParameterError
 from halfseen.estimators.base import MAX_COMPLETED_CELLS, fitted
 from halfseen.fitting import warn_if_not_converged
+from halfseen.io.tables import FilePath
 from halfseen.labels import Index
 from halfseen.likelihoods import likelihood_for
 from halfseen.model import Fit, FittedModel, Interval
@@ -57,6 +61,7 @@ class Coupling(NamedTuple):
     """Posterior mean of the cell."""
 
 
+@insert_parameters
 class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
     """A matrix as W H^T when values and indices were collected apart, with the help of comparisons.
 
@@ -124,6 +129,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         Where to compute.
     n_jobs : int or None, default=None
         Number of threads; None uses all processors.
+    {checkpoint}
 
     Attributes
     ----------
@@ -193,6 +199,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         "tol": validation.number(0.0),
         "init": validation.start("random"),
         "random_state": validation.seed(),
+        "checkpoint": checkpoints.rule,
         **ENGINE_RULES,
     }
     #: Neither levels nor a likelihood of cells: see `BaseFactorization.offers`.
@@ -224,6 +231,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         verbose: int = 0,
         engine: str = "cpu",
         n_jobs: int | None = None,
+        checkpoint: FilePath | Checkpoint | None = None,
     ) -> None:
         self.n_components = n_components
         self.method = method
@@ -245,6 +253,7 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
         self.verbose = verbose
         self.engine = engine
         self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
 
     W_ = fitted(lambda model: model.W, "Row factors, of shape (n_rows, n_components).")
     H_ = fitted(lambda model: model.H, "Column factors, of shape (n_columns, n_components).")
@@ -320,7 +329,8 @@ class UncoupledNMF(CallbackSupportMixin, BaseEstimator):
                 **further,
             }
 
-        (fit_by_sampling if self.method == "gibbs" else fit_by_loop)(self, seen, attributes)
+        with checkpoints.opened(self.checkpoint, self, fingerprint) as folder:
+            (fit_by_sampling if self.method == "gibbs" else fit_by_loop)(self, seen, attributes, folder)
         warn_if_not_converged(self, stacklevel=4)
         return self
 

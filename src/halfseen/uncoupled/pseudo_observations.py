@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from halfseen.arrays import Array
+from halfseen.checkpoint import CheckpointFolder, seed_of
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Block, Threads, row_blocks
 from halfseen.errors import DataError, ParameterError
@@ -164,7 +165,9 @@ def observed_at_cells(seen: Uncoupled, values: Array) -> tuple[Observed, int]:
     return observed, n_clipped
 
 
-def fit_by_loop(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]]) -> None:
+def fit_by_loop(
+    model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]], folder: CheckpointFolder | None = None
+) -> None:
     """Fit by "unmf", "bayes" or "decode": values for the asked cells, and an ordinary factorization of these."""
     is_bayes = model.method == "bayes"
     likelihood: Likelihood = Poisson() if is_bayes else likelihood_for(model.loss)
@@ -195,7 +198,8 @@ def fit_by_loop(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[s
     prior = GammaPrior(model.prior_shape, model.prior_rate)
     solver: Solver[Any] = Gamma(prior, prior) if is_bayes else Multiplicative(Penalty())
     solver.check(likelihood)
-    random = check_random_state(model.random_state)
+    random = check_random_state(seed_of(model.random_state, folder))
+    stage = None if folder is None else folder.stage("fit", random)
     sizes = [(size, model.n_components) for size in (seen.n_questions, seen.n_respondents)]
     with open_engine(model.engine, model.n_jobs) as engine:
         problem = Problem(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
@@ -214,5 +218,5 @@ def fit_by_loop(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[s
             return attributes(fit_at(problem, solver, *outcome))
 
         with callbacks(model, seen, None, None, at_iteration, model.max_iter) as callback:
-            fit = run(problem, solver, start, max_iter=model.max_iter, tol=model.tol, callback=callback)
+            fit = run(problem, solver, start, max_iter=model.max_iter, tol=model.tol, callback=callback, stage=stage)
             keep(model, attributes(fit))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from halfseen.checkpoint import CheckpointFolder, Stage, seed_of
 from halfseen.engines import Side, open_engine
 from halfseen.engines.threads import Threads
 from halfseen.errors import DataWarning, ParameterError
@@ -32,7 +34,9 @@ SHORT = Plan(sweeps=120, burn=40, draws=160)
 MAX_CELLS_AT_ONCE = 1 << 24
 
 
-def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]]) -> None:
+def fit_by_sampling(
+    model: Any, seen: Uncoupled, attributes_of: Callable[..., dict[str, Any]], folder: CheckpointFolder | None = None
+) -> None:
     """Fit by "gibbs": couplings and factors sampled together, and a non-negative factorization of the posterior mean.
 
     Without comparisons every coupling is equally likely, and nothing need be sampled.
@@ -65,7 +69,8 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
         fit = Fit(PointFactor(W), PointFactor(H), None, trace, status)
         return attributes_of(fit, 0, SampledCoupling(draws, *collected), diagnostics_=mixed)
 
-    random = np.random.default_rng(check_random_state(model.random_state).randint(2**31, size=4))
+    seed = seed_of(model.random_state, folder)
+    random = np.random.default_rng(check_random_state(seed).randint(2**31, size=4))
     streams = [random, *random.spawn(model.n_chains - 1)]
     plan = Plan(model.n_sweeps, model.n_burn, model.n_draws)
     most = max(plan.sweeps, 2 * plan.sweeps if model.max_sweeps is None else model.max_sweeps)
@@ -75,9 +80,10 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
     ):
         k = model.n_components
         if k == "auto":
-            k = choose_n_components(model, seen, random.spawn(1)[0])
+            k = choose_n_components(model, seen, random.spawn(1)[0], folder)
         layout = Layout.from_collection(seen, model.scale)
-        sampled = sample(model, layout, k, streams, plan, callback, most)
+        stage = None if folder is None else folder.stage("sweeps", *streams)
+        sampled = sample(model, layout, k, streams, plan, callback, most, stage)
         posterior = SampledCoupling(sampled.draws, *collected)
         if seen.n_questions * seen.n_respondents > MAX_CELLS_AT_ONCE:
             values, n_clipped = observed_at_cells(seen, posterior.likeliest().mean)
@@ -87,9 +93,12 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
             values = observe(np.maximum(means, 0.0, out=means))
         solver, likelihood = Multiplicative(Penalty()), likelihood_for("frobenius")
         problem = Problem(engine, engine.place(values, Side.ROWS, Side.COLUMNS), likelihood)
-        state = check_random_state(model.random_state)
+        state = check_random_state(seed)
         W, H = (solver.random(problem, (size, k), state) for size in values.shape)
-        fit = run(problem, solver, lambda: (W, H), max_iter=model.max_iter, tol=model.tol, accelerate=True)
+        stage = None
+        if folder is not None and sampled.status not in (Status.INTERRUPTED, Status.STOPPED):  # which may go on
+            stage = folder.stage("fit", state)
+        fit = run(problem, solver, lambda: (W, H), max_iter=model.max_iter, tol=model.tol, accelerate=True, stage=stage)
         status = Status.INTERRUPTED if fit.status is Status.INTERRUPTED else sampled.status
         fit = Fit(fit.rows, fit.columns, fit.likelihood, sampled.trace, status)
         keep(model, attributes_of(fit, n_clipped, posterior, diagnostics_=sampled.mixing))
@@ -97,20 +106,24 @@ def fit_by_sampling(model: Any, seen: Uncoupled, attributes_of: Callable[..., di
 
 def sample(
     model: Any, layout: Layout, k: int, streams: list[np.random.Generator], plan: Plan,
-    callback: Callback | None = None, max_sweeps: int | None = None,
+    callback: Callback | None = None, max_sweeps: int | None = None, stage: Stage | None = None,
+    saves_end: bool = True,
 ) -> Sampled:  # fmt: skip
     """Chains of `model`, one for each stream of random numbers."""
     from halfseen.sampling.coupling_chain import CouplingChain  # compiled code
 
     def make_chain(threads: Threads, number: int) -> CouplingChain:
-        chain = CouplingChain(layout, k, model.trust, streams[number], threads)
-        chain.warm_up()
-        return chain
+        return CouplingChain(layout, k, model.trust, streams[number], threads)
 
-    return sample_chains(make_chain, CouplingRecorder, len(streams), plan, model.n_jobs, callback, max_sweeps)
+    return sample_chains(
+        make_chain, CouplingRecorder, len(streams), plan, model.n_jobs, callback, max_sweeps,
+        warm_up=CouplingChain.warm_up, stage=stage, saves_end=saves_end,
+    )  # fmt: skip
 
 
-def choose_n_components(model: Any, seen: Uncoupled, random: np.random.Generator) -> int:
+def choose_n_components(
+    model: Any, seen: Uncoupled, random: np.random.Generator, folder: CheckpointFolder | None = None
+) -> int:
     """The number of components by which hidden comparisons are predicted best, or the least that is about as good.
 
     A tenth of the compared pairs are hidden, with all their comparisons. The score of a hidden comparison is the
@@ -131,12 +144,21 @@ def choose_n_components(model: Any, seen: Uncoupled, random: np.random.Generator
     layout = Layout.from_collection(seen, model.scale, is_hidden)
     scores = []
     for k in CHOICES:
-        sampled = sample(model, layout, k, random.spawn(model.n_chains), SHORT)
+        streams = random.spawn(model.n_chains)
+        stage = None if folder is None else folder.stage(f"k = {k}", *streams)
+        record = None if stage is None else stage.load()
+        if folder is not None and record is not None and record.status is Status.DIRECT:
+            scores.append(folder.unpack(record.value))
+            continue
+        sampled = sample(model, layout, k, streams, SHORT, stage=stage, saves_end=False)
         if sampled.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         posterior = SampledCoupling(sampled.draws, seen.asked_cells, seen.answers, seen.answer_indptr)
         higher, lower = (posterior.values_at(cells[is_hidden]) for cells in (seen.higher, seen.lower))
-        scores.append(np.log(((higher >= lower).sum(axis=0) + 1) / (len(higher) + 2)))
+        score = np.log(((higher >= lower).sum(axis=0) + 1) / (len(higher) + 2))
+        scores.append(score)
+        if stage is not None:  # the score in the place of the draws
+            stage.end(0, Status.DIRECT, partial(np.asarray, score))
     mean = np.mean(scores, axis=1)
     below = scores[int(np.argmax(mean))] - np.array(scores)
     errors = below.std(axis=1, ddof=1) / np.sqrt(below.shape[1])

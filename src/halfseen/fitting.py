@@ -383,7 +383,7 @@ def callbacks(
     """
     with (
         sklearn_callbacks(estimator, X, y, cell_weight, fitted_attributes, max_iter) as watching,
-        progress_bar(estimator, planned or max_iter, number_of=lambda state: float(state.objective), engine=engine) as bar,
+        progress_bar(estimator, planned or max_iter, "objective", lambda state: float(state.objective), engine) as bar,
     ):
         called = [callback for callback in (watching, bar) if callback is not None]
 

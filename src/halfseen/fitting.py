@@ -17,7 +17,7 @@ from sklearn import exceptions
 
 from halfseen.arrays import Array
 from halfseen.checkpoint import ENDS, Placed, Stage, interruptible
-from halfseen.engines import Side
+from halfseen.engines import Engine, Side
 from halfseen.errors import DataWarning, Described, ParameterError
 from halfseen.labels import quoted
 from halfseen.model import Fit, Status
@@ -374,14 +374,16 @@ def callbacks(
     fitted_attributes: Callable[[Outcome], dict[str, Any]],
     max_iter: int,
     planned: int | None = None,
+    engine: Engine[Any] | None = None,
 ) -> Iterator[Callback | None]:
     """One function to be called after every iteration, for scikit-learn's callbacks and the bar; None without any.
 
-    The bar goes to `planned`, if that is given, and is extended should there be more.
+    The bar goes to `planned`, if that is given, and is extended should there be more. On the engine of a cluster it
+    shows the shards of a pass, too.
     """
     with (
         sklearn_callbacks(estimator, X, y, cell_weight, fitted_attributes, max_iter) as watching,
-        progress_bar(estimator, planned or max_iter, number_of=lambda state: float(state.objective)) as bar,
+        progress_bar(estimator, planned or max_iter, "objective", lambda state: float(state.objective), engine) as bar,
     ):
         called = [callback for callback in (watching, bar) if callback is not None]
 
@@ -436,8 +438,9 @@ def sklearn_callbacks(
 
 @contextmanager
 def progress_bar(
-    estimator: Any, steps: int, what: str = "objective", number_of: Callable[[Any], float] = float
-) -> Iterator[Callback | None]:
+    estimator: Any, steps: int, what: str = "objective", number_of: Callable[[Any], float] = float,
+    engine: Engine[Any] | None = None,
+) -> Iterator[Callback | None]:  # fmt: skip
     """A bar with a number and the time left, as a function of the steps done and of what has the number.
 
     Twice as many steps are shown when there are more. None if not `verbose`, or without a terminal.
@@ -453,10 +456,14 @@ def progress_bar(
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(f"{what} {{task.fields[number]}}"),
+        TextColumn("{task.fields[shards]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        line = progress.add_task(type(estimator).__name__, total=steps, number="-")
+        line = progress.add_task(type(estimator).__name__, total=steps, number="-", shards="")
+        if engine is not None:
+            engine.on_progress = lambda done, count: progress.update(line, shards=f"shards {done}/{count}")
+            engine.on_loss = progress.console.print
 
         def callback(done: int, state: Any) -> bool:
             total = progress.tasks[0].total or steps

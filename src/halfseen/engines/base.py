@@ -172,6 +172,10 @@ class Engine(ABC, Generic[CellsT]):
     folder: Path | None = None
     #: Number of the iteration that runs, for the names of tasks on a cluster.
     iteration: int = 0
+    #: On a cluster: called now and then with how many tasks of a pass over the cells are done, and how many there are.
+    on_progress: Callable[[int, int], None] | None = None
+    #: On a cluster: called with a sentence when workers are lost; without it, that is logged.
+    on_loss: Callable[[str], None] | None = None
 
     def __enter__(self) -> Self:
         return self

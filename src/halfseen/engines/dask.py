@@ -553,10 +553,6 @@ class DaskEngine(Engine[DaskCells]):
         self._scratch_files: set[str] = set()
         self._unneeded: set[str] = set()
         self._counter = 0
-        #: Called now and then with the number of groups of the current phase that are done, and of all.
-        self.on_progress: Callable[[int, int], None] | None = None
-        #: Called with a sentence when workers are lost; else it is logged.
-        self.on_loss: Callable[[str], None] | None = None
 
     # -----------------------------------------------------------------------------------------------------------------
     # the cluster, and what it reads

@@ -917,7 +917,7 @@ class Factorization(BaseFactorization):
             def at_iteration(outcome: Outcome) -> dict[str, Any]:
                 return attributes(fit_at(problem, solver, *outcome))
 
-            with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter) as callback:
+            with callbacks(self, X, y, cell_weight, at_iteration, self.max_iter, engine=engine) as callback:
                 fit = self._run(problem, solver, method, callback, folder)
                 keep(self, attributes(fit, fingerprint))
 

@@ -356,10 +356,14 @@ def gradients(
 @kernel
 def add_penalty(F: Array, count: Array, l2: Array, centre: Array, fixed: Array, gradient: Array) -> float:
     """Return count l2 / 2 |f - centre|^2 summed over rows; add its gradient, which is 0 for fixed components."""
+    # Two loops: one that both sums and stores did not always add in the same order, by where its arrays lay.
     total = 0.0
     for u in range(F.shape[0]):
         for a in range(F.shape[1]):
             away = F[u, a] - centre[a]
             total += 0.5 * count[u] * l2[a] * away * away
+    for u in range(F.shape[0]):
+        for a in range(F.shape[1]):
+            away = F[u, a] - centre[a]
             gradient[u, a] = (gradient[u, a] + count[u] * l2[a] * away) * (1 - fixed[a])
     return total

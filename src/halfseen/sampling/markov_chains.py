@@ -165,6 +165,7 @@ class Recorder:
     def memory(self) -> dict[str, Any]:
         """What was recorded, as a checkpoint saves it: each draw is written once."""
         draws = self._spares | self._kept
+        n_bytes = sum(array.nbytes for copied in self._last for array in copied.values())
         return {
             "plan": list(self._plan),
             "stride": self._stride,
@@ -172,7 +173,7 @@ class Recorder:
             "kept": list(self._kept),
             "spares": list(self._spares),
             "draws": {
-                str(number): Lasting(f"draw {number}", sum(map(_size, copies)), partial(_joined, copies))
+                str(number): Lasting(f"draw {number}", n_bytes, partial(_joined, copies))
                 for number, copies in draws.items()
             },
         }
@@ -182,7 +183,16 @@ class Recorder:
         folder.check_arrays(saved["draws"], dict.fromkeys(saved["draws"], _joined(self._last)))
         self._plan, self._stride, self._sweeps = Plan(*saved["plan"]), saved["stride"], list(saved["sweeps"])
         self._planned = set(self._plan._replace(draws=self._per_chain).kept().tolist())
-        draws = {int(number): _parted(joined, self._last) for number, joined in saved["draws"].items()}
+
+        def parted(joined: Array) -> list[dict[str, Array]]:
+            ends = np.cumsum([array.nbytes for copied in self._last for array in copied.values()]).tolist()
+            pieces = iter(np.split(joined, ends[:-1]))
+            return [
+                {name: next(pieces).view(array.dtype).reshape(array.shape) for name, array in copied.items()}
+                for copied in self._last
+            ]
+
+        draws = {int(number): parted(joined) for number, joined in saved["draws"].items()}
         self._kept, self._spares = ({number: draws[number] for number in saved[name]} for name in ("kept", "spares"))
 
     @property
@@ -253,26 +263,10 @@ class Recorder:
         return Sampled(self.draws(), mixed, self.trace(trace), status)
 
 
-def _size(copied: Mapping[str, Array]) -> int:
-    return sum(array.nbytes for array in copied.values())
-
-
 def _joined(copies: Sequence[Mapping[str, Array]]) -> Array:
     """The states of all chains as one array of bytes."""
     arrays = [np.ascontiguousarray(array) for copied in copies for array in copied.values()]
     return np.concatenate([array.reshape(-1).view(np.uint8) for array in arrays])
-
-
-def _parted(joined: Array, like: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
-    """The states that were joined; they have the names, types and shapes of others."""
-    copies, start = [], 0
-    for one in like:
-        copied = {}
-        for name, array in one.items():
-            copied[name] = joined[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-            start += array.nbytes
-        copies.append(copied)
-    return copies
 
 
 def sample_chains(

@@ -349,6 +349,17 @@ def test_without_jinja_there_is_the_markdown_alone_and_a_paper_has_no_page(small
 # Ctrl-C, and terminals.
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_does_as_ctrl_c_and_the_exit_code_tells_which(name, small, tmp_path, monkeypatch):
+    number = getattr(signal, name)
+    monkeypatch.setattr(small["ordnmf/table2"], "compute", lambda *_: os.kill(os.getpid(), number))
+    result = run("reproduce", "all", "-q", "-o", tmp_path)
+    assert result.exit_code == 128 + number
+    assert f"the results of {', '.join(FIRST)} are in {tmp_path}" in result.stderr.splitlines()[-1]
+    assert (tmp_path / "studies.md").read_text("utf-8").count("Not run. The run was interrupted.")
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
 def test_an_interrupted_run_keeps_what_was_done_and_goes_on(small, tmp_path):
     small["ordnmf/table2"] = Small("ordnmf/table2", KeyboardInterrupt())
     result = run("reproduce", "all", "-q", "-o", tmp_path)

@@ -28,10 +28,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from halfseen import archive
+from halfseen.array_files import ArrayFile, is_temporary, remove_leftovers, write_array
 from halfseen.arrays import Array
 from halfseen.engines import Engine, Side
 from halfseen.errors import DataError, DataWarning, ParameterError
-from halfseen.io.array_files import ArrayFile, is_temporary, remove_leftovers, write_array
 from halfseen.io.journal import plain
 from halfseen.io.sources import as_frame
 from halfseen.io.tables import FilePath

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from halfseen import validation
+from halfseen.array_files import computed_in_parts
 from halfseen.arrays import Array, ArraySpec, in_parts
 from halfseen.errors import DataError, ParameterError
-from halfseen.io.array_files import computed_in_parts
 from halfseen.labels import quoted
 from halfseen.likelihoods import Poisson
 from halfseen.observed import Observed

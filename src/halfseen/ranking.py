@@ -216,7 +216,7 @@ class Seen:
     def from_observed(cls, observed: Observed) -> "Seen":
         """A copy, because a sparse X shares its arrays with what was read of it, and may be changed later; files of
         arrays can't, and are used on."""
-        from halfseen.io.array_files import mapped_file
+        from halfseen.array_files import mapped_file
 
         indptr, indices = (one if mapped_file(one) else one.copy() for one in (observed.indptr, observed.indices))
         weights = None if observed.weights is None else smallest_exact(observed.weights)
@@ -263,7 +263,7 @@ class Seen:
 
 def smallest_exact(values: Array) -> Array:
     """A copy of numbers in the smallest type that holds each of them exactly: stars take a byte, half stars two."""
-    from halfseen.io.array_files import computed_in_parts
+    from halfseen.array_files import computed_in_parts
 
     ends = [(part.min(), part.max()) for (part,) in in_parts(values)] or [(0, 0)]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)

@@ -14,10 +14,10 @@ from distributed import Client
 from sklearn.base import clone
 
 import halfseen
-from halfseen import arrays
+from halfseen import array_files, arrays
 from halfseen.engines.dask import local_cluster
 from halfseen.errors import DataError
-from halfseen.io import array_files, observe, partitioned
+from halfseen.io import observe, partitioned
 from halfseen.io.partitioned import observe_files
 
 LEVELS = ["bad", "fair", "good", "best"]

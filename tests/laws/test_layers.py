@@ -30,7 +30,7 @@ LAYERS = {
     ("imputation",): 4,
     ("io",): 3,
     ("observed", "labels"): 2,
-    ("kernels",): 1,
+    ("kernels", "array_files"): 1,
     ("arrays", "validation", "docstrings", "errors"): 0,
 }
 NUMBER = {name: number for names, number in LAYERS.items() for name in names}

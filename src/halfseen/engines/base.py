@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, 
 import numpy as np
 from scipy.special import ndtri
 
+from halfseen.array_files import ArrayFile, write_array
 from halfseen.arrays import Array, namespace
-from halfseen.io.array_files import ArrayFile, write_array
 from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed

@@ -29,12 +29,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from halfseen.array_files import ArrayFile, mapped_file, temporary_folder, write_array
 from halfseen.arrays import Array
 from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, Side, Sums
 from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
-from halfseen.io.array_files import ArrayFile, mapped_file, temporary_folder, write_array
 from halfseen.kernels import steps
 from halfseen.observed import Observed
 

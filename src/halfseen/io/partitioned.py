@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
+from halfseen.array_files import map_temporary, temporary_folder
 from halfseen.arrays import Array
 from halfseen.errors import DataError
-from halfseen.io.array_files import map_temporary, temporary_folder
 from halfseen.io.numbers import Scale
 from halfseen.io.reader import observe_table
 from halfseen.io.schema import LongHeader, ReadOptions, ReadSummary, recognise

@@ -11,14 +11,14 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from halfseen.arrays import ENTRIES_PER_PART, Array, in_parts
 from halfseen.errors import DataError
-from halfseen.io.tables import FilePath
 
+FilePath: TypeAlias = str | os.PathLike[str]
 #: Names of temporary folders, and those that this process has made.
 _PREFIX = "halfseen-"
 _TEMPORARY = re.compile(_PREFIX + r"(?P<machine>.*)-(?P<process>\d+)-[a-z0-9_]{8}")

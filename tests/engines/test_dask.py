@@ -102,7 +102,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize(("estimator", "X"), FITS, ids=[repr(estimator) for estimator, _ in FITS])
 def test_fits_have_the_bits_of_the_cpu(cluster, estimator, X):
-    assert len(threads.shard_blocks(X.indptr)) == 7
+    assert len(threads.shard_blocks(X.indptr)) >= 7
     here, there = (fitted(estimator, X, engine, max_iter=4) for engine in ("cpu", "dask"))
     assert_same(bits(here), bits(there))
 

@@ -442,7 +442,7 @@ class CpuEngine(Engine[CpuCells]):
         return tuple(outs), sum_by_shard(totals, counts)
 
     def column_sums(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
-        parts = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
+        parts: list[Any] = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
         sums = tree_sum(parts)
         return sums if self._has_part else sums.astype(factor.dtype)
 

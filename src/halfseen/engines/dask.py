@@ -59,8 +59,9 @@ SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
 BYTES_PER_CUT = 4 << 30
 #: Seconds between looks at what is done; and without any worker, until the fit is given up.
 SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS = 0.25, 60.0
-#: How often tasks are tried again that were on workers when these were lost, beyond what the cluster allows.
-MAX_RETRIES = 100
+#: How many workers may be lost with a task on a cluster of our own; and how often it is tried again beyond what a
+#: cluster allows.
+MAX_LOSSES, MAX_RETRIES = 10, 10
 
 logger = logging.getLogger(__name__)
 
@@ -588,7 +589,7 @@ class DaskEngine(Engine[DaskCells]):
         parent = self.folder or dask.config.get("temporary-directory", None)
         self._scratch = Path(tempfile.mkdtemp(prefix="halfseen-", dir=parent))
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
-        self._n_retries, self._n_lost = 0, 0
+        self._n_lost = 0
         try:
             self._check_workers()
         except BaseException:
@@ -1023,7 +1024,7 @@ class DaskEngine(Engine[DaskCells]):
         """Results of tasks; those of lost workers are computed again. The number of `watched` ones shows progress."""
         from distributed import KilledWorker
 
-        watched = watched or wanted
+        watched, n_tries = watched or wanted, 0
         while True:
             loop: Any = self.client.loop
             getting = asyncio.run_coroutine_threadsafe(
@@ -1031,10 +1032,16 @@ class DaskEngine(Engine[DaskCells]):
             )
             try:
                 return self._wait_for(getting, watched)
-            except KilledWorker:  # it was on too many workers that were lost, which is not its fault
-                if self._n_retries >= MAX_RETRIES:
-                    raise
-                self._n_retries += 1
+            except KilledWorker as error:  # it was on too many workers that were lost, which need not be its fault
+                n_tries += 1
+                if n_tries > MAX_RETRIES:
+                    raise EngineError(
+                        "Workers must stay, and have room for their tasks.",
+                        found=f"that workers were lost whenever they had the task {str(error.task)!r}",
+                        remedy="Give each more memory, or start more of them, with fewer threads each. "
+                        + self._how_to_go_on,
+                        parameter="engine",
+                    ) from None
                 self.client.retry(list(wanted))
             except FileNotFoundError as error:
                 raise EngineError(
@@ -1155,7 +1162,7 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
     import distributed
 
     settings: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
-    settings["distributed.scheduler.allowed-failures"] = MAX_RETRIES  # tasks are not to blame for lost workers
+    settings["distributed.scheduler.allowed-failures"] = MAX_LOSSES  # tasks are hardly to blame for lost workers
     with dask.config.set(settings):
         return distributed.LocalCluster(
             n_workers=n_workers,

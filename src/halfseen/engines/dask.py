@@ -1162,6 +1162,7 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
     import distributed
 
     settings: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
+    settings["distributed.worker.profile.enabled"] = False  # which looks at all threads a hundred times a second
     settings["distributed.scheduler.allowed-failures"] = MAX_LOSSES  # tasks are hardly to blame for lost workers
     with dask.config.set(settings):
         return distributed.LocalCluster(

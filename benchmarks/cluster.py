@@ -47,14 +47,14 @@ def main():
         from distributed import Client
         from halfseen.engines.dask import local_cluster
         client = Client(local_cluster(2))
-    peak, cpu = [0], []
+    peak, watching, cpu = [0], [0.0], []
     def watch():
         while True:
-            peak[0] = max(peak[0], of_all(pss))
-            time.sleep(0.2)
+            peak[0], watching[0] = max(peak[0], of_all(pss)), time.thread_time()
+            time.sleep(0.5)
     Thread(target=watch, daemon=True).start()
     def callback(iteration, state):
-        cpu.append(of_all(seconds))
+        cpu.append(of_all(seconds) - watching[0])
     import halfseen.estimators.base as base
     run = base.run
     base.run = lambda *args, **how: run(*args, **{**how, "callback": callback})
@@ -79,9 +79,7 @@ def run(n_cells: int = 20_000_000, n_components: int = 64, n_iterations: int = 1
         ratios = (f"**{clock / float(found['cpu'][0]):.2f}**", f"{cpu / float(found['cpu'][1]):.2f}")
         same = str(found[engine][3] == found["cpu"][3])
         rows.append((engine, f"{clock:.2f}", f"{cpu:.2f}", f"{peak:.1f}", *ratios, same))
-    heads = (
-        "engine", "s an iteration", "s of processors", "peak of all processes, GB", "ratio", "of processors", "same bound"
-    )  # fmt: skip
+    heads = ("engine", "s an iteration", "s of processors", "peak of all, GB", "ratio", "of processors", "same bits")
     return table(heads, rows)
 
 

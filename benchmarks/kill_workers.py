@@ -55,7 +55,11 @@ def run(n_fits: int = FITS, n_workers: int = WORKERS) -> list[str]:
             seconds.append(took)
             same = np.array_equal(model.W_, truth.W_) and np.array_equal(model.H_, truth.H_)
             n_same += same and np.array_equal(model.trace_["objective"], truth.trace_["objective"])
-            print(f"{number}: {took:.1f} s, killed after {moments[-1]:.1f} s", "" if same else "OTHER BITS", file=sys.stderr)
+            print(
+                f"{number}: {took:.1f} s, killed after {moments[-1]:.1f} s",
+                "" if same else "OTHER BITS",
+                file=sys.stderr,
+            )
     worst = max(seconds) / median
     cells = (
         str(n_fits), str(n_killed), str(n_same), f"{median:.1f}", f"{np.median(seconds):.1f}", f"{max(seconds):.1f}",

@@ -53,8 +53,9 @@ cols : label or array-like of labels, default=None
     Whether an unseen cell is missing and carries no information, or is an observed zero.""",
     "unseen:zero": """unseen : {{"zero", "missing"}}, default={}
     Whether an unseen cell is an observed zero, or is missing and carries no information.""",
-    "engine": """engine : {{"cpu", "cuda"}}, default={}
-    Where to compute: on the processors, or on an NVIDIA GPU (`pip install 'halfseen[cuda]'`).""",
+    "engine": """engine : {{"cpu", "cuda", "dask"}}, default={}
+    Where to compute: on the processors, on an NVIDIA GPU (`pip install 'halfseen[cuda]'`), or on the workers of a Dask
+    cluster (`pip install 'halfseen[cluster]'`): those of the current client, or processes of this machine.""",
     "engine:cpu": """engine : {{"cpu"}}, default={}
     Where to compute.""",
     "n_jobs": """n_jobs : int or None, default={}

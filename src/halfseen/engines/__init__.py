@@ -78,9 +78,7 @@ RULES: dict[str, validation.Rule] = {
 }
 
 
-def open_engine(
-    name: str = "cpu", n_jobs: int | None = None, *users: Any, folder: Path | None = None
-) -> Engine[Any]:
+def open_engine(name: str = "cpu", n_jobs: int | None = None, *users: Any, folder: Path | None = None) -> Engine[Any]:
     """Create an engine, to be entered with `with`.
 
     Parameters
@@ -129,6 +127,6 @@ def check_is_cpu(name: str, whose: str) -> None:
 
 
 __all__ = [
-    "ENGINES", "RULES", "AdagradState", "Along", "DeviceCells", "Engine", "Gradients", "RidgePenalty", "Rule", "Side", "Sums",
-    "check_is_cpu", "open_engine",
+    "ENGINES", "RULES", "AdagradState", "Along", "DeviceCells", "Engine", "Gradients", "RidgePenalty", "Rule", "Side",
+    "Sums", "check_is_cpu", "open_engine",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +19,9 @@ from halfseen.arrays import Array, namespace
 from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
+
+if TYPE_CHECKING:
+    from halfseen.io.array_files import ArrayFile
 
 #: From parameters and arrays to `Terms`.
 Rule = Callable[..., Terms]
@@ -207,7 +210,7 @@ class Engine(ABC, Generic[CellsT]):
         """Copy vectors in double precision back to the host, all at once."""
         return [self.to_numpy(vector) for vector in vectors]
 
-    def store(self, arrays: Mapping[str, Any], folder: Path) -> dict[str, list[ArrayFile]]:
+    def store(self, arrays: Mapping[str, Any], folder: Path) -> "dict[str, list[ArrayFile]]":
         """Write arrays of the device to files of a folder, each in one piece, or in several by rows.
 
         Parameters
@@ -222,9 +225,11 @@ class Engine(ABC, Generic[CellsT]):
         dict of str to list of ArrayFile
             The pieces of each array, in the order of their rows.
         """
+        from halfseen.io.array_files import write_array  # what only ranks needs no files
+
         return {name: [write_array(self.to_numpy(array), folder / name)] for name, array in arrays.items()}
 
-    def restore(self, pieces: Sequence[ArrayFile], along: Along = None) -> Any:
+    def restore(self, pieces: "Sequence[ArrayFile]", along: Along = None) -> Any:
         """An array that `store` wrote, by this engine or another one, on this device.
 
         Parameters

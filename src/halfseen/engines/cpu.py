@@ -232,7 +232,7 @@ class CpuEngine(Engine[CpuCells]):
         return self._sum_along(cells, side, len(arrays), far, block)
 
     def _sum_along(
-        self, cells: CpuCells, side: Side, n_arrays: int, far: Array, work: Callable[[Order, Block, list[Array]], None]
+        self, cells: CpuCells, side: Side, n_arrays: int, far: Array, work: Callable[[Order, Block, list[Array]], Any]
     ) -> tuple[Array, ...]:
         """Arrays with a row for each row (or column) of the matrix; `work` on (order, block, outs) writes those of a
         block. Along columns, it does so for the cells of each shard, and the tree adds them."""
@@ -324,9 +324,7 @@ class CpuEngine(Engine[CpuCells]):
         side: Side, n_steps: int, tol: float = 0.0,
     ) -> tuple[Array, Array]:  # fmt: skip
         if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
-            return super().conjugate_gradients(
-                cells, curvature, pull, near, far, gram, l2, side, n_steps, tol
-            )
+            return super().conjugate_gradients(cells, curvature, pull, near, far, gram, l2, side, n_steps, tol)
         order, noise = cells.order(side), CANCELLED * float(np.finfo(near.dtype).eps)
         out = np.empty_like(near)
 
@@ -444,7 +442,7 @@ class CpuEngine(Engine[CpuCells]):
         return tuple(outs), sum_by_shard(totals, counts)
 
     def column_sums(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
-        parts = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
+        parts: list[Any] = [np.sum(factor[rows], axis=0, dtype=np.float64) for rows in shards or (slice(None),)]
         sums = tree_sum(parts)
         return sums if self._has_part else sums.astype(factor.dtype)
 
@@ -454,7 +452,7 @@ class CpuEngine(Engine[CpuCells]):
     ) -> Any:  # fmt: skip
         if shards is None or len(shards) == 1:
             return function(params, *arrays)
-        parts = [function(params, *(array[rows] for array in arrays)) for rows in shards]
+        parts: list[Any] = [function(params, *(array[rows] for array in arrays)) for rows in shards]
         if not summed:
             return np.concatenate(parts)
         total = tree_sum(parts)

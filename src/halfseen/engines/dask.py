@@ -15,6 +15,7 @@ to files from time to time, and tasks go on from there.
 import asyncio
 import logging
 import operator
+import os
 import shutil
 import weakref
 from collections import OrderedDict
@@ -57,8 +58,9 @@ SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
 BYTES_PER_CUT = 4 << 30
 #: Seconds between looks at what is done; and without any worker, until the fit is given up.
 SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS = 0.25, 60.0
-#: How often tasks are tried again that were on workers when these were lost, beyond what the cluster allows.
-MAX_RETRIES = 100
+#: How many workers may be lost with a task on a cluster of our own; and how often it is tried again beyond what a
+#: cluster allows.
+MAX_LOSSES, MAX_RETRIES = 10, 10
 
 logger = logging.getLogger(__name__)
 
@@ -212,7 +214,7 @@ class PartOf(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An operation of a program: its name in `OPERATIONS`, and its arguments."""
+    """An operation of a program: its name in `Work`, and its arguments."""
 
     name: str
     args: tuple[Any, ...]
@@ -232,7 +234,7 @@ class Program(NamedTuple):
 def run_program(groups: Sequence[GroupFile], program: Program, *bundles: Any) -> tuple[list[Any], ...]:
     """The bundles that the program keeps of a group, and last its sums.
 
-    `groups` are the same rows of all cells that are placed. Bundles are lists of arrays, or of the files that hold them.
+    `groups` are the same rows of all cells that are placed. Bundles are lists of arrays, or of their files.
     """
     results = list[tuple[Any, ...]]()
 
@@ -253,10 +255,10 @@ def run_program(groups: Sequence[GroupFile], program: Program, *bundles: Any) ->
     first = groups[0].rows.start
     shards = tuple(slice(rows.start - first, rows.stop - first) for rows, _, _ in groups[0].shards)
     with CpuEngine(1, has_part=True) as engine, np.errstate(all="ignore"):
+        work = Work(engine, groups[0].rows, shards)
         for step in program.steps:
             kwargs = {name: resolve(value) for name, value in step.kwargs.items()}
-            work = Work(engine, groups[0].rows, shards)
-            results.append(OPERATIONS[step.name](work, *map(resolve, step.args), **kwargs))
+            results.append(getattr(work, step.name)(*map(resolve, step.args), **kwargs))
     cell_cache.shrink()
     return tuple([results[step][place] for step, place in slots] for slots in (*program.kept, program.summed))
 
@@ -281,53 +283,61 @@ def read_part(pieces: Sequence[ArrayFile], part: slice) -> Array:
 
 
 class Work(NamedTuple):
-    """What operations have at hand."""
+    """The operations of programs, by name, on the rows of a group; each gives a tuple of arrays and sums."""
 
     engine: CpuEngine
     rows: slice
     row_shards: tuple[slice, ...]
 
+    def cells(self, cells: CpuCells, name: str) -> tuple[Any, ...]:
+        return (getattr(cells, name),)
 
-def _sweep(
-    work: Work, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, sides: Any, n_levels: int
-) -> tuple[Any, ...]:
-    sums = work.engine.sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
-    return *sums.rows, *sums.columns, sums.totals
+    def part(self, array: Array) -> tuple[Any, ...]:
+        return (array,)
 
+    def draw(self, kind: str, seed: int, stream: int, size: int, args: Any) -> tuple[Any, ...]:
+        draws = RowDraws(seed, first=self.rows.start, stream=stream)
+        return (getattr(draws, kind)(*args, size=(self.rows.stop - self.rows.start, size)),)
 
-def _map(work: Work, cells: CpuCells | None, rule: Rule, params: Any, n_levels: int, *arrays: Any) -> tuple[Any, ...]:
-    shards = work.row_shards if cells is None else cells.cell_shards
-    results, totals = work.engine.map(rule, params, *arrays, n_levels=n_levels, shards=shards)
-    return *results, totals
+    def numpy(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return (numpy_function(name)(*args, **kwargs),)
 
+    def map(self, cells: CpuCells | None, rule: Rule, params: Any, n_levels: int, *arrays: Any) -> tuple[Any, ...]:
+        results, totals = self.engine.map(rule, params, *arrays, n_levels=n_levels, shards=self._shards(cells))
+        return *results, totals
 
-def _numpy(work: Work, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    return (numpy_function(name)(*args, **kwargs),)
+    def over_rows(self, cells: CpuCells | None, summed: bool, *args: Any) -> tuple[Any, ...]:
+        return (self.engine.over_rows(*args, summed=summed, shards=self._shards(cells)),)
 
+    def _shards(self, cells: CpuCells | None) -> tuple[slice, ...]:
+        return self.row_shards if cells is None else cells.cell_shards
 
-def _draw(work: Work, kind: str, seed: int, stream: int, size: int, args: Any) -> tuple[Any, ...]:
-    draws = RowDraws(seed, first=work.rows.start, stream=stream)
-    return (getattr(draws, kind)(*args, size=(work.rows.stop - work.rows.start, size)),)
+    def gram(self, factor: Array) -> tuple[Any, ...]:
+        return (self.engine.gram(factor, self.row_shards),)
 
+    def column_sums(self, factor: Array) -> tuple[Any, ...]:
+        return (self.engine.column_sums(factor, self.row_shards),)
 
-OPERATIONS: dict[str, Callable[..., tuple[Any, ...]]] = {
-    "sweep": _sweep,
-    "map": _map,
-    "numpy": _numpy,
-    "draw": _draw,
-    "part": lambda work, array: (array,),
-    "cells": lambda work, cells, name: (getattr(cells, name),),
-    "gram": lambda work, factor: (work.engine.gram(factor, work.row_shards),),
-    "column_sums": lambda work, factor: (work.engine.column_sums(factor, work.row_shards),),
-    "sddmm": lambda work, cells, W, H: (work.engine.sddmm(cells, W, H),),
-    "spmm": lambda work, cells, c, far, side: (work.engine.spmm(cells, c, far, side),),
-    "conjugate_gradients": lambda work, cells, *args: work.engine.conjugate_gradients(cells, *args),
-    "newton_step": lambda work, cells, *args: (work.engine.newton_step(cells, *args),),
-    "normal_equations": lambda work, cells, *args: (work.engine.normal_equations(cells, *args),),
-    "over_rows": lambda work, cells, summed, *args: (
-        work.engine.over_rows(*args, summed=summed, shards=work.row_shards if cells is None else cells.cell_shards),
-    ),
-}
+    def sweep(
+        self, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, sides: tuple[Side, ...], n_levels: int
+    ) -> tuple[Any, ...]:
+        sums = self.engine.sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
+        return *sums.rows, *sums.columns, sums.totals
+
+    def sddmm(self, *args: Any) -> tuple[Any, ...]:
+        return (self.engine.sddmm(*args),)
+
+    def spmm(self, *args: Any) -> tuple[Any, ...]:
+        return (self.engine.spmm(*args),)
+
+    def conjugate_gradients(self, *args: Any) -> tuple[Any, ...]:
+        return self.engine.conjugate_gradients(*args)
+
+    def newton_step(self, *args: Any) -> tuple[Any, ...]:
+        return (self.engine.newton_step(*args),)
+
+    def normal_equations(self, *args: Any) -> tuple[Any, ...]:
+        return (self.engine.normal_equations(*args),)
 
 
 def numpy_function(name: str) -> Callable[..., Any]:
@@ -441,6 +451,12 @@ class Deferred:
     def any(self, axis: int) -> "Deferred":
         return self.engine.record("any", self, axis=axis)
 
+    def __neg__(self) -> "Deferred":
+        return self.engine.record("negative", self)
+
+    def __invert__(self) -> "Deferred":
+        return self.engine.record("invert", self)
+
     def __getitem__(self, index: Any) -> "Deferred":
         return self.engine.record("getitem", self, index)
 
@@ -462,8 +478,6 @@ for _name, _function in {
     "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal", "matmul": "matmul",
 }.items():  # fmt: skip
     setattr(Deferred, f"__{_name}__", _binary(_function))
-Deferred.__neg__ = lambda self: self.engine.record("negative", self)  # type: ignore[attr-defined]
-Deferred.__invert__ = lambda self: self.engine.record("invert", self)  # type: ignore[attr-defined]
 
 
 class Functions:
@@ -570,7 +584,7 @@ class DaskEngine(Engine[DaskCells]):
         parent = self.folder or dask.config.get("temporary-directory", None)
         self._scratch = temporary_folder(parent)
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
-        self._n_retries, self._n_lost = 0, 0
+        self._n_lost = 0
         try:
             self._check_workers()
         except BaseException:
@@ -602,7 +616,7 @@ class DaskEngine(Engine[DaskCells]):
             raise self._without_workers() from None
         probe = self._scratch / "probe"
         probe.touch()
-        sees = self.client.run(_sees, str(probe), on_error="return")
+        sees = self.client.run(os.path.exists, str(probe), on_error="return")
         blind = [worker for worker, answer in sees.items() if answer is False]
         if blind:
             raise EngineError(
@@ -639,7 +653,12 @@ class DaskEngine(Engine[DaskCells]):
     def _on_event(self, event: Any) -> None:
         """An event of the scheduler."""
         _, what = event
-        if self._is_open and isinstance(what, Mapping) and what.get("action") == "remove-worker" and not what.get("expected", False):
+        if (
+            self._is_open
+            and isinstance(what, Mapping)
+            and what.get("action") == "remove-worker"
+            and not what.get("expected", False)
+        ):
             self._n_lost += 1
             note = f"A worker was lost: {what.get('worker')}. Its tasks run again on others."
             (self.on_loss or logger.warning)(note)
@@ -709,7 +728,7 @@ class DaskEngine(Engine[DaskCells]):
     def _part(self, pieces: Sequence[ArrayFile], along: Any, sample: Array) -> Deferred:
         """An array of rows or cells that lies in files."""
         meta = np.ones((1, *sample.shape[1:]), sample.dtype)
-        return self._remote(Node("part", (PartOf(tuple(pieces), along), )), [(along, meta)])[0]
+        return self._remote(Node("part", (PartOf(tuple(pieces), along),)), [(along, meta)])[0]
 
     def row_draws(self, seed: int) -> Any:
         return DeferredDraws(self, seed)
@@ -751,7 +770,7 @@ class DaskEngine(Engine[DaskCells]):
 
     def sweep(self, cells: DaskCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
         observed, factor = cells.observed, W if H is None else H
-        one = [None if dtype is None else np.ones(1, dtype) for dtype in _dtypes(observed)]
+        one = [None if array is None else np.ones(1, array.dtype) for array in (observed.values, observed.weights)]
         x = None if W is None or H is None else np.ones(1, factor.dtype)
         first = np.ones(1, observed.dtype) if cells.groups[0].has_repeated else None
         with np.errstate(all="ignore"):
@@ -773,7 +792,7 @@ class DaskEngine(Engine[DaskCells]):
     ) -> tuple[tuple[Any, ...], Any]:
         alongs = {array.along for array in arrays if self._is_remote(array)}
         if not alongs:
-            params, *arrays = map(self._without_sums, (params, *arrays))
+            params, arrays = self._without_sums(params), tuple(map(self._without_sums, arrays))
             return self._local.map(rule, params, *arrays, n_levels=n_levels, shards=shards)
         (along,) = alongs
         with np.errstate(all="ignore"):
@@ -852,7 +871,9 @@ class DaskEngine(Engine[DaskCells]):
 
     def by_shard(self, function: Callable[..., Any], cells: DaskCells, *arrays: Array) -> list[Any]:
         files = tuple(self.file_of(np.ascontiguousarray(array)) for array in arrays)
-        futures = self._map("fold in", run_by_shard, cells.groups, [function] * len(cells.groups), [files] * len(cells.groups))
+        futures = self._map(
+            "fold in", run_by_shard, cells.groups, [function] * len(cells.groups), [files] * len(cells.groups)
+        )
         return [one for of_group in self._gather(futures) for one in of_group]
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -884,7 +905,10 @@ class DaskEngine(Engine[DaskCells]):
         if node in self._pending:
             self.flush()
         else:
-            function, kwargs = numpy_function(node.name), {key: self._without_sums(one) for key, one in node.kwargs.items()}
+            function, kwargs = (
+                numpy_function(node.name),
+                {key: self._without_sums(one) for key, one in node.kwargs.items()},
+            )
             with np.errstate(over="ignore", invalid="ignore"):
                 node.values[0] = function(*map(self._without_sums, node.args), **kwargs)
             node.forget()
@@ -959,7 +983,9 @@ class DaskEngine(Engine[DaskCells]):
     ) -> None:  # fmt: skip
         n = len(self._groups)
         groups = [tuple(cells.groups[number] for cells in placed) for number in range(n)]
-        what = next((step.name for step in program.steps if step.name in ("sweep", "sddmm", "conjugate_gradients")), "update")
+        what = next(
+            (step.name for step in program.steps if step.name in ("sweep", "sddmm", "conjugate_gradients")), "update"
+        )
         given = [bundle.files if bundle.futures is None else bundle.futures for bundle in inputs]
         done = self._map(what, run_program, groups, [program] * n, *given)
         for place, of_bundle in enumerate(kept):
@@ -990,20 +1016,27 @@ class DaskEngine(Engine[DaskCells]):
         return futures
 
     def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = ()) -> list[Any]:
-        """Results of tasks; those of lost workers are computed again. `watched` are tasks whose number shows progress."""
+        """Results of tasks; those of lost workers are computed again. The number of `watched` ones shows progress."""
         from distributed import KilledWorker
 
-        watched, is_new = watched or wanted, True
+        watched, n_tries = watched or wanted, 0
         while True:
+            loop: Any = self.client.loop
             getting = asyncio.run_coroutine_threadsafe(
-                self.client.gather(list(wanted), asynchronous=True), self.client.loop.asyncio_loop
+                self.client.gather(list(wanted), asynchronous=True), loop.asyncio_loop
             )
             try:
                 return self._wait_for(getting, watched)
-            except KilledWorker:  # it was on too many workers that were lost, which is not its fault
-                if self._n_retries >= MAX_RETRIES:
-                    raise
-                self._n_retries += 1
+            except KilledWorker as error:  # it was on too many workers that were lost, which need not be its fault
+                n_tries += 1
+                if n_tries > MAX_RETRIES:
+                    raise EngineError(
+                        "Workers must stay, and have room for their tasks.",
+                        found=f"that workers were lost whenever they had the task {str(error.task)!r}",
+                        remedy="Give each more memory, or start more of them, with fewer threads each. "
+                        + self._how_to_go_on,
+                        parameter="engine",
+                    ) from None
                 self.client.retry(list(wanted))
             except FileNotFoundError as error:
                 raise EngineError(
@@ -1066,9 +1099,7 @@ class DaskEngine(Engine[DaskCells]):
         self._last_cut, self._bytes = perf_counter(), 0
         self._time_of_cut = self._last_cut - started
 
-    def _write(
-        self, named: Sequence[tuple[Bundle, dict[int, str]]], lasting: bool
-    ) -> list[list[dict[int, ArrayFile]]]:
+    def _write(self, named: Sequence[tuple[Bundle, dict[int, str]]], lasting: bool) -> list[list[dict[int, ArrayFile]]]:
         """Files of arrays of bundles, given where each is to be written, but for the number of the group."""
         futures = list[Any]()
         for bundle, paths in named:
@@ -1126,7 +1157,8 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
     import distributed
 
     settings: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
-    settings["distributed.scheduler.allowed-failures"] = MAX_RETRIES  # tasks are not to blame for lost workers
+    settings["distributed.worker.profile.enabled"] = False  # which looks at all threads a hundred times a second
+    settings["distributed.scheduler.allowed-failures"] = MAX_LOSSES  # tasks are hardly to blame for lost workers
     with dask.config.set(settings):
         return distributed.LocalCluster(
             n_workers=n_workers,
@@ -1136,15 +1168,6 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
             dashboard_address="127.0.0.1:0",  # any port that is free
             silence_logs=logging.CRITICAL,
         )
-
-
-def _sees(path: str) -> bool:
-    return Path(path).exists()
-
-
-def _dtypes(observed: Observed) -> list[Any]:
-    """Types of values and of weights."""
-    return [observed.values.dtype, None if observed.weights is None else observed.weights.dtype]
 
 
 def _flat(values: Iterable[Any]) -> list[Any]:

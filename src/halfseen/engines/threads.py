@@ -34,7 +34,9 @@ def row_blocks(indptr: Array, cells: int, rows: slice | None = None) -> list[Blo
 
 def blocks_of_rows(indptr: Array, ranges: Iterable[slice]) -> list[Block]:
     """Ranges of rows with their pointers and cells."""
-    return [(rows, slice(rows.start, rows.stop + 1), slice(*indptr[[rows.start, rows.stop]].tolist())) for rows in ranges]
+    return [
+        (rows, slice(rows.start, rows.stop + 1), slice(*indptr[[rows.start, rows.stop]].tolist())) for rows in ranges
+    ]
 
 
 def shard_blocks(indptr: Array) -> list[Block]:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,9 +19,6 @@ from halfseen.arrays import Array, namespace
 from halfseen.likelihoods.base import Likelihood
 from halfseen.likelihoods.rules import Terms
 from halfseen.observed import Observed
-
-if TYPE_CHECKING:
-    from halfseen.io.array_files import ArrayFile
 
 #: From parameters and arrays to `Terms`.
 Rule = Callable[..., Terms]
@@ -225,8 +222,6 @@ class Engine(ABC, Generic[CellsT]):
         dict of str to list of ArrayFile
             The pieces of each array, in the order of their rows.
         """
-        from halfseen.io.array_files import write_array  # what only ranks needs no files
-
         return {name: [write_array(self.to_numpy(array), folder / name)] for name, array in arrays.items()}
 
     def restore(self, pieces: "Sequence[ArrayFile]", along: Along = None) -> Any:

@@ -1,10 +1,10 @@
 """Beside Spark MLlib's ALS: implicit feedback on one machine, seconds per iteration and memory
 
-Five million cells of 69,000 x 27,000, rank 64, all processors. ALS solves each row exactly by Cholesky; `ImplicitMF` takes
-three steps of conjugate gradients, in this process and on Dask. Seconds per iteration are the difference between fits of
-4 and of 1 iterations, over 3, after one that is not counted; memory is the most that all processes of a fit had resident
-at a time (pages that several share are divided among them). Needs a Java runtime and `pip install pyspark`, in an environment of its own if need be
-(HALFSEEN_SPARK_PYTHON names its Python).
+Five million cells of 69,000 x 27,000, rank 64, all processors. ALS solves each row exactly by Cholesky; `ImplicitMF`
+takes three steps of conjugate gradients, in this process and on Dask. Seconds per iteration are the difference between
+fits of 4 and of 1 iterations, over 3, after one that is not counted; memory is the most that all processes of a fit had
+resident at a time (pages that several share are divided among them). Needs a Java runtime and `pip install pyspark`,
+in an environment of its own if need be: HALFSEEN_SPARK_PYTHON names its Python.
 """
 
 import os
@@ -80,7 +80,11 @@ def run_program(python: str, program: str, *arguments: str) -> tuple[float, int]
         script.write_text(program, encoding="utf-8")
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": python}
         with subprocess.Popen(
-            [python, str(script), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            [python, str(script), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         ) as process:
             peak = 0
             while process.poll() is None:

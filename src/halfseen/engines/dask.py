@@ -40,8 +40,9 @@ from halfseen.io.array_files import ArrayFile, mapped_file, write_array
 from halfseen.kernels import steps
 from halfseen.observed import Observed
 
-#: Groups per thread of the workers, about: more balance better, fewer cost less.
-GROUPS_PER_THREAD = 4
+#: Groups per thread of the workers, at least; and by how much the busiest may have more than its share: more groups
+#: balance better, fewer cost less.
+GROUPS_PER_THREAD, IMBALANCE = 2, 1.1
 #: Shards of a group at most.
 SHARDS_PER_GROUP = 8
 #: Bytes per cell while a task works on them, about: both orders, values and the coefficients of a pass.
@@ -691,13 +692,17 @@ class DaskEngine(Engine[DaskCells]):
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         n_threads = max(1, sum(worker["nthreads"] for worker in workers))
         room = min((worker["memory_limit"] or np.inf for worker in workers), default=np.inf) * SHARE_OF_TASK
-        largest, size = max(cells.stop - cells.start for _, _, cells in shards), 1
-        while (
-            2 * size <= SHARDS_PER_GROUP
-            and len(shards) >= 2 * size * GROUPS_PER_THREAD * n_threads
-            and 2 * size * largest * BYTES_PER_CELL <= room
-        ):
-            size *= 2
+        largest, size = max(cells.stop - cells.start for _, _, cells in shards), SHARDS_PER_GROUP
+        while size > 1:
+            n_groups = -(-len(shards) // size)
+            of_busiest = -(-n_groups // n_threads) * size
+            if (
+                n_groups >= GROUPS_PER_THREAD * n_threads
+                and of_busiest * n_threads <= IMBALANCE * len(shards)
+                and size * largest * BYTES_PER_CELL <= room
+            ):
+                break
+            size //= 2
         return size
 
     @property
@@ -1028,7 +1033,8 @@ class DaskEngine(Engine[DaskCells]):
         while True:
             loop: Any = self.client.loop
             getting = asyncio.run_coroutine_threadsafe(
-                self.client.gather(list(wanted), asynchronous=True), loop.asyncio_loop
+                self.client.gather(list(wanted), direct=self._cluster is not None, asynchronous=True),
+                loop.asyncio_loop,
             )
             try:
                 return self._wait_for(getting, watched)

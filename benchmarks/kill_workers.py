@@ -19,7 +19,7 @@ from benchmarks.measuring import table
 from halfseen.datasets.synthetic import skewed_cells
 
 FITS, WORKERS = 100, 2
-N, M, NNZ, K, ITERATIONS = 100_000, 5_000, 8_000_000, 32, 20
+N, M, NNZ, K, ITERATIONS = 60_000, 4_000, 4_000_000, 32, 40
 
 
 def run(n_fits: int = FITS, n_workers: int = WORKERS) -> list[str]:

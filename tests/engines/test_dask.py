@@ -168,7 +168,7 @@ def test_arrays_are_stored_and_restored_by_any_engine(cluster, tmp_path, monkeyp
         pieces = [here.store(arrays, tmp_path)]
         pieces.append(stored_again(there, pieces[0], 1))
         pieces.append(stored_again(here, pieces[1], 2))
-    monkeypatch.setattr(dask_engine, "GROUPS_PER_THREAD", 1)
+    monkeypatch.setattr(dask_engine, "IMBALANCE", 2.0)
     with open_engine("dask") as coarser:
         coarser.place(X, *Side)
         pieces.append(stored_again(coarser, pieces[1], 3))

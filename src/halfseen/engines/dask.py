@@ -39,8 +39,9 @@ from halfseen.errors import EngineError
 from halfseen.kernels import steps
 from halfseen.observed import Observed
 
-#: Groups per thread of the workers, about: more balance better, fewer cost less.
-GROUPS_PER_THREAD = 4
+#: Groups per thread of the workers, at least; and by how much the busiest may have more than its share: more groups
+#: balance better, fewer cost less.
+GROUPS_PER_THREAD, IMBALANCE = 2, 1.1
 #: Shards of a group at most.
 SHARDS_PER_GROUP = 8
 #: Bytes per cell while a task works on them, about: both orders, values and the coefficients of a pass.
@@ -52,6 +53,8 @@ LARGEST_SENT = 1 << 12
 #: Sums of a group that are larger are added by the workers, not by the client; arrays that are larger are kept apart,
 #: so that each is dropped when nobody needs it any more.
 LARGE = 1 << 20
+#: Sums of groups that one task adds: a power of two, so that the tree is the same.
+FAN_IN = 4
 #: Seconds between cuts at least; and the largest share of the time that they may take.
 SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
 #: Bytes of the client's arrays in files, since the last cut, at most.
@@ -365,9 +368,10 @@ def in_memory(array: Array | ArrayFile) -> Array:
     return array.read() if isinstance(array, ArrayFile) else array
 
 
-def add(left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
-    """Sums of two halves of a tree, added."""
-    return [None if one is None else tree_sum((one, other)) for one, other in zip(left, right, strict=True)]
+def add(*parts: Sequence[Any] | None) -> list[Any]:
+    """Sums of up to `FAN_IN` neighbours of a tree, added; None where there are fewer."""
+    given = [part for part in parts if part is not None]
+    return [None if sums[0] is None else tree_sum(sums) for sums in zip(*given, strict=True)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -683,13 +687,17 @@ class DaskEngine(Engine[DaskCells]):
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         n_threads = max(1, sum(worker["nthreads"] for worker in workers))
         room = min((worker["memory_limit"] or np.inf for worker in workers), default=np.inf) * SHARE_OF_TASK
-        largest, size = max(cells.stop - cells.start for _, _, cells in shards), 1
-        while (
-            2 * size <= SHARDS_PER_GROUP
-            and len(shards) >= 2 * size * GROUPS_PER_THREAD * n_threads
-            and 2 * size * largest * BYTES_PER_CELL <= room
-        ):
-            size *= 2
+        largest, size = max(cells.stop - cells.start for _, _, cells in shards), SHARDS_PER_GROUP
+        while size > 1:
+            n_groups = -(-len(shards) // size)
+            of_busiest = -(-n_groups // n_threads) * size
+            if (
+                n_groups >= GROUPS_PER_THREAD * n_threads
+                and of_busiest * n_threads <= IMBALANCE * len(shards)
+                and size * largest * BYTES_PER_CELL <= room
+            ):
+                break
+            size //= 2
         return size
 
     @property
@@ -994,13 +1002,10 @@ class DaskEngine(Engine[DaskCells]):
             return
         sums = self._map("sums", take, done, [len(kept)] * n)
         while has_large_sums and len(sums) > 1:
-            pairs = self._map("add", add, sums[: len(sums) // 2 * 2 : 2], sums[1::2])
-            sums = [*pairs, *sums[len(sums) // 2 * 2 :]]
+            sums += [None] * (-len(sums) % FAN_IN)
+            sums = self._map("add", add, *(sums[place::FAN_IN] for place in range(FAN_IN)))
         results = self._gather(sums, done)
-        while len(results) > 1:
-            pairs = [add(*pair) for pair in zip(results[::2], results[1::2], strict=False)]
-            results = [*pairs, *results[len(results) // 2 * 2 :]]
-        for one, total in zip(summed, results[0], strict=True):
+        for one, total in zip(summed, results[0] if len(results) == 1 else add(*results), strict=True):
             one.node.values[one.place] = total if total is None else total.astype(one.dtype, copy=False)
 
     def _map(self, what: str, function: Any, *iterables: Any) -> list[Any]:
@@ -1023,7 +1028,8 @@ class DaskEngine(Engine[DaskCells]):
         while True:
             loop: Any = self.client.loop
             getting = asyncio.run_coroutine_threadsafe(
-                self.client.gather(list(wanted), asynchronous=True), loop.asyncio_loop
+                self.client.gather(list(wanted), direct=self._cluster is not None, asynchronous=True),
+                loop.asyncio_loop,
             )
             try:
                 return self._wait_for(getting, watched)

@@ -50,8 +50,8 @@ BYTES_PER_CELL = 48
 SHARE_OF_CACHE, SHARE_OF_TASK = 0.3, 0.15
 #: Arrays of the client that are larger are read from a file by the tasks, not sent with them.
 LARGEST_SENT = 1 << 12
-#: Sums of a group that are larger are added by the workers, not by the client; arrays that are larger are kept apart,
-#: so that each is dropped when nobody needs it any more.
+#: Sums of a group that are larger are added by the workers, not by the client; those of an operation
+#: that are larger are kept apart from others, so that they are dropped when nobody needs them any more.
 LARGE = 1 << 20
 #: Sums of groups that one task adds: a power of two, so that the tree is the same.
 FAN_IN = 4
@@ -61,6 +61,8 @@ SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
 BYTES_PER_CUT = 4 << 30
 #: Seconds between looks at what is done; and without any worker, until the fit is given up.
 SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS = 0.25, 60.0
+#: Seconds between questions which workers there are.
+SECONDS_BETWEEN_HOMES = 2.0
 #: How many workers may be lost with a task on a cluster of our own; and how often it is tried again beyond what a
 #: cluster allows.
 MAX_LOSSES, MAX_RETRIES = 10, 10
@@ -589,6 +591,7 @@ class DaskEngine(Engine[DaskCells]):
         self._scratch = temporary_folder(parent)
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
         self._n_lost = 0
+        self._asked, self._home = -np.inf, dict[str, int]()
         try:
             self._check_workers()
         except BaseException:
@@ -664,6 +667,7 @@ class DaskEngine(Engine[DaskCells]):
             and not what.get("expected", False)
         ):
             self._n_lost += 1
+            self._asked = -np.inf
             note = f"A worker was lost: {what.get('worker')}. Its tasks run again on others."
             (self.on_loss or logger.warning)(note)
 
@@ -961,15 +965,17 @@ class DaskEngine(Engine[DaskCells]):
                 step_of(node)
         kept, summed, n_bytes = list[list[tuple[Node, int]]]([[]]), list[Deferred](), 0
         for node, made in alive.items():
+            large = list[tuple[Node, int]]()
             for one in made if node.name != "cells" else ():
                 if one.along is None:
                     summed.append(one)
                     is_of_columns = node.name in ("sweep", "spmm", "normal_equations") and one.ndim == 2
                     n_bytes += one.meta.nbytes * (self._placed[0].observed.shape[1] if is_of_columns else 1)
                 elif one.meta.nbytes * len(one) > LARGE * len(self._groups):
-                    kept.append([(node, one.place)])
+                    large.append((node, one.place))
                 else:
                     kept[0].append((node, one.place))
+            kept.append(large)
         kept = [of_bundle for of_bundle in kept if of_bundle]
         if not kept and not summed:
             return
@@ -1009,16 +1015,36 @@ class DaskEngine(Engine[DaskCells]):
             one.node.values[one.place] = total if total is None else total.astype(one.dtype, copy=False)
 
     def _map(self, what: str, function: Any, *iterables: Any) -> list[Any]:
-        """A task for each group, with a name for people."""
+        """Tasks with a name for people. If there is one for each group, neighbours go to the same worker, which
+        has their cells in memory, as long as there is such a worker: another one would read them again."""
         self._counter += 1
         of = f"iteration {self.iteration}-{self._scratch.name[9:]}-{self._counter}"
-        keys = [f"{what}-{of}-{number}" for number in range(len(iterables[0]))]
+        n, futures = len(iterables[0]), list[Any]()
         try:
-            futures: list[Any] = self.client.map(function, *iterables, pure=False, key=keys)
+            homes = self._homes() if n == len(self._groups) else {}
+            cuts = [0, *np.cumsum(list(homes.values())).tolist()] if homes else [0, n]
+            for home, start, stop in zip(homes or (None,), cuts[:-1], cuts[1:], strict=True):
+                keys = [f"{what}-{of}-{number}" for number in range(start, stop)]
+                given = [one[start:stop] for one in iterables]
+                where: dict[str, Any] = {} if home is None else {"workers": [home], "allow_other_workers": True}
+                futures += self.client.map(function, *given, pure=False, key=keys, **where) if keys else []
         except Exception:
             self._check_scheduler()
             raise
         return futures
+
+    def _homes(self) -> dict[str, int]:
+        """How many groups each worker should have, by its threads; asked for again when it may have changed."""
+        now = perf_counter()
+        if now - self._asked > SECONDS_BETWEEN_HOMES:
+            threads = sorted(self.client.nthreads().items())
+            ends = np.cumsum([0, *(count for _, count in threads)])
+            places = np.round(ends / max(ends[-1], 1) * len(self._groups)).astype(int)
+            self._asked, self._home = (
+                now,
+                dict(zip([name for name, _ in threads], np.diff(places).tolist(), strict=True)),
+            )
+        return self._home
 
     def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = ()) -> list[Any]:
         """Results of tasks; those of lost workers are computed again. The number of `watched` ones shows progress."""
@@ -1163,6 +1189,13 @@ def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
     import distributed
 
     settings: dict[str, Any] = {f"distributed.worker.memory.{name}": False for name in ("target", "spill")}
+    # A worker near its limit would be paused, and wait for room that nothing makes; beyond it, it is started again.
+    settings["distributed.worker.memory.pause"] = False
+    # By default every array is a mapping of its own, whose pages the system clears again and again.
+    settings["distributed.nanny.pre-spawn-environ"] = {
+        **dask.config.get("distributed.nanny.pre-spawn-environ"),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 27), "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    }  # fmt: skip
     settings["distributed.worker.profile.enabled"] = False  # which looks at all threads a hundred times a second
     settings["distributed.scheduler.allowed-failures"] = MAX_LOSSES  # tasks are hardly to blame for lost workers
     with dask.config.set(settings):

@@ -122,9 +122,25 @@ def test_the_best_l2_of_held_out_cells(cluster):
 
 def test_any_number_of_workers_and_a_matrix_of_one_shard(cluster):
     here = bits(fitted(hs.OrdNMF(3), ZERO, "cpu", max_iter=3))
-    for n_workers in (1, 4):
+    for n_workers in (1, 4, 8):
         with dask_engine.local_cluster(n_workers) as cluster, distributed.Client(cluster):
             assert_same(bits(fitted(hs.OrdNMF(3), ZERO, "dask", max_iter=3)), here)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "X"),
+    [(hs.OrdNMF(3), ZERO), (hs.WeightedNMF(3, accelerate=True), MISSING), (hs.ImplicitMF(3, l2=0.1), ZERO),
+     (hs.OrdinalMF(2), MISSING)],
+    ids=lambda one: type(one).__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("engines", [("dask", "cpu"), ("cpu", "dask")], ids="-".join)
+def test_a_checkpoint_goes_from_one_engine_to_another(cluster, tmp_path, estimator, X, engines):
+    """Four iterations on the first engine, and six more on the second, from the folder."""
+    whole = bits(fitted(estimator, X, "cpu", max_iter=10, tol=0.0))
+    for engine, max_iter in zip(engines, (4, 10), strict=True):
+        model = fitted(estimator, X, engine, max_iter=max_iter, tol=0.0, checkpoint=tmp_path / "run")
+    assert_same(bits(model), whole)
+    assert not [one for one in (tmp_path / "run").iterdir() if one.is_dir()]
 
 
 def test_a_matrix_of_one_shard_and_one_without_a_cell_in_some_rows(cluster, monkeypatch):

@@ -41,7 +41,7 @@ CELLS_PER_BLOCK = 1 << 16
 BYTES_PER_CHUNK = 1 << 19
 #: Shards whose cells a block of columns has at most as many of as one block of rows.
 SHARDS_PER_BLOCK = 8
-#: Columns per block of normal equations; and bytes of equations at a time, at most.
+#: Columns whose normal equations are solved at a time; and bytes of equations that a cluster adds at a time, at most.
 COLUMNS_PER_BLOCK, BYTES_OF_EQUATIONS = 64, 1 << 26
 #: Entries of a factor per matrix product: large enough for BLAS to be at its best.
 ENTRIES_PER_PRODUCT = 1 << 18
@@ -125,6 +125,11 @@ class CpuCells:
         counts = sum(np.diff(order.indptr).astype(np.int64) for order in self.columns_by_shard)
         size = CELLS_PER_BLOCK * min(len(self.row_shards), SHARDS_PER_BLOCK)
         return [columns for columns, _, _ in row_blocks(np.append(0, np.cumsum(counts)), size)]
+
+    @cached_property
+    def ends_of_shards(self) -> Array:
+        """Where the rows of each shard end."""
+        return np.array([rows.stop for rows in self.row_shards], self.observed.indices.dtype)
 
     @cached_property
     def rows(self) -> Array:
@@ -323,10 +328,25 @@ class CpuEngine(Engine[CpuCells]):
         self, cells: CpuCells, curvature: Array, pull: Array, near: Array, far: Array, gram: Array, l2: Array,
         side: Side, n_steps: int, tol: float = 0.0,
     ) -> tuple[Array, Array]:  # fmt: skip
-        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
-            return super().conjugate_gradients(cells, curvature, pull, near, far, gram, l2, side, n_steps, tol)
         order, noise = cells.order(side), CANCELLED * float(np.finfo(near.dtype).eps)
         out = np.empty_like(near)
+
+        def block_of_shards(part: Block) -> Array:
+            rows, pointers, seen = part
+            c, s = (order.take(array, seen) for array in (curvature, pull))
+            where, F = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards), near[rows]
+            sums, sizes = np.empty(F.shape), np.empty((len(F), 2))
+            steps.residual_sums(*where, c, s, F, far, sums, sizes)
+            state = ConjugateGradients(sums, sizes, F, gram, l2[rows], tol)
+            for _ in range(n_steps):
+                steps.residual_sums(*where, c, s[:0], state.direction, far, sums, sizes)
+                if not state.step(sums):
+                    break
+            out[rows] = state.rows
+            return state.total
+
+        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
+            return out, np.sum(np.concatenate(self._threads.all(block_of_shards, order.blocks)), keepdims=True)
 
         def block(part: Block) -> Array:
             rows, pointers, seen = part
@@ -336,6 +356,29 @@ class CpuEngine(Engine[CpuCells]):
             return np.array([steps.conjugate_gradients(indptr, indices, c, s, *factors, *how, out[rows])])
 
         return out, sum_by_shard(self._threads.all(block, order.blocks), order.blocks_per_shard)
+
+    def residual_sums(
+        self, cells: CpuCells, curvature: Array, pull: Array | None, near: Array, far: Array
+    ) -> tuple[Array, Array]:
+        """For each column i the sum of (pull - curvature * x) far_u, and those of pull * x and |pull|, of all shards,
+        with x = near_i @ far_u. Without a pull it is 0, and the other sums are not there."""
+        order = cells.order(Side.COLUMNS)
+        sums = np.empty(near.shape, self._dtype_of_sums(cells, far))
+        sizes = np.empty((0 if pull is None else len(near), 2))
+
+        def block(part: Block) -> None:
+            rows, pointers, seen = part
+            c = order.take(curvature, seen)
+            s = c[:0] if pull is None else order.take(pull, seen)
+            where = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards)
+            steps.residual_sums(*where, c, s, near[rows], far, sums[rows], sizes[rows])
+
+        self._threads.all(block, order.blocks)
+        return sums, sizes
+
+    def _dtype_of_sums(self, cells: CpuCells, far: Array) -> Any:
+        """Double precision, if sums of several shards are to be added to others."""
+        return np.float64 if self._has_part and len(cells.row_shards) > 1 else far.dtype
 
     def newton_step(
         self,
@@ -347,16 +390,24 @@ class CpuEngine(Engine[CpuCells]):
         penalty: RidgePenalty,
         side: Side,
     ) -> Array:
-        out, k = np.empty_like(near), near.shape[1]
+        out, order, k = np.empty_like(near), cells.order(side), near.shape[1]
         l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
+
+        def block_of_shards(part: Block) -> None:
+            columns, _, seen = part
+            s, c = (order.take(array, seen) for array in (slope, curvature))
+            sums = np.empty((min(COLUMNS_PER_BLOCK, columns.stop - columns.start), k * (k + 3) // 2))
+            for start in range(columns.start, columns.stop, COLUMNS_PER_BLOCK):
+                few = slice(start, min(start + COLUMNS_PER_BLOCK, columns.stop))
+                indptr = order.indptr[few.start : few.stop + 1]
+                of_few = slice(int(indptr[0]) - seen.start, int(indptr[-1]) - seen.start)
+                cells_of_few = (order.indices[seen][of_few], cells.ends_of_shards, s[of_few], c[of_few])
+                steps.normal_equations(indptr, *cells_of_few, far, sums[: indptr.size - 1])
+                steps.solve_equations(sums[: indptr.size - 1], near[few], l2, centre, fixed, out[few])
+
         if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
-            size = max(1, BYTES_OF_EQUATIONS // (8 * k * (k + 3) // 2))
-            for start in range(0, len(near), size):
-                part = slice(start, start + size)
-                sums = self.normal_equations(cells, slope, curvature, far, part)
-                steps.solve_equations(sums.astype(near.dtype), near[part], l2, centre, fixed, out[part])
+            self._threads.all(block_of_shards, order.blocks)
             return out
-        order = cells.order(side)
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
@@ -369,23 +420,18 @@ class CpuEngine(Engine[CpuCells]):
 
     def normal_equations(self, cells: CpuCells, slope: Array, curvature: Array, far: Array, columns: slice) -> Array:
         """For some columns the sums of slope * far_u, and the lower half of those of curvature * far_u far_u^T."""
-        k, orders = far.shape[1], cells.columns_by_shard
-        columns = slice(*columns.indices(len(orders[0].indptr) - 1))
-        starts = range(columns.start, columns.stop, COLUMNS_PER_BLOCK)
+        k, order = far.shape[1], cells.order(Side.COLUMNS)
+        start, stop, _ = columns.indices(order.indptr.size - 1)
+        out = np.empty((stop - start, k * (k + 3) // 2), self._dtype_of_sums(cells, far))
 
-        def block(start: int) -> Array:
-            stop = min(start + COLUMNS_PER_BLOCK, columns.stop)
+        def block(part: Block) -> None:
+            some, pointers, seen = part
+            s, c = (order.take(array, seen) for array in (slope, curvature))
+            where = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards)
+            steps.normal_equations(*where, s, c, far, out[some.start - start : some.stop - start])
 
-            def of_shard(order: Order) -> Array:
-                out = np.empty((stop - start, k * (k + 3) // 2), far.dtype)
-                seen = slice(int(order.indptr[start]), int(order.indptr[stop]))
-                s, c = (order.take(array, seen) for array in (slope, curvature))
-                steps.normal_equations(order.indptr[start : stop + 1], order.indices[seen], s, c, far, out)
-                return out
-
-            return of_shard(orders[0]) if len(orders) == 1 else tree_sum(map(of_shard, orders))
-
-        return np.concatenate(self._threads.all(block, starts))
+        self._threads.all(block, row_blocks(order.indptr, CELLS_PER_BLOCK, slice(start, stop)))
+        return out
 
     def sddmm_at(self, cells: CpuCells, which: Array, W: Array, H: Array) -> Array:
         x = np.empty(which.size, W.dtype)
@@ -464,6 +510,24 @@ class CpuEngine(Engine[CpuCells]):
         grams = self._threads.all(lambda part: factor[part].T @ factor[part], parts)
         gram: Array = sum_by_shard(grams, list(map(len, chunks)))
         return gram if self._has_part else gram.astype(factor.dtype, copy=False)
+
+
+class ConjugateGradients:
+    """Columns on their way: `Engine.conjugate_gradients`, given sums over all cells of `steps.residual_sums`."""
+
+    def __init__(self, sums: Array, sizes: Array, near: Array, gram: Array, l2: Array, tol: float) -> None:
+        self._problem = gram, l2, CANCELLED * float(np.finfo(near.dtype).eps)
+        self.rows, self._residual, self.direction = (np.empty_like(near) for _ in range(3))
+        self._size, self._limit, self.total = np.empty(len(near), near.dtype), np.empty(len(near)), np.empty(len(near))
+        steps.start_gradients(sums, sizes, near, gram, l2, tol, *self._state)
+
+    @property
+    def _state(self) -> tuple[Array, ...]:
+        return self.rows, self._residual, self.direction, self._size, self._limit, self.total
+
+    def step(self, sums: Array) -> bool:
+        """One step, given the sums of `direction`; whether any column goes on."""
+        return bool(steps.step_gradients(sums, *self._problem, *self._state))
 
 
 @dataclass(frozen=True)

@@ -60,31 +60,40 @@ def newton_step(
 
 
 @kernel
-def normal_equations(indptr: Array, indices: Array, s: Array, c: Array, G: Array, out: Array) -> None:
-    """out[u] = the sum of s[p] G[i], then the lower half of the sum of c[p] G[i] G[i]^T, row after row."""
-    k = G.shape[1]
-    A = np.empty((k, k), G.dtype)
-    g = np.empty(k, G.dtype)
+def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Array, G: Array, out: Array) -> None:
+    """out[u] = the sum of s[p] G[i], then the lower half of the sum of c[p] G[i] G[i]^T, row after row.
+
+    The cells of a row are summed apart by shards: those with i below ends[0], then below ends[1], and so on.
+    """
+    k, width = G.shape[1], out.shape[1]
+    A, g = np.empty((k, k), G.dtype), np.empty(k, G.dtype)
+    parts, shards = _empty_tree(ends.size, width)
     first = indptr[0]
     for u in range(out.shape[0]):
-        for a in range(k):
-            g[a] = 0
-            for b in range(k):
-                A[a, b] = 0
-        p = np.int64(indptr[u] - first)
-        stop = np.int64(indptr[u + 1] - first)
-        while p + 4 <= stop:
-            _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
-            p += 4
+        p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
+        n, shard = 0, 0
         while p < stop:
-            _add_one(G[indices[p]], s[p], c[p], g, A)
-            p += 1
-        place = k
-        for a in range(k):
-            out[u, a] = g[a]
-            for b in range(a + 1):
-                out[u, place] = A[a, b]
-                place += 1
+            while ends[shard] <= indices[p]:
+                shard += 1
+            for a in range(k):
+                g[a] = 0
+                for b in range(a + 1):
+                    A[a, b] = 0
+            while p + 4 <= stop and indices[p + 3] < ends[shard]:
+                _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
+                p += 4
+            while p < stop and indices[p] < ends[shard]:
+                _add_one(G[indices[p]], s[p], c[p], g, A)
+                p += 1
+            n = _new_part(parts, shards, n, shard)
+            part, place = parts[n - 1], k
+            part[:k] = g
+            for a in range(k):
+                of_row, row = part[place : place + a + 1], A[a]
+                for b in range(a + 1):
+                    of_row[b] = row[b]
+                place += a + 1
+        _sum_of_parts(parts, n, out[u])
 
 
 @kernel
@@ -96,7 +105,8 @@ def solve_equations(sums: Array, F: Array, l2: Array, centre: Array, fixed: Arra
     for u in range(F.shape[0]):
         place = k
         for a in range(k):
-            g[a] = sums[u, a] + l2[a] * (F[u, a] - centre[a])
+            g[a] = sums[u, a]
+            g[a] += l2[a] * (F[u, a] - centre[a])
             for b in range(a + 1):
                 A[a, b] = sums[u, place]
                 place += 1
@@ -104,6 +114,48 @@ def solve_equations(sums: Array, F: Array, l2: Array, centre: Array, fixed: Arra
         _solve(A, g, fixed)
         for a in range(k):
             out[u, a] = F[u, a] - g[a]
+
+
+@kernel
+def _empty_tree(n_shards: int, size: int) -> tuple[Array, Array]:
+    """Room for the sums of shards that are still to be added, and for the first shard of each."""
+    depth = 2
+    while (1 << (depth - 2)) < n_shards:
+        depth += 1
+    return np.empty((depth, size)), np.empty(depth, np.int64)
+
+
+@kernel
+def _new_part(parts: Array, shards: Array, n: int, shard: int) -> int:
+    """Let the sum of a shard be the last of n + 1 parts, after those are added that the tree adds before.
+
+    The tree is that of `engines.threads.tree_sum`, in which two shards meet at the highest bit in which their numbers
+    differ. Shards that are left out, whose sums are 0, change nothing.
+    """
+    while n > 1 and (shards[n - 2] ^ shards[n - 1]) < (shards[n - 1] ^ shard):
+        n -= 1
+        _add_part(parts, n)
+    shards[n] = shard
+    return n + 1
+
+
+@kernel
+def _add_part(parts: Array, n: int) -> None:
+    left, right = parts[n - 1], parts[n]
+    for a in range(left.size):
+        left[a] += right[a]
+
+
+@kernel
+def _sum_of_parts(parts: Array, n: int, out: Array) -> None:
+    """Add the n parts that are left, the last ones first."""
+    if n == 0:
+        out[:] = 0
+        return
+    while n > 1:
+        n -= 1
+        _add_part(parts, n)
+    out[:] = parts[0]
 
 
 @kernel
@@ -250,6 +302,132 @@ def conjugate_gradients(
                 direction[a] = residual[a] + shrunk / size * direction[a]
             size = shrunk
     return total
+
+
+@kernel
+def residual_sums(
+    indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, out: Array, sizes: Array
+) -> None:
+    """out[u] = the sum of (s[p] - c[p] x) G[i], and sizes[u] = those of s[p] x and of |s[p]|, with x = <F[u], G[i]>.
+
+    An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards, as in `normal_equations`.
+    """
+    k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize))
+    x, row = np.empty(group, F.dtype), np.empty(k, F.dtype)
+    parts, shards = _empty_tree(ends.size, k)
+    parts_of_sizes, shards_of_sizes = _empty_tree(ends.size, 2)
+    first = indptr[0]
+    for u in range(F.shape[0]):
+        p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
+        n, shard = 0, 0
+        while p < stop:
+            while ends[shard] <= indices[p]:
+                shard += 1
+            row[:] = 0
+            pulled, weight = 0.0, 0.0
+            while p < stop and indices[p] < ends[shard]:
+                q = min(p + group, stop)
+                while indices[q - 1] >= ends[shard]:
+                    q -= 1
+                dots(F[u], G, indices[p:q], x)
+                curvature = c[p:q]
+                if s.size > 0:
+                    pull = s[p:q]
+                    for j in range(q - p):
+                        pulled += pull[j] * x[j]
+                    for j in range(q - p):
+                        weight += abs(pull[j])
+                    for j in range(q - p):
+                        x[j] = pull[j] - curvature[j] * x[j]
+                else:
+                    for j in range(q - p):
+                        x[j] *= -curvature[j]
+                add_rows(x, G, indices[p:q], row)
+                p = q
+            n_before = n
+            n = _new_part(parts, shards, n, shard)
+            parts[n - 1, :] = row
+            if s.size > 0:
+                n_of_sizes = _new_part(parts_of_sizes, shards_of_sizes, n_before, shard)
+                parts_of_sizes[n_of_sizes - 1, 0], parts_of_sizes[n_of_sizes - 1, 1] = pulled, weight
+        _sum_of_parts(parts, n, out[u])
+        if s.size > 0:
+            _sum_of_parts(parts_of_sizes, n, sizes[u])
+
+
+@kernel
+def start_gradients(
+    sums: Array, sizes: Array, F: Array, gram: Array, l2: Array, tol: float,
+    out: Array, residual: Array, direction: Array, size: Array, limit: Array, total: Array,
+) -> None:  # fmt: skip
+    """What `conjugate_gradients` does before its steps, given `residual_sums`: into the last six arrays.
+
+    `size` is |residual|^2, or 0 for a row that has come to its end.
+    """
+    k = F.shape[1]
+    rows = np.arange(k)
+    for u in range(F.shape[0]):
+        f, down = out[u], residual[u]
+        if sizes[u, 1] == 0:
+            f[:], down[:], direction[u, :] = 0, 0, 0
+            size[u], limit[u], total[u] = 0, 0, 0
+            continue
+        f[:] = F[u]
+        for a in range(k):
+            direction[u, a] = -f[a]
+        for a in range(k):
+            down[a] = sums[u, a]
+        for a in range(k):
+            down[a] -= l2[u] * f[a]
+        add_rows(direction[u], gram, rows, down)
+        size[u] = _dot(down, down)
+        limit[u] = tol * sizes[u, 1]
+        total[u] = -0.5 * (sizes[u, 0] + _dot(f, down))
+        direction[u, :] = down
+
+
+@kernel
+def step_gradients(
+    sums: Array, gram: Array, l2: Array, noise: float,
+    out: Array, residual: Array, direction: Array, size: Array, limit: Array, total: Array,
+) -> bool:  # fmt: skip
+    """One step of `conjugate_gradients`, given `residual_sums` of `direction`; whether any row goes on."""
+    k, goes_on = out.shape[1], False
+    rows, image = np.arange(k), np.empty(k, out.dtype)
+    for u in range(out.shape[0]):
+        if not size[u] > 0:
+            continue
+        f, down, along = out[u], residual[u], direction[u]
+        image[:] = 0
+        add_rows(along, gram, rows, image)
+        least = _dot(along, image)
+        for a in range(k):
+            image[a] += l2[u] * along[a] - out.dtype.type(sums[u, a])
+        bend = _dot(along, image)
+        if not bend > noise * least:
+            size[u] = 0
+            continue
+        step = size[u] / bend
+        for a in range(k):
+            f[a] += step * along[a]
+        for a in range(k):
+            down[a] -= step * image[a]
+        shrunk, gain = _dot(down, down), step * size[u]
+        total[u] -= 0.5 * gain
+        turn = shrunk / size[u]
+        for a in range(k):
+            along[a] = down[a] + turn * along[a]
+        size[u] = shrunk if gain > limit[u] else 0
+        goes_on |= size[u] > 0
+    return goes_on
+
+
+@kernel
+def _dot(f: Array, g: Array) -> Any:
+    dot = f.dtype.type(0)
+    for a in range(f.size):
+        dot += f[a] * g[a]
+    return dot
 
 
 @kernel

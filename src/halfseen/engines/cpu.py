@@ -334,16 +334,10 @@ class CpuEngine(Engine[CpuCells]):
         def block_of_shards(part: Block) -> Array:
             rows, pointers, seen = part
             c, s = (order.take(array, seen) for array in (curvature, pull))
-            where, F = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards), near[rows]
-            sums, sizes = np.empty(F.shape), np.empty((len(F), 2))
-            steps.residual_sums(*where, c, s, F, far, sums, sizes)
-            state = ConjugateGradients(sums, sizes, F, gram, l2[rows], tol)
-            for _ in range(n_steps):
-                steps.residual_sums(*where, c, s[:0], state.direction, far, sums, sizes)
-                if not state.step(sums):
-                    break
-            out[rows] = state.rows
-            return state.total
+            where, total = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards), np.empty(len(near[rows]))
+            factors, how = (near[rows], far, gram, l2[rows]), (n_steps, tol, noise)
+            steps.conjugate_gradients_of_shards(*where, c, s, *factors, *how, out[rows], total)
+            return total
 
         if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
             return out, np.sum(np.concatenate(self._threads.all(block_of_shards, order.blocks)), keepdims=True)
@@ -371,7 +365,7 @@ class CpuEngine(Engine[CpuCells]):
             c = order.take(curvature, seen)
             s = c[:0] if pull is None else order.take(pull, seen)
             where = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards)
-            steps.residual_sums(*where, c, s, near[rows], far, sums[rows], sizes[rows])
+            steps.residual_sums(*where, c, s, near[rows], far, where[1], sums[rows], sizes[rows])
 
         self._threads.all(block, order.blocks)
         return sums, sizes

@@ -306,11 +306,12 @@ def conjugate_gradients(
 
 @kernel
 def residual_sums(
-    indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, out: Array, sizes: Array
-) -> None:
+    indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, at: Array,
+    out: Array, sizes: Array,
+) -> None:  # fmt: skip
     """out[u] = the sum of (s[p] - c[p] x) G[i], and sizes[u] = those of s[p] x and of |s[p]|, with x = <F[u], G[i]>.
 
-    An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards, as in `normal_equations`.
+    G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards, as in `normal_equations`.
     """
     k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize))
     x, row = np.empty(group, F.dtype), np.empty(k, F.dtype)
@@ -329,7 +330,7 @@ def residual_sums(
                 q = min(p + group, stop)
                 while indices[q - 1] >= ends[shard]:
                     q -= 1
-                dots(F[u], G, indices[p:q], x)
+                dots(F[u], G, at[p:q], x)
                 curvature = c[p:q]
                 if s.size > 0:
                     pull = s[p:q]
@@ -342,7 +343,7 @@ def residual_sums(
                 else:
                     for j in range(q - p):
                         x[j] *= -curvature[j]
-                add_rows(x, G, indices[p:q], row)
+                add_rows(x, G, at[p:q], row)
                 p = q
             n_before = n
             n = _new_part(parts, shards, n, shard)
@@ -353,6 +354,42 @@ def residual_sums(
         _sum_of_parts(parts, n, out[u])
         if s.size > 0:
             _sum_of_parts(parts_of_sizes, n, sizes[u])
+
+
+@kernel
+def conjugate_gradients_of_shards(
+    indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
+    n_steps: int, tol: float, noise: float, out: Array, total: Array,
+) -> None:  # fmt: skip
+    """As `conjugate_gradients`, for a few rows at a time, with `residual_sums` of shards; `total` is that of each row."""
+    n, k = F.shape
+    room = max(1, _COPIED_BYTES // (k * F.itemsize))
+    first, copied, in_order = indptr[0], np.empty((room, k), F.dtype), np.arange(room).astype(indices.dtype)
+    start = 0
+    while start < n:
+        stop = start + 1
+        while stop < n and indptr[stop + 1] - indptr[start] <= room:
+            stop += 1
+        cells = slice(np.int64(indptr[start] - first), np.int64(indptr[stop] - first))
+        some, pointers, columns = slice(start, stop), indptr[start : stop + 1], indices[cells]
+        far, at = G, columns
+        if columns.size <= room:
+            for p in range(columns.size):
+                row = G[columns[p]]
+                for a in range(k):
+                    copied[p, a] = row[a]
+            far, at = copied, in_order[: columns.size]
+        sums, sizes = np.empty((stop - start, k)), np.empty((stop - start, 2))
+        residual, direction = np.empty((stop - start, k), F.dtype), np.empty((stop - start, k), F.dtype)
+        size, limit = np.empty(stop - start, F.dtype), np.empty(stop - start)
+        state = (out[some], residual, direction, size, limit, total[some])
+        residual_sums(pointers, columns, ends, c[cells], s[cells], F[some], far, at, sums, sizes)
+        start_gradients(sums, sizes, F[some], gram, l2[some], tol, *state)
+        for _ in range(n_steps):
+            residual_sums(pointers, columns, ends, c[cells], s[:0], direction, far, at, sums, sizes)
+            if not step_gradients(sums, gram, l2[some], noise, *state):
+                break
+        start = stop
 
 
 @kernel

@@ -18,6 +18,8 @@ Array = npt.NDArray[Any]
 _COPIED_BYTES = 1 << 19
 #: Bytes of the rows of G that they read twice in succession, for products and for sums.
 _GROUP_BYTES = 1 << 13
+#: Rows of F whose normal equations are summed before they are solved.
+_ROWS_OF_EQUATIONS = 16
 
 
 @kernel
@@ -65,9 +67,11 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
 
     The cells of a row are summed apart by shards: those with i below ends[0], then below ends[1], and so on.
     """
-    k, width = G.shape[1], out.shape[1]
-    A, g = np.empty((k, k), G.dtype), np.empty(k, G.dtype)
-    parts, shards = _empty_tree(ends.size, width)
+    k = G.shape[1]
+    of_shard = np.empty(k + k * k, G.dtype)
+    g, A = of_shard[:k], of_shard[k:].reshape(k, k)
+    parts, shards = _empty_tree(ends.size, of_shard.size)
+    total = np.empty(of_shard.size)
     first = indptr[0]
     for u in range(out.shape[0]):
         p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
@@ -75,10 +79,7 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
         while p < stop:
             while ends[shard] <= indices[p]:
                 shard += 1
-            for a in range(k):
-                g[a] = 0
-                for b in range(a + 1):
-                    A[a, b] = 0
+            of_shard[:] = 0
             while p + 4 <= stop and indices[p + 3] < ends[shard]:
                 _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
                 p += 4
@@ -86,14 +87,15 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
                 _add_one(G[indices[p]], s[p], c[p], g, A)
                 p += 1
             n = _new_part(parts, shards, n, shard)
-            part, place = parts[n - 1], k
-            part[:k] = g
-            for a in range(k):
-                of_row, row = part[place : place + a + 1], A[a]
-                for b in range(a + 1):
-                    of_row[b] = row[b]
-                place += a + 1
-        _sum_of_parts(parts, n, out[u])
+            parts[n - 1, :] = of_shard
+        _sum_of_parts(parts, n, total)
+        out[u, :k] = total[:k]
+        place = k
+        for a in range(k):
+            row, start = out[u, place : place + a + 1], k + k * a
+            for b in range(a + 1):
+                row[b] = total[start + b]
+            place += a + 1
 
 
 @kernel
@@ -114,6 +116,22 @@ def solve_equations(sums: Array, F: Array, l2: Array, centre: Array, fixed: Arra
         _solve(A, g, fixed)
         for a in range(k):
             out[u, a] = F[u, a] - g[a]
+
+
+@kernel
+def newton_step_of_shards(
+    indptr: Array, indices: Array, ends: Array, s: Array, c: Array, F: Array, G: Array, l2: Array, centre: Array,
+    fixed: Array, out: Array,
+) -> None:  # fmt: skip
+    """As `newton_step`, for a few rows at a time, by the `normal_equations` of shards."""
+    n, k = F.shape
+    sums = np.empty((min(n, _ROWS_OF_EQUATIONS), k * (k + 3) // 2))
+    for start in range(0, n, _ROWS_OF_EQUATIONS):
+        few = slice(start, min(start + _ROWS_OF_EQUATIONS, n))
+        pointers, of_few = indptr[start : few.stop + 1], sums[: few.stop - start]
+        cells = slice(np.int64(pointers[0] - indptr[0]), np.int64(pointers[-1] - indptr[0]))
+        normal_equations(pointers, indices[cells], ends, s[cells], c[cells], G, of_few)
+        solve_equations(of_few, F[few], l2, centre, fixed, out[few])
 
 
 @kernel
@@ -311,7 +329,8 @@ def residual_sums(
 ) -> None:  # fmt: skip
     """out[u] = the sum of (s[p] - c[p] x) G[i], and sizes[u] = those of s[p] x and of |s[p]|, with x = <F[u], G[i]>.
 
-    G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards, as in `normal_equations`.
+    G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards,
+    as in `normal_equations`.
     """
     k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize))
     x, row = np.empty(group, F.dtype), np.empty(k, F.dtype)
@@ -361,7 +380,10 @@ def conjugate_gradients_of_shards(
     indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
     n_steps: int, tol: float, noise: float, out: Array, total: Array,
 ) -> None:  # fmt: skip
-    """As `conjugate_gradients`, for a few rows at a time, with `residual_sums` of shards; `total` is that of each row."""
+    """As `conjugate_gradients`, for a few rows at a time, by the `residual_sums` of shards; `total` has one of each row.
+
+    The bits are those of `start_gradients` and `step_gradients` between passes over all cells, as on a cluster.
+    """
     n, k = F.shape
     room = max(1, _COPIED_BYTES // (k * F.itemsize))
     first, copied, in_order = indptr[0], np.empty((room, k), F.dtype), np.arange(room).astype(indices.dtype)

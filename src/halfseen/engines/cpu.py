@@ -41,8 +41,8 @@ CELLS_PER_BLOCK = 1 << 16
 BYTES_PER_CHUNK = 1 << 19
 #: Shards whose cells a block of columns has at most as many of as one block of rows.
 SHARDS_PER_BLOCK = 8
-#: Columns per block of normal equations; and bytes of equations at a time, at most.
-COLUMNS_PER_BLOCK, BYTES_OF_EQUATIONS = 64, 1 << 26
+#: Bytes of normal equations that a cluster adds at a time, at most.
+BYTES_OF_EQUATIONS = 1 << 26
 #: Entries of a factor per matrix product: large enough for BLAS to be at its best.
 ENTRIES_PER_PRODUCT = 1 << 18
 
@@ -127,6 +127,11 @@ class CpuCells:
         return [columns for columns, _, _ in row_blocks(np.append(0, np.cumsum(counts)), size)]
 
     @cached_property
+    def ends_of_shards(self) -> Array:
+        """Where the rows of each shard end."""
+        return np.array([rows.stop for rows in self.row_shards], self.observed.indices.dtype)
+
+    @cached_property
     def rows(self) -> Array:
         """The row of every cell."""
         return self.observed.row_of_cell()
@@ -176,19 +181,19 @@ class CpuEngine(Engine[CpuCells]):
     offers = frozenset({"newton", "sgd", "gd", "numpy"})
 
     def __init__(self, n_jobs: int | None, has_part: bool = False) -> None:
-        self._threads = Threads(n_jobs)
+        self.threads = Threads(n_jobs)
         self._has_part = has_part
 
     @property
     def n_threads(self) -> int:
-        return self._threads.count
+        return self.threads.count
 
     def __enter__(self) -> Self:
         hold_blas()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._threads.__exit__()
+        self.threads.__exit__()
         release_blas()
 
     def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> CpuCells:
@@ -214,7 +219,7 @@ class CpuEngine(Engine[CpuCells]):
             rows, pointers, seen = part
             cell_kernels.sddmm(order.indptr[pointers], order.indices[seen], W[rows], H, x[seen])
 
-        self._threads.all(block, order.blocks)
+        self.threads.all(block, order.blocks)
         return x
 
     def spmm(self, cells: CpuCells, c: Array, far: Array, side: Side) -> Array:
@@ -240,7 +245,7 @@ class CpuEngine(Engine[CpuCells]):
         dtype = np.float64 if self._has_part and len(orders) > 1 else far.dtype
         sums = tuple(np.empty((orders[0].indptr.size - 1, far.shape[1]), dtype) for _ in range(n_arrays))
         if len(orders) == 1:
-            self._threads.all(lambda part: work(orders[0], part, [out[part[0]] for out in sums]), orders[0].blocks)
+            self.threads.all(lambda part: work(orders[0], part, [out[part[0]] for out in sums]), orders[0].blocks)
             return sums
 
         def add_shards(columns: slice) -> None:
@@ -255,7 +260,7 @@ class CpuEngine(Engine[CpuCells]):
             for out, total in zip(sums, tree_sum(map(of_shard, orders)), strict=True):
                 out[columns] = total
 
-        self._threads.all(add_shards, cells.column_blocks)
+        self.threads.all(add_shards, cells.column_blocks)
         return sums
 
     def sweep(self, cells: CpuCells, rule: Rule, params: Any, W: Any, H: Any, *sides: Side, n_levels: int = 0) -> Sums:
@@ -281,7 +286,7 @@ class CpuEngine(Engine[CpuCells]):
                     target[seen] = c
             return _sum_terms(cells.y[seen], terms, n_levels)
 
-        totals = self._threads.all(block, order.blocks)
+        totals = self.threads.all(block, order.blocks)
         rows, columns = (
             self._spmm_all(cells, tuple(arrays), far, side) if side in sides and arrays else ()
             for side, far in ((Side.ROWS, H), (Side.COLUMNS, W))
@@ -315,7 +320,7 @@ class CpuEngine(Engine[CpuCells]):
             return Sums((), self._sum_along(cells, Side.COLUMNS, n_arrays, far, block), None)
         order = cells.order(Side.ROWS)
         sums = tuple(np.empty((order.indptr.size - 1, far.shape[1]), far.dtype) for _ in range(n_arrays))
-        vectors = self._threads.all(lambda part: block(order, part, [out[part[0]] for out in sums]), order.blocks)
+        vectors = self.threads.all(lambda part: block(order, part, [out[part[0]] for out in sums]), order.blocks)
         totals = sum_by_shard(vectors, order.blocks_per_shard)[fused.totals] if n_totals else None
         return Sums(sums, self._spmm_all(cells, (pull,), W, Side.COLUMNS) if is_by_both else (), totals)
 
@@ -323,19 +328,49 @@ class CpuEngine(Engine[CpuCells]):
         self, cells: CpuCells, curvature: Array, pull: Array, near: Array, far: Array, gram: Array, l2: Array,
         side: Side, n_steps: int, tol: float = 0.0,
     ) -> tuple[Array, Array]:  # fmt: skip
-        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
-            return super().conjugate_gradients(cells, curvature, pull, near, far, gram, l2, side, n_steps, tol)
-        order, noise = cells.order(side), CANCELLED * float(np.finfo(near.dtype).eps)
+        order, noise = cells.order(side), noise_of(near.dtype)
         out = np.empty_like(near)
+
+        by_shard = side is Side.COLUMNS and len(cells.row_shards) > 1  # sums over rows are those of the shards
 
         def block(part: Block) -> Array:
             rows, pointers, seen = part
             c, s = (order.take(array, seen) for array in (curvature, pull))
-            factors, how = (near[rows], far, gram, l2[rows]), (n_steps, tol, noise)
-            indptr, indices = order.indptr[pointers], order.indices[seen]
-            return np.array([steps.conjugate_gradients(indptr, indices, c, s, *factors, *how, out[rows])])
+            where, factors = (order.indptr[pointers], order.indices[seen]), (near[rows], far, gram, l2[rows])
+            how = (n_steps, tol, noise, out[rows])
+            if not by_shard:
+                return np.array([steps.conjugate_gradients(*where, c, s, *factors, *how)])
+            total = np.empty(rows.stop - rows.start)
+            steps.conjugate_gradients_of_shards(*where, cells.ends_of_shards, c, s, *factors, *how, total)
+            return total
 
-        return out, sum_by_shard(self._threads.all(block, order.blocks), order.blocks_per_shard)
+        totals = self.threads.all(block, order.blocks)
+        if by_shard:  # that of each column, so that blocks do not matter
+            return out, np.sum(np.concatenate(totals), keepdims=True)
+        return out, sum_by_shard(totals, order.blocks_per_shard)
+
+    def residual_sums(
+        self, cells: CpuCells, curvature: Array, pull: Array | None, near: Array, far: Array
+    ) -> tuple[Array, Array]:
+        """For each column i the sum of (pull - curvature * x) far_u, and those of pull * x and |pull|, of all shards,
+        with x = near_i @ far_u. Without a pull it is 0, and the other sums are not there."""
+        order = cells.order(Side.COLUMNS)
+        sums = np.empty(near.shape, self._dtype_of_sums(cells, far))
+        sizes = np.empty((0 if pull is None else len(near), 2))
+
+        def block(part: Block) -> None:
+            rows, pointers, seen = part
+            c = order.take(curvature, seen)
+            s = c[:0] if pull is None else order.take(pull, seen)
+            where = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards)
+            steps.residual_sums(*where, c, s, near[rows], far, where[1], sums[rows], sizes[rows])
+
+        self.threads.all(block, order.blocks)
+        return sums, sizes
+
+    def _dtype_of_sums(self, cells: CpuCells, far: Array) -> Any:
+        """Double precision, if sums of several shards are to be added to others."""
+        return np.float64 if self._has_part and len(cells.row_shards) > 1 else far.dtype
 
     def newton_step(
         self,
@@ -347,45 +382,37 @@ class CpuEngine(Engine[CpuCells]):
         penalty: RidgePenalty,
         side: Side,
     ) -> Array:
-        out, k = np.empty_like(near), near.shape[1]
+        out, order = np.empty_like(near), cells.order(side)
         l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
-        if side is Side.COLUMNS and len(cells.row_shards) > 1:  # sums over rows are those of the shards
-            size = max(1, BYTES_OF_EQUATIONS // (8 * k * (k + 3) // 2))
-            for start in range(0, len(near), size):
-                part = slice(start, start + size)
-                sums = self.normal_equations(cells, slope, curvature, far, part)
-                steps.solve_equations(sums.astype(near.dtype), near[part], l2, centre, fixed, out[part])
-            return out
-        order = cells.order(side)
+
+        by_shard = side is Side.COLUMNS and len(cells.row_shards) > 1  # sums over rows are those of the shards
 
         def block(part: Block) -> None:
             rows, pointers, seen = part
             s, c = (order.take(array, seen) for array in (slope, curvature))
-            indptr, indices = order.indptr[pointers], order.indices[seen]
-            steps.newton_step(indptr, indices, s, c, near[rows], far, l2, centre, fixed, out[rows])
+            where, how = (order.indptr[pointers], order.indices[seen]), (near[rows], far, l2, centre, fixed, out[rows])
+            if by_shard:
+                steps.newton_step_of_shards(*where, cells.ends_of_shards, s, c, *how)
+            else:
+                steps.newton_step(*where, s, c, *how)
 
-        self._threads.all(block, order.blocks)
+        self.threads.all(block, order.blocks)
         return out
 
     def normal_equations(self, cells: CpuCells, slope: Array, curvature: Array, far: Array, columns: slice) -> Array:
         """For some columns the sums of slope * far_u, and the lower half of those of curvature * far_u far_u^T."""
-        k, orders = far.shape[1], cells.columns_by_shard
-        columns = slice(*columns.indices(len(orders[0].indptr) - 1))
-        starts = range(columns.start, columns.stop, COLUMNS_PER_BLOCK)
+        k, order = far.shape[1], cells.order(Side.COLUMNS)
+        start, stop, _ = columns.indices(order.indptr.size - 1)
+        out = np.empty((stop - start, k * (k + 3) // 2), self._dtype_of_sums(cells, far))
 
-        def block(start: int) -> Array:
-            stop = min(start + COLUMNS_PER_BLOCK, columns.stop)
+        def block(part: Block) -> None:
+            some, pointers, seen = part
+            s, c = (order.take(array, seen) for array in (slope, curvature))
+            where = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards)
+            steps.normal_equations(*where, s, c, far, out[some.start - start : some.stop - start])
 
-            def of_shard(order: Order) -> Array:
-                out = np.empty((stop - start, k * (k + 3) // 2), far.dtype)
-                seen = slice(int(order.indptr[start]), int(order.indptr[stop]))
-                s, c = (order.take(array, seen) for array in (slope, curvature))
-                steps.normal_equations(order.indptr[start : stop + 1], order.indices[seen], s, c, far, out)
-                return out
-
-            return of_shard(orders[0]) if len(orders) == 1 else tree_sum(map(of_shard, orders))
-
-        return np.concatenate(self._threads.all(block, starts))
+        self.threads.all(block, row_blocks(order.indptr, CELLS_PER_BLOCK, slice(start, stop)))
+        return out
 
     def sddmm_at(self, cells: CpuCells, which: Array, W: Array, H: Array) -> Array:
         x = np.empty(which.size, W.dtype)
@@ -424,7 +451,7 @@ class CpuEngine(Engine[CpuCells]):
             def compiled_chunk(part: slice) -> Any:
                 return compiled(params, [result[part] for result in results], *(_part(array, part) for array in arrays))
 
-            return results, sum_by_shard(self._threads.all(compiled_chunk, parts), counts)
+            return results, sum_by_shard(self.threads.all(compiled_chunk, parts), counts)
         outs: list[Array] = []
         allocating = Lock()
 
@@ -438,7 +465,7 @@ class CpuEngine(Engine[CpuCells]):
                 out[part] = result
             return _sum_terms(entries[0], terms, n_levels)
 
-        totals = self._threads.all(chunk, parts)
+        totals = self.threads.all(chunk, parts)
         return tuple(outs), sum_by_shard(totals, counts)
 
     def column_sums(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
@@ -461,9 +488,14 @@ class CpuEngine(Engine[CpuCells]):
     def gram(self, factor: Array, shards: Sequence[slice] | None = None) -> Array:
         chunks = _chunks(factor, shards, ENTRIES_PER_PRODUCT)
         parts = [part for chunk in chunks for part in chunk]
-        grams = self._threads.all(lambda part: factor[part].T @ factor[part], parts)
+        grams = self.threads.all(lambda part: factor[part].T @ factor[part], parts)
         gram: Array = sum_by_shard(grams, list(map(len, chunks)))
         return gram if self._has_part else gram.astype(factor.dtype, copy=False)
+
+
+def noise_of(dtype: Any) -> float:
+    """What conjugate gradients take for 0, as a share of what the Gram matrix gives."""
+    return CANCELLED * float(np.finfo(dtype).eps)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ import numpy as np
 from halfseen.array_files import ArrayFile, mapped_file, temporary_folder, write_array
 from halfseen.arrays import Array
 from halfseen.engines.base import Along, Engine, RidgePenalty, RowDraws, Rule, Side, Sums
-from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine
+from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuCells, CpuEngine, noise_of
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks, tree_sum
 from halfseen.errors import EngineError
 from halfseen.kernels import steps
@@ -66,6 +66,11 @@ SECONDS_BETWEEN_HOMES = 2.0
 #: How many workers may be lost with a task on a cluster of our own; and how often it is tried again beyond what a
 #: cluster allows.
 MAX_LOSSES, MAX_RETRIES = 10, 10
+
+#: Operations that tasks are named after.
+PASSES = ("sweep", "sddmm", "conjugate_gradients", "residual_sums", "normal_equations")
+#: Columns that a thread of the client updates at a time.
+COLUMNS_PER_BLOCK = 1024
 
 logger = logging.getLogger(__name__)
 
@@ -337,6 +342,9 @@ class Work(NamedTuple):
 
     def conjugate_gradients(self, *args: Any) -> tuple[Any, ...]:
         return self.engine.conjugate_gradients(*args)
+
+    def residual_sums(self, *args: Any) -> tuple[Any, ...]:
+        return self.engine.residual_sums(*args)
 
     def newton_step(self, *args: Any) -> tuple[Any, ...]:
         return (self.engine.newton_step(*args),)
@@ -860,13 +868,16 @@ class DaskEngine(Engine[DaskCells]):
             node = Node("newton_step", (cells, slope, curvature, near, far, penalty, side))
             return self._remote(node, [(Side.ROWS, near.meta)])[0]
         near, k = self._without_sums(near), near.shape[1]
+        if len(cells.row_shards) == 1:
+            node = Node("newton_step", (cells, slope, curvature, near, far, penalty, side))
+            return self._value(self._sum(node, np.ones((1, k), near.dtype)))
         out, width = np.empty_like(near), k * (k + 3) // 2
         size = max(1, BYTES_OF_EQUATIONS // (8 * width))
         l2, centre, fixed = (array.astype(near.dtype) for array in penalty)
         for start in range(0, len(near), size):
             part = slice(start, start + size)
             node = Node("normal_equations", (cells, slope, curvature, far, part))
-            sums = self._value(self._sum(node, np.ones((1, width), near.dtype)))
+            sums = self._value(self._sum(node, np.ones((1, width))))
             steps.solve_equations(sums, near[part], l2, centre, fixed, out[part])
         return out
 
@@ -874,12 +885,34 @@ class DaskEngine(Engine[DaskCells]):
         self, cells: DaskCells, curvature: Any, pull: Any, near: Any, far: Any, gram: Any, l2: Any, side: Side,
         n_steps: int, tol: float = 0.0,
     ) -> tuple[Any, Any]:  # fmt: skip
-        if side is Side.COLUMNS:
-            near, gram = map(self._without_sums, (near, gram))
-            return super().conjugate_gradients(cells, curvature, pull, near, far, gram, l2, side, n_steps, tol)
-        node = Node("conjugate_gradients", (cells, curvature, pull, near, far, gram, l2, side, n_steps, tol))
-        rows, total = self._remote(node, [(Side.ROWS, near.meta), (None, np.ones(1))])
-        return rows, total
+        if side is Side.ROWS or len(cells.row_shards) == 1:
+            node = Node("conjugate_gradients", (cells, curvature, pull, near, far, gram, l2, side, n_steps, tol))
+            kind = (Side.ROWS, near.meta) if side is Side.ROWS else (None, np.ones((1, near.shape[1]), near.dtype))
+            rows, total = self._remote(node, [kind, (None, np.ones(1))])
+            return rows if side is Side.ROWS else self._value(rows), total
+        near, gram, l2 = map(self._without_sums, (near, gram, l2))
+        kinds, noise = [(None, np.ones((1, size))) for size in (near.shape[1], 2)], noise_of(near.dtype)
+        sums, sizes = map(self._value, self._remote(Node("residual_sums", (cells, curvature, pull, near, far)), kinds))
+        out, residual, direction = (np.empty_like(near) for _ in range(3))
+        state = (out, residual, direction, np.empty_like(near[:, 0]), np.empty(len(near)), np.empty(len(near)))
+        blocks = [slice(start, start + COLUMNS_PER_BLOCK) for start in range(0, len(near), COLUMNS_PER_BLOCK)]
+
+        def start(part: slice) -> None:
+            of_state = (array[part] for array in state)
+            steps.start_gradients(sums[part], sizes[part], near[part], gram, l2[part], tol, *of_state)
+
+        def step(part: slice) -> bool:
+            of_state = (array[part] for array in state)
+            return bool(steps.step_gradients(sums[part], gram, l2[part], noise, *of_state))
+
+        self._local.threads.all(start, blocks)
+        for _ in range(n_steps):
+            # a copy: what tasks read must not change
+            node = Node("residual_sums", (cells, curvature, None, direction.copy(), far))
+            sums = self._value(self._sum(node, kinds[0][1]))
+            if not any(self._local.threads.all(step, blocks)):
+                break
+        return out, np.sum(state[-1], keepdims=True)
 
     def by_shard(self, function: Callable[..., Any], cells: DaskCells, *arrays: Array) -> list[Any]:
         files = tuple(self.file_of(np.ascontiguousarray(array)) for array in arrays)
@@ -969,7 +1002,9 @@ class DaskEngine(Engine[DaskCells]):
             for one in made if node.name != "cells" else ():
                 if one.along is None:
                     summed.append(one)
-                    is_of_columns = node.name in ("sweep", "spmm", "normal_equations") and one.ndim == 2
+                    is_of_columns = (
+                        node.name in ("sweep", "spmm", "residual_sums", "normal_equations") and one.ndim == 2
+                    )
                     n_bytes += one.meta.nbytes * (self._placed[0].observed.shape[1] if is_of_columns else 1)
                 elif one.meta.nbytes * len(one) > LARGE * len(self._groups):
                     large.append((node, one.place))
@@ -997,9 +1032,7 @@ class DaskEngine(Engine[DaskCells]):
     ) -> None:  # fmt: skip
         n = len(self._groups)
         groups = [tuple(cells.groups[number] for cells in placed) for number in range(n)]
-        what = next(
-            (step.name for step in program.steps if step.name in ("sweep", "sddmm", "conjugate_gradients")), "update"
-        )
+        what = next((step.name for step in program.steps if step.name in PASSES), "update")
         given = [bundle.files if bundle.futures is None else bundle.futures for bundle in inputs]
         done = self._map(what, run_program, groups, [program] * n, *given)
         for place, of_bundle in enumerate(kept):

@@ -18,6 +18,8 @@ Array = npt.NDArray[Any]
 _COPIED_BYTES = 1 << 19
 #: Bytes of the rows of G that they read twice in succession, for products and for sums.
 _GROUP_BYTES = 1 << 13
+#: Rows of F whose normal equations are summed before they are solved.
+_ROWS_OF_EQUATIONS = 16
 
 
 @kernel
@@ -60,31 +62,40 @@ def newton_step(
 
 
 @kernel
-def normal_equations(indptr: Array, indices: Array, s: Array, c: Array, G: Array, out: Array) -> None:
-    """out[u] = the sum of s[p] G[i], then the lower half of the sum of c[p] G[i] G[i]^T, row after row."""
+def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Array, G: Array, out: Array) -> None:
+    """out[u] = the sum of s[p] G[i], then the lower half of the sum of c[p] G[i] G[i]^T, row after row.
+
+    The cells of a row are summed apart by shards: those with i below ends[0], then below ends[1], and so on.
+    """
     k = G.shape[1]
-    A = np.empty((k, k), G.dtype)
-    g = np.empty(k, G.dtype)
+    of_shard = np.empty(k + k * k, G.dtype)
+    g, A = of_shard[:k], of_shard[k:].reshape(k, k)
+    parts, shards = _empty_tree(ends.size, of_shard.size)
+    total = np.empty(of_shard.size)
     first = indptr[0]
     for u in range(out.shape[0]):
-        for a in range(k):
-            g[a] = 0
-            for b in range(k):
-                A[a, b] = 0
-        p = np.int64(indptr[u] - first)
-        stop = np.int64(indptr[u + 1] - first)
-        while p + 4 <= stop:
-            _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
-            p += 4
+        p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
+        n, shard = 0, 0
         while p < stop:
-            _add_one(G[indices[p]], s[p], c[p], g, A)
-            p += 1
+            while ends[shard] <= indices[p]:
+                shard += 1
+            of_shard[:] = 0
+            while p + 4 <= stop and indices[p + 3] < ends[shard]:
+                _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
+                p += 4
+            while p < stop and indices[p] < ends[shard]:
+                _add_one(G[indices[p]], s[p], c[p], g, A)
+                p += 1
+            n = _new_part(parts, shards, n, shard)
+            parts[n - 1, :] = of_shard
+        _sum_of_parts(parts, n, total)
+        out[u, :k] = total[:k]
         place = k
         for a in range(k):
-            out[u, a] = g[a]
+            row, start = out[u, place : place + a + 1], k + k * a
             for b in range(a + 1):
-                out[u, place] = A[a, b]
-                place += 1
+                row[b] = total[start + b]
+            place += a + 1
 
 
 @kernel
@@ -96,7 +107,8 @@ def solve_equations(sums: Array, F: Array, l2: Array, centre: Array, fixed: Arra
     for u in range(F.shape[0]):
         place = k
         for a in range(k):
-            g[a] = sums[u, a] + l2[a] * (F[u, a] - centre[a])
+            g[a] = sums[u, a]
+            g[a] += l2[a] * (F[u, a] - centre[a])
             for b in range(a + 1):
                 A[a, b] = sums[u, place]
                 place += 1
@@ -104,6 +116,64 @@ def solve_equations(sums: Array, F: Array, l2: Array, centre: Array, fixed: Arra
         _solve(A, g, fixed)
         for a in range(k):
             out[u, a] = F[u, a] - g[a]
+
+
+@kernel
+def newton_step_of_shards(
+    indptr: Array, indices: Array, ends: Array, s: Array, c: Array, F: Array, G: Array, l2: Array, centre: Array,
+    fixed: Array, out: Array,
+) -> None:  # fmt: skip
+    """As `newton_step`, for a few rows at a time, by the `normal_equations` of shards."""
+    n, k = F.shape
+    sums = np.empty((min(n, _ROWS_OF_EQUATIONS), k * (k + 3) // 2))
+    for start in range(0, n, _ROWS_OF_EQUATIONS):
+        few = slice(start, min(start + _ROWS_OF_EQUATIONS, n))
+        pointers, of_few = indptr[start : few.stop + 1], sums[: few.stop - start]
+        cells = slice(np.int64(pointers[0] - indptr[0]), np.int64(pointers[-1] - indptr[0]))
+        normal_equations(pointers, indices[cells], ends, s[cells], c[cells], G, of_few)
+        solve_equations(of_few, F[few], l2, centre, fixed, out[few])
+
+
+@kernel
+def _empty_tree(n_shards: int, size: int) -> tuple[Array, Array]:
+    """Room for the sums of shards that are still to be added, and for the first shard of each."""
+    depth = 2
+    while (1 << (depth - 2)) < n_shards:
+        depth += 1
+    return np.empty((depth, size)), np.empty(depth, np.int64)
+
+
+@kernel
+def _new_part(parts: Array, shards: Array, n: int, shard: int) -> int:
+    """Let the sum of a shard be the last of n + 1 parts, after those are added that the tree adds before.
+
+    The tree is that of `engines.threads.tree_sum`, in which two shards meet at the highest bit in which their numbers
+    differ. Shards that are left out, whose sums are 0, change nothing.
+    """
+    while n > 1 and (shards[n - 2] ^ shards[n - 1]) < (shards[n - 1] ^ shard):
+        n -= 1
+        _add_part(parts, n)
+    shards[n] = shard
+    return n + 1
+
+
+@kernel
+def _add_part(parts: Array, n: int) -> None:
+    left, right = parts[n - 1], parts[n]
+    for a in range(left.size):
+        left[a] += right[a]
+
+
+@kernel
+def _sum_of_parts(parts: Array, n: int, out: Array) -> None:
+    """Add the n parts that are left, the last ones first."""
+    if n == 0:
+        out[:] = 0
+        return
+    while n > 1:
+        n -= 1
+        _add_part(parts, n)
+    out[:] = parts[0]
 
 
 @kernel
@@ -250,6 +320,173 @@ def conjugate_gradients(
                 direction[a] = residual[a] + shrunk / size * direction[a]
             size = shrunk
     return total
+
+
+@kernel
+def residual_sums(
+    indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, at: Array,
+    out: Array, sizes: Array,
+) -> None:  # fmt: skip
+    """out[u] = the sum of (s[p] - c[p] x) G[i], and sizes[u] = those of s[p] x and of |s[p]|, with x = <F[u], G[i]>.
+
+    G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards,
+    as in `normal_equations`.
+    """
+    k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize))
+    x, row = np.empty(group, F.dtype), np.empty(k, F.dtype)
+    parts, shards = _empty_tree(ends.size, k)
+    parts_of_sizes, shards_of_sizes = _empty_tree(ends.size, 2)
+    first = indptr[0]
+    for u in range(F.shape[0]):
+        p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
+        n, shard = 0, 0
+        while p < stop:
+            while ends[shard] <= indices[p]:
+                shard += 1
+            row[:] = 0
+            pulled, weight = 0.0, 0.0
+            while p < stop and indices[p] < ends[shard]:
+                q = min(p + group, stop)
+                while indices[q - 1] >= ends[shard]:
+                    q -= 1
+                dots(F[u], G, at[p:q], x)
+                curvature = c[p:q]
+                if s.size > 0:
+                    pull = s[p:q]
+                    for j in range(q - p):
+                        pulled += pull[j] * x[j]
+                    for j in range(q - p):
+                        weight += abs(pull[j])
+                    for j in range(q - p):
+                        x[j] = pull[j] - curvature[j] * x[j]
+                else:
+                    for j in range(q - p):
+                        x[j] *= -curvature[j]
+                add_rows(x, G, at[p:q], row)
+                p = q
+            n_before = n
+            n = _new_part(parts, shards, n, shard)
+            parts[n - 1, :] = row
+            if s.size > 0:
+                n_of_sizes = _new_part(parts_of_sizes, shards_of_sizes, n_before, shard)
+                parts_of_sizes[n_of_sizes - 1, 0], parts_of_sizes[n_of_sizes - 1, 1] = pulled, weight
+        _sum_of_parts(parts, n, out[u])
+        if s.size > 0:
+            _sum_of_parts(parts_of_sizes, n, sizes[u])
+
+
+@kernel
+def conjugate_gradients_of_shards(
+    indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
+    n_steps: int, tol: float, noise: float, out: Array, total: Array,
+) -> None:  # fmt: skip
+    """As `conjugate_gradients`, for a few rows at a time, by the `residual_sums` of shards; `total` has one of each row.
+
+    The bits are those of `start_gradients` and `step_gradients` between passes over all cells, as on a cluster.
+    """
+    n, k = F.shape
+    room = max(1, _COPIED_BYTES // (k * F.itemsize))
+    first, copied, in_order = indptr[0], np.empty((room, k), F.dtype), np.arange(room).astype(indices.dtype)
+    start = 0
+    while start < n:
+        stop = start + 1
+        while stop < n and indptr[stop + 1] - indptr[start] <= room:
+            stop += 1
+        cells = slice(np.int64(indptr[start] - first), np.int64(indptr[stop] - first))
+        some, pointers, columns = slice(start, stop), indptr[start : stop + 1], indices[cells]
+        far, at = G, columns
+        if columns.size <= room:
+            for p in range(columns.size):
+                row = G[columns[p]]
+                for a in range(k):
+                    copied[p, a] = row[a]
+            far, at = copied, in_order[: columns.size]
+        sums, sizes = np.empty((stop - start, k)), np.empty((stop - start, 2))
+        residual, direction = np.empty((stop - start, k), F.dtype), np.empty((stop - start, k), F.dtype)
+        size, limit = np.empty(stop - start, F.dtype), np.empty(stop - start)
+        state = (out[some], residual, direction, size, limit, total[some])
+        residual_sums(pointers, columns, ends, c[cells], s[cells], F[some], far, at, sums, sizes)
+        start_gradients(sums, sizes, F[some], gram, l2[some], tol, *state)
+        for _ in range(n_steps):
+            residual_sums(pointers, columns, ends, c[cells], s[:0], direction, far, at, sums, sizes)
+            if not step_gradients(sums, gram, l2[some], noise, *state):
+                break
+        start = stop
+
+
+@kernel
+def start_gradients(
+    sums: Array, sizes: Array, F: Array, gram: Array, l2: Array, tol: float,
+    out: Array, residual: Array, direction: Array, size: Array, limit: Array, total: Array,
+) -> None:  # fmt: skip
+    """What `conjugate_gradients` does before its steps, given `residual_sums`: into the last six arrays.
+
+    `size` is |residual|^2, or 0 for a row that has come to its end.
+    """
+    k = F.shape[1]
+    rows = np.arange(k)
+    for u in range(F.shape[0]):
+        f, down = out[u], residual[u]
+        if sizes[u, 1] == 0:
+            f[:], down[:], direction[u, :] = 0, 0, 0
+            size[u], limit[u], total[u] = 0, 0, 0
+            continue
+        f[:] = F[u]
+        for a in range(k):
+            direction[u, a] = -f[a]
+        for a in range(k):
+            down[a] = sums[u, a]
+        for a in range(k):
+            down[a] -= l2[u] * f[a]
+        add_rows(direction[u], gram, rows, down)
+        size[u] = _dot(down, down)
+        limit[u] = tol * sizes[u, 1]
+        total[u] = -0.5 * (sizes[u, 0] + _dot(f, down))
+        direction[u, :] = down
+
+
+@kernel
+def step_gradients(
+    sums: Array, gram: Array, l2: Array, noise: float,
+    out: Array, residual: Array, direction: Array, size: Array, limit: Array, total: Array,
+) -> bool:  # fmt: skip
+    """One step of `conjugate_gradients`, given `residual_sums` of `direction`; whether any row goes on."""
+    k, goes_on = out.shape[1], False
+    rows, image = np.arange(k), np.empty(k, out.dtype)
+    for u in range(out.shape[0]):
+        if not size[u] > 0:
+            continue
+        f, down, along = out[u], residual[u], direction[u]
+        image[:] = 0
+        add_rows(along, gram, rows, image)
+        least = _dot(along, image)
+        for a in range(k):
+            image[a] += l2[u] * along[a] - out.dtype.type(sums[u, a])
+        bend = _dot(along, image)
+        if not bend > noise * least:
+            size[u] = 0
+            continue
+        step = size[u] / bend
+        for a in range(k):
+            f[a] += step * along[a]
+        for a in range(k):
+            down[a] -= step * image[a]
+        shrunk, gain = _dot(down, down), step * size[u]
+        total[u] -= 0.5 * gain
+        turn = shrunk / size[u]
+        for a in range(k):
+            along[a] = down[a] + turn * along[a]
+        size[u] = shrunk if gain > limit[u] else 0
+        goes_on |= size[u] > 0
+    return goes_on
+
+
+@kernel
+def _dot(f: Array, g: Array) -> Any:
+    dot = f.dtype.type(0)
+    for a in range(f.size):
+        dot += f[a] * g[a]
+    return dot
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels import kernel
+from halfseen.kernels import inlined, kernel
 from halfseen.kernels.cells import add_rows, dots
 
 Array = npt.NDArray[Any]
@@ -71,7 +71,6 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
     of_shard = np.empty(k + k * k, G.dtype)
     g, A = of_shard[:k], of_shard[k:].reshape(k, k)
     parts, shards = _empty_tree(ends.size, of_shard.size)
-    total = np.empty(of_shard.size)
     first = indptr[0]
     for u in range(out.shape[0]):
         p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
@@ -79,7 +78,8 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
         while p < stop:
             while ends[shard] <= indices[p]:
                 shard += 1
-            of_shard[:] = 0
+            for a in range(of_shard.size):
+                of_shard[a] = 0
             while p + 4 <= stop and indices[p + 3] < ends[shard]:
                 _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
                 p += 4
@@ -87,14 +87,16 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
                 _add_one(G[indices[p]], s[p], c[p], g, A)
                 p += 1
             n = _new_part(parts, shards, n, shard)
-            parts[n - 1, :] = of_shard
-        _sum_of_parts(parts, n, total)
-        out[u, :k] = total[:k]
+            for a in range(of_shard.size):
+                parts[n - 1, a] = of_shard[a]
+        _sum_of_parts(parts, n)
+        for a in range(k):
+            out[u, a] = parts[0, a]
         place = k
         for a in range(k):
-            row, start = out[u, place : place + a + 1], k + k * a
+            start = k + k * a
             for b in range(a + 1):
-                row[b] = total[start + b]
+                out[u, place + b] = parts[0, start + b]
             place += a + 1
 
 
@@ -143,37 +145,31 @@ def _empty_tree(n_shards: int, size: int) -> tuple[Array, Array]:
     return np.empty((depth, size)), np.empty(depth, np.int64)
 
 
-@kernel
+@inlined
 def _new_part(parts: Array, shards: Array, n: int, shard: int) -> int:
     """Let the sum of a shard be the last of n + 1 parts, after those are added that the tree adds before.
 
     The tree is that of `engines.threads.tree_sum`, in which two shards meet at the highest bit in which their numbers
-    differ. Shards that are left out, whose sums are 0, change nothing.
+    differ. Shards that are left out, whose sums are 0, change nothing. No views of rows are made: each takes as long as
+    a cell.
     """
     while n > 1 and (shards[n - 2] ^ shards[n - 1]) < (shards[n - 1] ^ shard):
         n -= 1
-        _add_part(parts, n)
+        for a in range(parts.shape[1]):
+            parts[n - 1, a] += parts[n, a]
     shards[n] = shard
     return n + 1
 
 
-@kernel
-def _add_part(parts: Array, n: int) -> None:
-    left, right = parts[n - 1], parts[n]
-    for a in range(left.size):
-        left[a] += right[a]
-
-
-@kernel
-def _sum_of_parts(parts: Array, n: int, out: Array) -> None:
-    """Add the n parts that are left, the last ones first."""
-    if n == 0:
-        out[:] = 0
-        return
+@inlined
+def _sum_of_parts(parts: Array, n: int) -> None:
+    """Add the n parts that are left, the last ones first, into the first one."""
     while n > 1:
         n -= 1
-        _add_part(parts, n)
-    out[:] = parts[0]
+        for a in range(parts.shape[1]):
+            parts[n - 1, a] += parts[n, a]
+    if n == 0:
+        parts[0, :] = 0
 
 
 @kernel
@@ -332,47 +328,57 @@ def residual_sums(
     G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards,
     as in `normal_equations`.
     """
-    k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize))
-    x, row = np.empty(group, F.dtype), np.empty(k, F.dtype)
-    parts, shards = _empty_tree(ends.size, k)
-    parts_of_sizes, shards_of_sizes = _empty_tree(ends.size, 2)
+    k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize) // 8 * 8)
+    x, near, row = np.empty(group, F.dtype), np.empty(group, at.dtype), np.empty(k, F.dtype)
+    parts, shards = _empty_tree(ends.size, k + 2)
     first = indptr[0]
     for u in range(F.shape[0]):
         p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
-        n, shard = 0, 0
+        n, shard, f = 0, 0, F[u]
         while p < stop:
             while ends[shard] <= indices[p]:
                 shard += 1
-            row[:] = 0
-            pulled, weight = 0.0, 0.0
-            while p < stop and indices[p] < ends[shard]:
-                q = min(p + group, stop)
-                while indices[q - 1] >= ends[shard]:
-                    q -= 1
-                dots(F[u], G, at[p:q], x)
-                curvature = c[p:q]
+            for a in range(k):
+                row[a] = 0
+            pulled, weight, end = 0.0, 0.0, ends[shard]
+            while p < stop and indices[p] < end:
+                size = min(group, stop - p)
+                if indices[p + size - 1] >= end:
+                    below = 0
+                    for j in range(size):
+                        below += indices[p + j] < end
+                    size = below
+                # Eights of cells: a shard has few cells of a row, and single ones would take most of the time.
+                size_of_eights = (size + 7) // 8 * 8
+                for j in range(size):
+                    near[j] = at[p + j]
+                for j in range(size, size_of_eights):
+                    near[j] = at[p + size - 1]
+                eights = near[:size_of_eights]
+                dots(f, G, eights, x)
                 if s.size > 0:
-                    pull = s[p:q]
-                    for j in range(q - p):
-                        pulled += pull[j] * x[j]
-                    for j in range(q - p):
-                        weight += abs(pull[j])
-                    for j in range(q - p):
-                        x[j] = pull[j] - curvature[j] * x[j]
+                    for j in range(size):
+                        pulled += s[p + j] * x[j]
+                    for j in range(size):
+                        weight += abs(s[p + j])
+                    for j in range(size):
+                        x[j] = s[p + j] - c[p + j] * x[j]
                 else:
-                    for j in range(q - p):
-                        x[j] *= -curvature[j]
-                add_rows(x, G, at[p:q], row)
-                p = q
-            n_before = n
+                    for j in range(size):
+                        x[j] *= -c[p + j]
+                for j in range(size, size_of_eights):
+                    x[j] = 0
+                add_rows(x, G, eights, row)
+                p += size
             n = _new_part(parts, shards, n, shard)
-            parts[n - 1, :] = row
-            if s.size > 0:
-                n_of_sizes = _new_part(parts_of_sizes, shards_of_sizes, n_before, shard)
-                parts_of_sizes[n_of_sizes - 1, 0], parts_of_sizes[n_of_sizes - 1, 1] = pulled, weight
-        _sum_of_parts(parts, n, out[u])
+            for a in range(k):
+                parts[n - 1, a] = row[a]
+            parts[n - 1, k], parts[n - 1, k + 1] = pulled, weight
+        _sum_of_parts(parts, n)
+        for a in range(k):
+            out[u, a] = parts[0, a]
         if s.size > 0:
-            _sum_of_parts(parts_of_sizes, n, sizes[u])
+            sizes[u, 0], sizes[u, 1] = parts[0, k], parts[0, k + 1]
 
 
 @kernel
@@ -380,7 +386,7 @@ def conjugate_gradients_of_shards(
     indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
     n_steps: int, tol: float, noise: float, out: Array, total: Array,
 ) -> None:  # fmt: skip
-    """As `conjugate_gradients`, for a few rows at a time, by the `residual_sums` of shards; `total` has one of each row.
+    """As `conjugate_gradients`, for a few rows at a time, by the `residual_sums` of shards; `total` is of each row.
 
     The bits are those of `start_gradients` and `step_gradients` between passes over all cells, as on a cluster.
     """

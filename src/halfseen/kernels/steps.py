@@ -16,6 +16,8 @@ Array = npt.NDArray[Any]
 
 #: Bytes of the rows of G that conjugate gradients copy for a row of F, whose steps then read them from the cache.
 _COPIED_BYTES = 1 << 19
+#: Rows of F for which they copy at a time, at most, where shards are summed apart.
+_FEW_ROWS = 64
 #: Bytes of the rows of G that they read twice in succession, for products and for sums.
 _GROUP_BYTES = 1 << 13
 #: Rows of F whose normal equations are summed before they are solved.
@@ -319,18 +321,26 @@ def conjugate_gradients(
 
 
 @kernel
+def room_for_sums(F: Array, n_shards: int) -> tuple[Array, ...]:
+    """What `residual_sums` computes in, for any number of calls."""
+    k = F.shape[1]
+    group = max(8, _GROUP_BYTES // (k * F.itemsize))
+    parts, shards = _empty_tree(n_shards, k + 2)
+    return np.empty(group, F.dtype), np.empty(k, F.dtype), parts, shards
+
+
+@kernel
 def residual_sums(
     indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, at: Array,
-    out: Array, sizes: Array,
+    room: tuple[Array, ...], out: Array, sizes: Array,
 ) -> None:  # fmt: skip
     """out[u] = the sum of (s[p] - c[p] x) G[i], and sizes[u] = those of s[p] x and of |s[p]|, with x = <F[u], G[i]>.
 
     G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards,
-    as in `normal_equations`.
+    as in `normal_equations`; `room` is that of `room_for_sums`.
     """
-    k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize) // 8 * 8)
-    x, near, row = np.empty(group, F.dtype), np.empty(group, at.dtype), np.empty(k, F.dtype)
-    parts, shards = _empty_tree(ends.size, k + 2)
+    x, row, parts, shards = room
+    k, group = F.shape[1], x.size
     first = indptr[0]
     for u in range(F.shape[0]):
         p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
@@ -348,14 +358,8 @@ def residual_sums(
                     for j in range(size):
                         below += indices[p + j] < end
                     size = below
-                # Eights of cells: a shard has few cells of a row, and single ones would take most of the time.
-                size_of_eights = (size + 7) // 8 * 8
-                for j in range(size):
-                    near[j] = at[p + j]
-                for j in range(size, size_of_eights):
-                    near[j] = at[p + size - 1]
-                eights = near[:size_of_eights]
-                dots(f, G, eights, x)
+                part = at[p : p + size]
+                dots(f, G, part, x)
                 if s.size > 0:
                     for j in range(size):
                         pulled += s[p + j] * x[j]
@@ -366,9 +370,7 @@ def residual_sums(
                 else:
                     for j in range(size):
                         x[j] *= -c[p + j]
-                for j in range(size, size_of_eights):
-                    x[j] = 0
-                add_rows(x, G, eights, row)
+                add_rows(x, G, part, row)
                 p += size
             n = _new_part(parts, shards, n, shard)
             for a in range(k):
@@ -391,30 +393,32 @@ def conjugate_gradients_of_shards(
     The bits are those of `start_gradients` and `step_gradients` between passes over all cells, as on a cluster.
     """
     n, k = F.shape
-    room = max(1, _COPIED_BYTES // (k * F.itemsize))
-    first, copied, in_order = indptr[0], np.empty((room, k), F.dtype), np.arange(room).astype(indices.dtype)
+    longest = max(1, _COPIED_BYTES // (k * F.itemsize))
+    first, copied, in_order = indptr[0], np.empty((longest, k), F.dtype), np.arange(longest).astype(indices.dtype)
+    room = room_for_sums(F, ends.size)
+    all_sums, all_sizes = np.empty((_FEW_ROWS, k)), np.empty((_FEW_ROWS, 2))
+    both, size, limit = np.empty((2, _FEW_ROWS, k), F.dtype), np.empty(_FEW_ROWS, F.dtype), np.empty(_FEW_ROWS)
     start = 0
     while start < n:
         stop = start + 1
-        while stop < n and indptr[stop + 1] - indptr[start] <= room:
+        while stop < min(n, start + _FEW_ROWS) and indptr[stop + 1] - indptr[start] <= longest:
             stop += 1
         cells = slice(np.int64(indptr[start] - first), np.int64(indptr[stop] - first))
-        some, pointers, columns = slice(start, stop), indptr[start : stop + 1], indices[cells]
+        some, of_some, pointers, columns = slice(start, stop), stop - start, indptr[start : stop + 1], indices[cells]
         far, at = G, columns
-        if columns.size <= room:
+        if columns.size <= longest:
             for p in range(columns.size):
-                row = G[columns[p]]
+                i = columns[p]
                 for a in range(k):
-                    copied[p, a] = row[a]
+                    copied[p, a] = G[i, a]
             far, at = copied, in_order[: columns.size]
-        sums, sizes = np.empty((stop - start, k)), np.empty((stop - start, 2))
-        residual, direction = np.empty((stop - start, k), F.dtype), np.empty((stop - start, k), F.dtype)
-        size, limit = np.empty(stop - start, F.dtype), np.empty(stop - start)
-        state = (out[some], residual, direction, size, limit, total[some])
-        residual_sums(pointers, columns, ends, c[cells], s[cells], F[some], far, at, sums, sizes)
+        sums, sizes, direction, c_of_some = all_sums[:of_some], all_sizes[:of_some], both[1, :of_some], c[cells]
+        state = (out[some], both[0, :of_some], direction, size[:of_some], limit[:of_some], total[some])
+        where = (pointers, columns, ends, c_of_some)
+        residual_sums(*where, s[cells], F[some], far, at, room, sums, sizes)
         start_gradients(sums, sizes, F[some], gram, l2[some], tol, *state)
         for _ in range(n_steps):
-            residual_sums(pointers, columns, ends, c[cells], s[:0], direction, far, at, sums, sizes)
+            residual_sums(*where, s[:0], direction, far, at, room, sums, sizes)
             if not step_gradients(sums, gram, l2[some], noise, *state):
                 break
         start = stop

@@ -352,9 +352,9 @@ def residual_sums(
                 row[a] = 0
             pulled, weight, end = 0.0, 0.0, ends[shard]
             while p < stop and indices[p] < end:
-                size = min(group, stop - p)
+                size = np.int64(group) if p + group < stop else stop - p
                 if indices[p + size - 1] >= end:
-                    below = 0
+                    below = np.int64(0)
                     for j in range(size):
                         below += indices[p + j] < end
                     size = below

@@ -363,7 +363,8 @@ class CpuEngine(Engine[CpuCells]):
             c = order.take(curvature, seen)
             s = c[:0] if pull is None else order.take(pull, seen)
             where = (order.indptr[pointers], order.indices[seen], cells.ends_of_shards)
-            steps.residual_sums(*where, c, s, near[rows], far, where[1], sums[rows], sizes[rows])
+            room = steps.room_for_sums(near, cells.ends_of_shards.size)
+            steps.residual_sums(*where, c, s, near[rows], far, where[1], room, sums[rows], sizes[rows])
 
         self.threads.all(block, order.blocks)
         return sums, sizes

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from halfseen.kernels import kernel
+from halfseen.kernels import inlined, kernel
 from halfseen.kernels.cells import add_rows, dots
 
 Array = npt.NDArray[Any]
 
 #: Bytes of the rows of G that conjugate gradients copy for a row of F, whose steps then read them from the cache.
 _COPIED_BYTES = 1 << 19
+#: Rows of F for which they copy at a time, at most, where shards are summed apart.
+_FEW_ROWS = 64
 #: Bytes of the rows of G that they read twice in succession, for products and for sums.
 _GROUP_BYTES = 1 << 13
 #: Rows of F whose normal equations are summed before they are solved.
@@ -71,7 +73,6 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
     of_shard = np.empty(k + k * k, G.dtype)
     g, A = of_shard[:k], of_shard[k:].reshape(k, k)
     parts, shards = _empty_tree(ends.size, of_shard.size)
-    total = np.empty(of_shard.size)
     first = indptr[0]
     for u in range(out.shape[0]):
         p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
@@ -79,7 +80,8 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
         while p < stop:
             while ends[shard] <= indices[p]:
                 shard += 1
-            of_shard[:] = 0
+            for a in range(of_shard.size):
+                of_shard[a] = 0
             while p + 4 <= stop and indices[p + 3] < ends[shard]:
                 _add_four(G[indices[p]], G[indices[p + 1]], G[indices[p + 2]], G[indices[p + 3]], s, c, p, g, A)
                 p += 4
@@ -87,14 +89,16 @@ def normal_equations(indptr: Array, indices: Array, ends: Array, s: Array, c: Ar
                 _add_one(G[indices[p]], s[p], c[p], g, A)
                 p += 1
             n = _new_part(parts, shards, n, shard)
-            parts[n - 1, :] = of_shard
-        _sum_of_parts(parts, n, total)
-        out[u, :k] = total[:k]
+            for a in range(of_shard.size):
+                parts[n - 1, a] = of_shard[a]
+        _sum_of_parts(parts, n)
+        for a in range(k):
+            out[u, a] = parts[0, a]
         place = k
         for a in range(k):
-            row, start = out[u, place : place + a + 1], k + k * a
+            start = k + k * a
             for b in range(a + 1):
-                row[b] = total[start + b]
+                out[u, place + b] = parts[0, start + b]
             place += a + 1
 
 
@@ -143,37 +147,31 @@ def _empty_tree(n_shards: int, size: int) -> tuple[Array, Array]:
     return np.empty((depth, size)), np.empty(depth, np.int64)
 
 
-@kernel
+@inlined
 def _new_part(parts: Array, shards: Array, n: int, shard: int) -> int:
     """Let the sum of a shard be the last of n + 1 parts, after those are added that the tree adds before.
 
     The tree is that of `engines.threads.tree_sum`, in which two shards meet at the highest bit in which their numbers
-    differ. Shards that are left out, whose sums are 0, change nothing.
+    differ. Shards that are left out, whose sums are 0, change nothing. No views of rows are made: each takes as long as
+    a cell.
     """
     while n > 1 and (shards[n - 2] ^ shards[n - 1]) < (shards[n - 1] ^ shard):
         n -= 1
-        _add_part(parts, n)
+        for a in range(parts.shape[1]):
+            parts[n - 1, a] += parts[n, a]
     shards[n] = shard
     return n + 1
 
 
-@kernel
-def _add_part(parts: Array, n: int) -> None:
-    left, right = parts[n - 1], parts[n]
-    for a in range(left.size):
-        left[a] += right[a]
-
-
-@kernel
-def _sum_of_parts(parts: Array, n: int, out: Array) -> None:
-    """Add the n parts that are left, the last ones first."""
-    if n == 0:
-        out[:] = 0
-        return
+@inlined
+def _sum_of_parts(parts: Array, n: int) -> None:
+    """Add the n parts that are left, the last ones first, into the first one."""
     while n > 1:
         n -= 1
-        _add_part(parts, n)
-    out[:] = parts[0]
+        for a in range(parts.shape[1]):
+            parts[n - 1, a] += parts[n, a]
+    if n == 0:
+        parts[0, :] = 0
 
 
 @kernel
@@ -323,56 +321,66 @@ def conjugate_gradients(
 
 
 @kernel
+def room_for_sums(F: Array, n_shards: int) -> tuple[Array, ...]:
+    """What `residual_sums` computes in, for any number of calls."""
+    k = F.shape[1]
+    group = max(8, _GROUP_BYTES // (k * F.itemsize))
+    parts, shards = _empty_tree(n_shards, k + 2)
+    return np.empty(group, F.dtype), np.empty(k, F.dtype), parts, shards
+
+
+@kernel
 def residual_sums(
     indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, at: Array,
-    out: Array, sizes: Array,
+    room: tuple[Array, ...], out: Array, sizes: Array,
 ) -> None:  # fmt: skip
     """out[u] = the sum of (s[p] - c[p] x) G[i], and sizes[u] = those of s[p] x and of |s[p]|, with x = <F[u], G[i]>.
 
     G[i] is found at G[at[p]]. An empty s is one of 0; `sizes` are then not written. Cells are summed apart by shards,
-    as in `normal_equations`.
+    as in `normal_equations`; `room` is that of `room_for_sums`.
     """
-    k, group = F.shape[1], max(8, _GROUP_BYTES // (F.shape[1] * F.itemsize))
-    x, row = np.empty(group, F.dtype), np.empty(k, F.dtype)
-    parts, shards = _empty_tree(ends.size, k)
-    parts_of_sizes, shards_of_sizes = _empty_tree(ends.size, 2)
+    x, row, parts, shards = room
+    k, group = F.shape[1], x.size
     first = indptr[0]
     for u in range(F.shape[0]):
         p, stop = np.int64(indptr[u] - first), np.int64(indptr[u + 1] - first)
-        n, shard = 0, 0
+        n, shard, f = 0, 0, F[u]
         while p < stop:
             while ends[shard] <= indices[p]:
                 shard += 1
-            row[:] = 0
-            pulled, weight = 0.0, 0.0
-            while p < stop and indices[p] < ends[shard]:
-                q = min(p + group, stop)
-                while indices[q - 1] >= ends[shard]:
-                    q -= 1
-                dots(F[u], G, at[p:q], x)
-                curvature = c[p:q]
+            for a in range(k):
+                row[a] = 0
+            pulled, weight, end = 0.0, 0.0, ends[shard]
+            while p < stop and indices[p] < end:
+                size = np.int64(group) if p + group < stop else stop - p
+                if indices[p + size - 1] >= end:
+                    below = np.int64(0)
+                    for j in range(size):
+                        below += indices[p + j] < end
+                    size = below
+                part = at[p : p + size]
+                dots(f, G, part, x)
                 if s.size > 0:
-                    pull = s[p:q]
-                    for j in range(q - p):
-                        pulled += pull[j] * x[j]
-                    for j in range(q - p):
-                        weight += abs(pull[j])
-                    for j in range(q - p):
-                        x[j] = pull[j] - curvature[j] * x[j]
+                    for j in range(size):
+                        pulled += s[p + j] * x[j]
+                    for j in range(size):
+                        weight += abs(s[p + j])
+                    for j in range(size):
+                        x[j] = s[p + j] - c[p + j] * x[j]
                 else:
-                    for j in range(q - p):
-                        x[j] *= -curvature[j]
-                add_rows(x, G, at[p:q], row)
-                p = q
-            n_before = n
+                    for j in range(size):
+                        x[j] *= -c[p + j]
+                add_rows(x, G, part, row)
+                p += size
             n = _new_part(parts, shards, n, shard)
-            parts[n - 1, :] = row
-            if s.size > 0:
-                n_of_sizes = _new_part(parts_of_sizes, shards_of_sizes, n_before, shard)
-                parts_of_sizes[n_of_sizes - 1, 0], parts_of_sizes[n_of_sizes - 1, 1] = pulled, weight
-        _sum_of_parts(parts, n, out[u])
+            for a in range(k):
+                parts[n - 1, a] = row[a]
+            parts[n - 1, k], parts[n - 1, k + 1] = pulled, weight
+        _sum_of_parts(parts, n)
+        for a in range(k):
+            out[u, a] = parts[0, a]
         if s.size > 0:
-            _sum_of_parts(parts_of_sizes, n, sizes[u])
+            sizes[u, 0], sizes[u, 1] = parts[0, k], parts[0, k + 1]
 
 
 @kernel
@@ -380,35 +388,37 @@ def conjugate_gradients_of_shards(
     indptr: Array, indices: Array, ends: Array, c: Array, s: Array, F: Array, G: Array, gram: Array, l2: Array,
     n_steps: int, tol: float, noise: float, out: Array, total: Array,
 ) -> None:  # fmt: skip
-    """As `conjugate_gradients`, for a few rows at a time, by the `residual_sums` of shards; `total` has one of each row.
+    """As `conjugate_gradients`, for a few rows at a time, by the `residual_sums` of shards; `total` is of each row.
 
     The bits are those of `start_gradients` and `step_gradients` between passes over all cells, as on a cluster.
     """
     n, k = F.shape
-    room = max(1, _COPIED_BYTES // (k * F.itemsize))
-    first, copied, in_order = indptr[0], np.empty((room, k), F.dtype), np.arange(room).astype(indices.dtype)
+    longest = max(1, _COPIED_BYTES // (k * F.itemsize))
+    first, copied, in_order = indptr[0], np.empty((longest, k), F.dtype), np.arange(longest).astype(indices.dtype)
+    room = room_for_sums(F, ends.size)
+    all_sums, all_sizes = np.empty((_FEW_ROWS, k)), np.empty((_FEW_ROWS, 2))
+    both, size, limit = np.empty((2, _FEW_ROWS, k), F.dtype), np.empty(_FEW_ROWS, F.dtype), np.empty(_FEW_ROWS)
     start = 0
     while start < n:
         stop = start + 1
-        while stop < n and indptr[stop + 1] - indptr[start] <= room:
+        while stop < min(n, start + _FEW_ROWS) and indptr[stop + 1] - indptr[start] <= longest:
             stop += 1
         cells = slice(np.int64(indptr[start] - first), np.int64(indptr[stop] - first))
-        some, pointers, columns = slice(start, stop), indptr[start : stop + 1], indices[cells]
+        some, of_some, pointers, columns = slice(start, stop), stop - start, indptr[start : stop + 1], indices[cells]
         far, at = G, columns
-        if columns.size <= room:
+        if columns.size <= longest:
             for p in range(columns.size):
-                row = G[columns[p]]
+                i = columns[p]
                 for a in range(k):
-                    copied[p, a] = row[a]
+                    copied[p, a] = G[i, a]
             far, at = copied, in_order[: columns.size]
-        sums, sizes = np.empty((stop - start, k)), np.empty((stop - start, 2))
-        residual, direction = np.empty((stop - start, k), F.dtype), np.empty((stop - start, k), F.dtype)
-        size, limit = np.empty(stop - start, F.dtype), np.empty(stop - start)
-        state = (out[some], residual, direction, size, limit, total[some])
-        residual_sums(pointers, columns, ends, c[cells], s[cells], F[some], far, at, sums, sizes)
+        sums, sizes, direction, c_of_some = all_sums[:of_some], all_sizes[:of_some], both[1, :of_some], c[cells]
+        state = (out[some], both[0, :of_some], direction, size[:of_some], limit[:of_some], total[some])
+        where = (pointers, columns, ends, c_of_some)
+        residual_sums(*where, s[cells], F[some], far, at, room, sums, sizes)
         start_gradients(sums, sizes, F[some], gram, l2[some], tol, *state)
         for _ in range(n_steps):
-            residual_sums(pointers, columns, ends, c[cells], s[:0], direction, far, at, sums, sizes)
+            residual_sums(*where, s[:0], direction, far, at, room, sums, sizes)
             if not step_gradients(sums, gram, l2[some], noise, *state):
                 break
         start = stop

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import halfseen as hs
-from halfseen import ImplicitMF
+from halfseen import ImplicitMF, Observed
+from halfseen.datasets.synthetic import skewed_cells
 from halfseen.errors import DataError, ParameterError
 from halfseen.model import Status
 from tests.estimators.models import refused
@@ -208,3 +209,18 @@ def test_what_is_refused():
             ImplicitMF(2, confidence=confidence).fit(X)
     with refused(ParameterError, "unseen_weight"):
         ImplicitMF(2, unseen_weight=0.0).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_bits_wherever_arrays_lie_and_for_any_number_of_threads(dtype):
+    """A compiled loop that both sums and stores does not always add in the same order."""
+    size = 3000, 1000
+    values = np.random.default_rng(0).integers(1, 6, 45_000).astype(dtype)
+    observed = Observed.from_cells(*skewed_cells(*size, values.size, 0), values, size, unseen="zero")
+    found = set()
+    for number in range(5):
+        _elsewhere = [np.empty(37 * number + 1) for _ in range(3)]
+        model = ImplicitMF(17, max_iter=3, tol=0, random_state=0, n_jobs=1 + number % 2).fit(observed)
+        found.add((model.W_.tobytes(), model.H_.tobytes(), model.trace_["objective"].tobytes()))
+    assert len(found) == 1

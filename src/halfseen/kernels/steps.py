@@ -240,8 +240,8 @@ def conjugate_gradients(
     lowers that by less than `tol` times the sum of |s|, and where A is at most `noise` times the Gram matrix along the
     next step.
     """
+    # No loop both sums and stores: see `add_penalty`.
     k = F.shape[1]
-    zero = F.dtype.type(0)
     room, group = max(1, _COPIED_BYTES // (k * F.itemsize)), max(8, _GROUP_BYTES // (k * F.itemsize))
     longest = np.int64(0)
     for u in range(F.shape[0]):
@@ -280,20 +280,18 @@ def conjugate_gradients(
             dots(f, far, at[p:q], x[p:q])
             for j in range(p, q):
                 pulled += pull[j] * x[j]
+            for j in range(p, q):
                 x[j] = pull[j] - curvature[j] * x[j]
             add_rows(x[p:q], far, at[p:q], residual)
-        size, gained = zero, zero
         for a in range(k):
             direction[a] = residual[a]
-            size += residual[a] * residual[a]
-            gained += f[a] * residual[a]
-        total -= 0.5 * (pulled + gained)
+        size = _dot(residual, residual)
+        total -= 0.5 * (pulled + _dot(f, residual))
         for _ in range(n_steps):
             image[:] = 0
             add_rows(direction, gram, in_order[:k], image)
-            least = zero
+            least = _dot(direction, image)
             for a in range(k):
-                least += direction[a] * image[a]
                 image[a] += ridge * direction[a]
             for p in range(0, n, group):
                 q = min(p + group, n)
@@ -301,16 +299,15 @@ def conjugate_gradients(
                 for j in range(p, q):
                     x[j] *= curvature[j]
                 add_rows(x[p:q], far, at[p:q], image)
-            bend = zero
-            for a in range(k):
-                bend += direction[a] * image[a]
+            bend = _dot(direction, image)
             if not (size > 0 and bend > noise * least):  # the solution, to the last digit; or what overflowed
                 break
-            step, shrunk = size / bend, zero
+            step = size / bend
             for a in range(k):
                 f[a] += step * direction[a]
+            for a in range(k):
                 residual[a] -= step * image[a]
-                shrunk += residual[a] * residual[a]
+            shrunk = _dot(residual, residual)
             total -= 0.5 * step * size
             if step * size <= limit:
                 break

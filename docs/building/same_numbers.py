@@ -280,6 +280,9 @@ def cases() -> Iterator[Case]:
     yield from of("SquaredPoisson", "counts", {}, missing, plain, {"l2": 0.5}, start("counts", 3), **k3)
     yield from of("SquaredPoisson", "sparse-counts weighted-counts counts32 long", **k3)
     yield from of("SquaredPoisson", "sample large-counts", {}, missing, **few)
+    # weighted least squares
+    yield from of("ImplicitMF", "counts", {}, {"confidence": "ones"}, {"l2": 0.1}, {"n_steps": 8}, **k3)
+    yield from of("ImplicitMF", "sparse-counts counts32 long sample large-counts", **few)
     # thresholds on factors of any sign
     common = [
         {}, plain, {"biases": False}, {"centred": False}, {"l2": 0.8}, {"solver": "sgd", "max_iter": 20},

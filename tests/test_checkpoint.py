@@ -347,8 +347,14 @@ def edited(finished, folder, edit):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda body: body.update(version=2), "must have format version 1. Found version 2, written by halfseen 9.1"),
-        (lambda body: body["header"].update(numbers=0), "whose fits give the same numbers. Found one whose fits give"),
+        (
+            lambda body: body.update(version=2),
+            "has format 1 and the same numbers. Found format 2, written by halfseen 9.1 in",
+        ),
+        (
+            lambda body: body["header"].update(numbers=0),
+            "has format 1 and the same numbers. Found other numbers, written by halfseen 9.1 in",
+        ),
     ],
     ids=["format", "numbers"],
 )

@@ -153,8 +153,9 @@ def temporary_folder(parent: FilePath | None) -> Path:
     made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}{platform.node()}-{os.getpid()}-", dir=parent))
     lock = lock_file(made / _LOCK)
     folder = made.rename(made.with_name(made.name[1:]))  # nobody sees it before it is locked
-    for gone in [one for one in _locks if not one.exists()]:
-        _locks.pop(gone).close()
+    for one in list(_locks):
+        if not one.exists() and (unneeded := _locks.pop(one, None)):
+            unneeded.close()
     if lock is not None:
         _locks[folder] = lock
     return folder

@@ -475,11 +475,17 @@ class CheckpointFolder:
             manifest = json.loads(body)
             if manifest["format"] != FORMAT or type(manifest["version"]) is not int:
                 raise ValueError
-            if manifest["version"] != VERSION:
-                raise self._of_another_version(
-                    f"must have format version {VERSION}", f"version {manifest['version']}", manifest
+            is_of_format = manifest["version"] == VERSION
+            if not is_of_format or manifest["header"].get("numbers") != NUMBERS:
+                found = "other numbers" if is_of_format else f"format {manifest['version']}"
+                raise DataError(
+                    f"A checkpoint must be of a version of halfseen that has format {VERSION} and the same numbers.",
+                    found=f"{found}, written by halfseen {manifest['halfseen']}",
+                    where=f"in {str(self.checkpoint)!r}",
+                    remedy="Go on with that version of halfseen, or delete the folder to begin again.",
+                    parameter="checkpoint",
                 )
-            self._check_header(manifest["header"], manifest)
+            self._check_header(manifest["header"])
             self._check_fields(manifest)
         self._generation, self.seed = manifest["generation"], manifest["seed"]
         self._records, self._files = manifest["stages"], manifest["arrays"]
@@ -499,15 +505,6 @@ class CheckpointFolder:
             raise
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise self.checkpoint.damaged(MANIFEST) from error
-
-    def _of_another_version(self, must: str, found: str, manifest: Mapping[str, Any]) -> DataError:
-        return DataError(
-            f"A checkpoint {must}.",
-            found=f"{found}, written by halfseen {manifest['halfseen']}",
-            where=f"in {str(self.checkpoint)!r}",
-            remedy="Go on with that version of halfseen, or delete the folder to begin again.",
-            parameter="checkpoint",
-        )
 
     def _check_fields(self, manifest: Mapping[str, Any]) -> None:
         """Raise a ValueError, or what Python raises, unless all but the trees is as it is written; nothing is read."""
@@ -530,14 +527,11 @@ class CheckpointFolder:
         ):
             raise ValueError
 
-    def _check_header(self, there: dict[str, Any], manifest: Mapping[str, Any]) -> None:
+    def _check_header(self, there: dict[str, Any]) -> None:
         """Refuse the checkpoint of another fit, and say in what it differs."""
         here = self._header
         if json.dumps(there) == json.dumps(here):  # NaN equals no other
             return
-        if there.get("numbers") != here["numbers"]:
-            must = "must be of a version of halfseen whose fits give the same numbers"
-            raise self._of_another_version(must, "one whose fits give others", manifest)
         found = "a checkpoint of other data"
         if there["class"] != here["class"]:
             found = f"a checkpoint of {there['class']} where {here['class']} is fitted"

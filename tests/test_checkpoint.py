@@ -19,9 +19,9 @@ import pytest
 from sklearn.base import clone
 
 import halfseen as hs
-from halfseen import archive, checkpoint, fitting
+from halfseen import archive, array_files, checkpoint, fitting
 from halfseen.checkpoint import CheckpointFolder, described, header_of
-from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.errors import DataError, DataWarning, EngineError, ParameterError
 from halfseen.estimators.squared_models import SquaredFactorization
 from halfseen.sampling import markov_chains
 from halfseen.sampling.coupling_chain import CouplingChain
@@ -309,9 +309,9 @@ def test_a_checkpoint_of_other_data_or_another_class_is_refused(tmp_path):
     model_with(tmp_path).fit(TABLE)
     other = TABLE.copy()
     other[np.isfinite(other)] += 1
-    with pytest.raises(DataError, match="Found one of other data in "):
+    with pytest.raises(DataError, match="Found a checkpoint of other data in "):
         model_with(tmp_path).fit(other)
-    with pytest.raises(DataError, match="Found one of WeightedNMF where OrdinalMF is fitted in"):
+    with pytest.raises(DataError, match="Found a checkpoint of WeightedNMF where OrdinalMF is fitted in"):
         hs.OrdinalMF(**SMALL, checkpoint=tmp_path).fit(TABLE)
 
 
@@ -331,14 +331,120 @@ def test_threads_and_the_bar_may_differ(tmp_path):
     model_with(tmp_path, n_jobs=1, verbose=1).fit(TABLE)
 
 
-def test_a_newer_format_is_refused(finished, tmp_path):
-    folder = shutil.copytree(finished, tmp_path / "run")
-    manifest = folder / "checkpoint.json"
-    body = json.loads(manifest.read_bytes().splitlines()[0]) | {"version": 2, "halfseen": "9.1"}
-    text = json.dumps(body).encode()
-    manifest.write_bytes(text + b"\n" + checkpoint.blake2b(text, digest_size=16).hexdigest().encode() + b"\n")
-    with pytest.raises(DataError, match=r"must have format version 1. Found version 2, written by halfseen 9.1 in"):
+def edited(finished, folder, edit):
+    """A copy of a checkpoint with another manifest, whose checksum is right."""
+    shutil.copytree(finished, folder)
+    file = folder / "checkpoint.json"
+    text = edit
+    if callable(edit):
+        body = json.loads(file.read_bytes().splitlines()[0])
+        edit(body)
+        text = json.dumps(body).encode()
+    file.write_bytes(text + b"\n" + checkpoint.blake2b(text, digest_size=16).hexdigest().encode() + b"\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda body: body.update(version=2),
+            "has format 1 and the same numbers. Found format 2, written by halfseen 9.1 in",
+        ),
+        (
+            lambda body: body["header"].update(numbers=0),
+            "has format 1 and the same numbers. Found other numbers, written by halfseen 9.1 in",
+        ),
+    ],
+    ids=["format", "numbers"],
+)
+def test_another_version_is_refused(change, said, finished, tmp_path):
+    def edit(body):
+        body["halfseen"] = "9.1"
+        change(body)
+
+    with pytest.raises(DataError, match=re.escape(said)):
+        model_with(edited(finished, tmp_path / "run", edit), n_components=60).fit(TABLE)
+
+
+def piece_of(body, along="rows"):
+    return next(one for one in body["arrays"].values() if one["along"] == along)["pieces"][0]
+
+
+def replaced(folder, body, array, along="columns"):
+    """Another array, whose checksum is right, in the place of one."""
+    piece = piece_of(body, along)
+    piece.update(array_files.write_array(array, folder / piece["path"])._asdict(), path=piece["path"])
+    piece.update(shape=list(array.shape))
+
+
+FILES = {"shape": [[1, 60], [-1, 60], [1 << 40, 60], [1 << 62, 4], [40, "60"], 40, []], "dtype": ["|O", "zz", [], None],
+         "path": ["../run/state-00000001-0", "/etc/hostname", 3], "crc": [None, "0", -1]}  # fmt: skip
+FIELDS = {"iteration": ["a", -5, None], "status": ["FOO", []], "random": [[], 3], "value": [None, 3]}
+STATE = {"factor": ["Foo", []], "rows": [[{"$file": "nope"}], [{"$file": []}], [{"$array": ["<f8", [1 << 40, 8], ""]}],
+         [{"$array": ["<f8", [40, 60], ""]}], [], 3], "objective": ["x", None], "likelihood": [None], "kept": [3, []],
+         }  # fmt: skip
+EDITS = {
+    "list": b"[]", "dict": b"{}", "deep": b"[" * 200_000, "text": b"hello", "bytes": b"\xff\xfe{}",
+    **{f"without {name}": lambda body, name=name: body.pop(name)
+       for name in ("format", "version", "generation", "seed", "header", "stages", "arrays")},
+    **{f"{name}={new}": lambda body, name=name, new=new: body.update({name: new})
+       for name, new in (("version", "x"), ("header", [1]), ("stages", []), ("generation", -1), ("seed", 1 << 32))},
+    **{f"{name}={new}": lambda body, name=name, new=new: piece_of(body).update({name: new})
+       for name, news in FILES.items() for new in news},
+    **{f"{name}={new}": lambda body, name=name, new=new: body["stages"]["fit"].update({name: new})
+       for name, news in FIELDS.items() for new in news},
+    **{f"{name}={new}": lambda body, name=name, new=new: body["stages"]["fit"]["value"]["state"].update({name: new})
+       for name, news in STATE.items() for new in news},
+    "no state": lambda body: body["stages"]["fit"]["value"].pop("state"),
+    "no file": lambda body: next(iter(body["arrays"].values())).update(pieces=[]),
+    "along": lambda body: next(iter(body["arrays"].values())).update(along="foo"),
+    "trace": lambda body: body["stages"]["fit"]["value"]["trace"]["seconds"].pop(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_a_manifest_that_no_fit_has_written_is_refused(edit, finished, tmp_path):
+    with pytest.raises(DataError, match=r"A checkpoint must be whole\. Found missing, cut off or changed bytes in"):
+        model_with(edited(finished, tmp_path / "run", edit), n_components=60).fit(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("along", "array"),
+    [
+        ("columns", np.ones((1, 60))),
+        ("columns", np.ones((30, 61))),
+        ("columns", np.ones((30, 60), np.float32)),
+        ("rows", np.ones((20, 120))),
+        ("rows", np.ones(40)),
+        ("rows", np.ones((41, 60))),
+    ],
+)
+def test_arrays_of_other_shapes_or_types_are_refused(along, array, finished, tmp_path):
+    """Compiled code would read what is not there."""
+    folder = tmp_path / "run"
+    edited(finished, folder, lambda body: replaced(folder, body, array, along))
+    with pytest.raises(DataError, match=r"A checkpoint must be whole\."):
         model_with(folder, n_components=60).fit(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("model", "harm"),
+    [
+        (hs.WeightedNMF(**SMALL, max_iter=4, accelerate=True), lambda saved: saved["momentum"][2].popitem()),
+        (hs.OrdinalMF(**SMALL, max_iter=4, early_stopping=True), lambda saved: saved["stopping"]["losses"].pop()),
+        (hs.OrdinalMF(**SMALL, max_iter=4, early_stopping=True), lambda saved: saved["stopping"]["best"].popitem()),
+        (hs.OrdinalMF(**SMALL, max_iter=4, solver="sgd"), lambda saved: saved["state"]["kept"].reverse()),
+        (hs.OrdinalMF(**SMALL, max_iter=4), lambda saved: saved["state"]["likelihood"]["$arrays"].popitem()),
+    ],
+    ids=["momentum", "losses", "best", "sums", "thresholds"],
+)
+def test_other_memories_are_refused(model, harm, tmp_path):
+    model = clone(model).set_params(tol=0, checkpoint=tmp_path / "run").fit(TABLE)
+    stage = "start 0" if isinstance(model, hs.OrdinalMF) else "fit"
+    edited(tmp_path / "run", tmp_path / "other", lambda body: harm(body["stages"][stage]["value"]))
+    with pytest.raises(DataError, match=r"A checkpoint must be whole\."):
+        clone(model).set_params(checkpoint=tmp_path / "other").fit(TABLE)
 
 
 @pytest.mark.parametrize("harm", ["cut", "flip", "empty", "delete"])
@@ -388,9 +494,9 @@ def test_only_files_of_checkpoints_are_deleted(tmp_path):
     assert set(os.listdir(tmp_path)) == ours | theirs
 
 
-@pytest.mark.skipif(checkpoint.fcntl is None, reason="no locks here")
+@pytest.mark.skipif(array_files.fcntl is None, reason="no locks here")
 def test_a_second_process_in_the_same_folder_is_refused(tmp_path):
-    model, said = model_with(tmp_path), r"of one fit at a time\. Found another process that writes to"
+    model, said = model_with(tmp_path), r"of one fit at a time\. Found another fit that writes to"
     with CheckpointFolder(hs.Checkpoint(tmp_path), header_of(model, "data")), pytest.raises(DataError, match=said):
         model.fit(TABLE)
     shutil.rmtree(tmp_path)
@@ -403,9 +509,13 @@ def test_how_often_is_checked(name, value):
         hs.Checkpoint("run", **{name: value})
 
 
-def test_what_is_no_folder_is_refused():
-    with pytest.raises(ParameterError, match="checkpoint must be None, the path of a folder, or a Checkpoint"):
-        hs.WeightedNMF(checkpoint=3).fit(TABLE)
+@pytest.mark.parametrize("value", [3, "", "\0", b"run", None])
+def test_what_is_no_folder_is_refused(value):
+    if value is not None:
+        with pytest.raises(ParameterError, match="checkpoint must be None, the path of a folder, or a Checkpoint"):
+            hs.WeightedNMF(checkpoint=value).fit(TABLE)
+    with pytest.raises(ParameterError, match="folder must be the path of a folder"):
+        hs.Checkpoint(value)
 
 
 def test_parameters_are_told_apart_by_all_that_is_in_them():
@@ -557,6 +667,28 @@ def test_a_full_disk_is_no_reason_to_lose_the_fit(tmp_path, monkeypatch):
     assert iteration_in(tmp_path) == 2
     assert state_files(tmp_path) == before
     assert numbers_of(model_with(tmp_path, **params).fit(TABLE)) == expected
+
+
+@pytest.mark.parametrize("lose", [shutil.rmtree, lambda folder: folder.rename(folder.with_name("other"))])
+def test_a_folder_that_is_gone_is_no_reason_to_lose_the_fit(lose, tmp_path, stop):
+    params = {"n_components": 60, "max_iter": 8}
+    expected = numbers_of(hs.WeightedNMF(**SMALL | params, tol=0).fit(TABLE))
+    stop(4, lambda: lose(tmp_path / "run"))
+    with pytest.warns(DataWarning, match=r"Could not write .*: No such file or directory\. .*the fit goes on"):
+        assert numbers_of(model_with(tmp_path / "run", **params).fit(TABLE)) == expected
+
+
+@pytest.mark.parametrize("is_about_the_folder", [True, False])
+def test_of_errors_of_an_engine_those_about_the_folder_are_failed_saves(is_about_the_folder, tmp_path):
+    class Engine:
+        def store(self, arrays, folder):
+            found = f"a worker that does not see '{folder}/state'" if is_about_the_folder else "no workers"
+            raise EngineError("All must be well.", found=found)
+
+    with CheckpointFolder(hs.Checkpoint(tmp_path), header_of(hs.OrdNMF(), "")) as folder:
+        expected = pytest.warns(DataWarning) if is_about_the_folder else pytest.raises(EngineError)
+        with expected:
+            folder.stage("fit").end(1, None, lambda: checkpoint.Placed("an array", None), Engine())
 
 
 def test_model_files_know_nothing_of_it(tmp_path):

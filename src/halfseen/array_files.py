@@ -1,5 +1,6 @@
 """Arrays in files of their own: written whole or not at all, with a checksum, and read whole or by rows."""
 
+import math
 import mmap
 import os
 import platform
@@ -10,19 +11,25 @@ import weakref
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from halfseen.arrays import ENTRIES_PER_PART, Array, in_parts
 from halfseen.errors import DataError
 
+fcntl: Any = None
+with suppress(ImportError):  # not on Windows
+    fcntl = import_module("fcntl")
+
 FilePath: TypeAlias = str | os.PathLike[str]
-#: Names of temporary folders, and those that this process has made.
-_PREFIX = "halfseen-"
-_TEMPORARY = re.compile(_PREFIX + r"(?P<machine>.*)-(?P<process>\d+)-[a-z0-9_]{8}")
-_of_this_process: set[Path] = set()
+#: Names of temporary folders, with a dot while they are made; and of the file that their process keeps locked.
+_PREFIX, _LOCK = "halfseen-", ".lock"
+_TEMPORARY = re.compile(rf"\.?{_PREFIX}.*-\d+-[a-z0-9_]{{8}}")
+#: Locks of the temporary folders of this process.
+_locks: dict[Path, IO[bytes]] = {}
 
 
 class ArrayFile(NamedTuple):
@@ -51,9 +58,11 @@ class ArrayFile(NamedTuple):
 
     def check(self) -> None:
         """Refuse a file that was cut off or changed."""
+        size = math.prod(self.shape) * np.dtype(self.dtype).itemsize
         try:
-            content = self.read()
-            is_whole = self.crc is None or zlib.crc32(content.data.cast("B") if content.size else b"") == self.crc
+            is_whole = os.path.getsize(self.path) == self.offset + size  # before there is room for all of it
+            if is_whole and self.crc is not None:
+                is_whole = zlib.crc32(self.read().data.cast("B") if size else b"") == self.crc
         except (OSError, ValueError):
             is_whole = False
         if not is_whole:
@@ -103,13 +112,52 @@ def mapped_file(array: Array) -> ArrayFile | None:
     return ArrayFile(str(array.filename), array.offset, array.dtype.str, array.shape)
 
 
+def lock_file(path: FilePath, make: bool = True) -> IO[bytes] | None:
+    """Open a file and lock it, until it is closed or the process ends, in whatever way.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    make : bool, default=True
+        Whether to make it if it does not exist.
+
+    Returns
+    -------
+    file or None
+        None where there are no locks.
+
+    Raises
+    ------
+    BlockingIOError
+        If it is locked already, by this process or another one.
+    """
+    if fcntl is None:
+        return None
+    file = open(path, "ab" if make else "r+b")  # noqa: SIM115
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.close()
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # a file system without locks
+    return file
+
+
 def temporary_folder(parent: FilePath | None) -> Path:
-    """Make a folder for files of this process, and remove what processes of this machine that were killed have left."""
+    """Make a folder for files of this process, and remove what processes that were killed have left."""
     parent = Path(tempfile.gettempdir() if parent is None else parent).resolve()
     parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(parent)
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{platform.node()}-{os.getpid()}-", dir=parent))
-    _of_this_process.add(folder)
+    made = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}{platform.node()}-{os.getpid()}-", dir=parent))
+    lock = lock_file(made / _LOCK)
+    folder = made.rename(made.with_name(made.name[1:]))  # nobody sees it before it is locked
+    for one in list(_locks):
+        if not one.exists() and (unneeded := _locks.pop(one, None)):
+            unneeded.close()
+    if lock is not None:
+        _locks[folder] = lock
     return folder
 
 
@@ -118,25 +166,14 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def remove_leftovers(parent: Path, of_all_machines: bool = False) -> None:
-    """Remove temporary folders of processes of this machine that are no more; of other machines, only if told so."""
+def remove_leftovers(parent: Path) -> None:
+    """Remove temporary folders of processes that no longer run: those whose locks nobody holds."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        name = _TEMPORARY.fullmatch(folder.name)
-        if name is None or folder in _of_this_process:
-            continue
-        machine, number = name["machine"], int(name["process"])
-        if machine == platform.node() and os.name == "posix":
-            is_left = number == os.getpid()  # of an earlier process of this number
-            try:
-                os.kill(number, 0)
-            except ProcessLookupError:
-                is_left = True
-            except OSError:  # of another user
-                continue
-        else:
-            is_left = of_all_machines
-        if is_left:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # it is in use, has no lock, or is of another user
+            lock = lock_file(folder / _LOCK, make=False) if is_temporary(folder.name) else None
+            if lock is not None:
+                with lock:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def map_temporary(path: FilePath, dtype: Any, size: int) -> Array:
@@ -144,13 +181,17 @@ def map_temporary(path: FilePath, dtype: Any, size: int) -> Array:
     if not size:
         return np.empty(0, dtype)
     array = ArrayFile(str(path), 0, np.dtype(dtype).str, (size,)).map()
-    weakref.finalize(array.base, _remove, Path(path))
+    weakref.finalize(array.base, _remove, Path(path), os.getpid())
     return array
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path, process: int) -> None:
+    if os.getpid() != process:  # a child of a fork, whose parent still uses the file
+        return
     with suppress(OSError):
         path.unlink(missing_ok=True)
+        if is_temporary(path.parent.name) and os.listdir(path.parent) == [_LOCK]:
+            (path.parent / _LOCK).unlink()
         path.parent.rmdir()
 
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import IO, Any, Literal, NamedTuple, Self
@@ -28,29 +27,30 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from halfseen import archive
-from halfseen.array_files import ArrayFile, is_temporary, remove_leftovers, write_array
+from halfseen.array_files import ArrayFile, is_temporary, lock_file, remove_leftovers, write_array
 from halfseen.arrays import Array
 from halfseen.engines import Engine, Side
-from halfseen.errors import DataError, DataWarning, ParameterError
+from halfseen.errors import DataError, DataWarning, EngineError, HalfseenError, ParameterError
 from halfseen.io.journal import plain
 from halfseen.io.sources import as_frame
 from halfseen.io.tables import FilePath
 from halfseen.model import Status
 from halfseen.validation import Rule, number, whole
 
-fcntl: Any = None
-with suppress(ImportError):  # not on Windows
-    fcntl = import_module("fcntl")
-
 #: "Resuming from iteration 212 of run/." and "Saved iteration 212 in run/; ..." are of level INFO.
 log = logging.getLogger("halfseen.checkpoint")
 
 FORMAT, VERSION = "halfseen-checkpoint", 1
+#: To be raised by a release in which fits give other numbers: those of an earlier one can't go on to the same end.
+NUMBERS = 1
 MANIFEST, LOCK = "checkpoint.json", "checkpoint.lock"
 #: Where a search that precedes a fit keeps its journal.
 JOURNAL = "search.jsonl"
 #: Files that checkpoints write, and drafts of theirs: no others are ever deleted.
-_ARRAYS = re.compile(r"state-\d{8}-[\w.-]+|\.(state-\d{8}-[\w.-]+|checkpoint\.json)\.[0-9a-f]{16}\.part")
+_ARRAY = re.compile(r"state-\d{8}-[\w.-]+")
+_ARRAYS = re.compile(rf"{_ARRAY.pattern}|\.({_ARRAY.pattern}|checkpoint\.json)\.[0-9a-f]{{16}}\.part")
+#: Types of arrays in them.
+_DTYPES = re.compile(r"[<>][iuf][248]|\|[biu]1")
 #: Bytes of an array at most that lies in the manifest.
 _LARGEST_INLINE = 1 << 14
 #: The largest share of the time that saves may take.
@@ -79,7 +79,7 @@ class Checkpoint:
     folder : str or path-like
         A folder of its own for each fit; made if it does not exist.
     seconds : float, default=60.0
-        Time between two saves at least.
+        Shortest time between two saves.
     iterations : int or None, default=None
         Save after so many iterations, whatever time that takes; None goes by `seconds`.
 
@@ -99,7 +99,11 @@ class Checkpoint:
     iterations: int | None = None
 
     def __post_init__(self) -> None:
-        rules: dict[str, Rule] = {"seconds": number(0.0), "iterations": whole(1, or_none=True)}
+        rules: dict[str, Rule] = {
+            "folder": lambda value: None if is_path(value) else ("the path of a folder", "Name one for each fit."),
+            "seconds": number(0.0),
+            "iterations": whole(1, or_none=True),
+        }
         for name, rule in rules.items():
             if complaint := rule(getattr(self, name)):
                 must, found = f"must be {complaint[0]}.", repr(getattr(self, name))
@@ -170,21 +174,21 @@ class Checkpoint:
             parameter="checkpoint",
         )
 
-    def not_writable(self, error: OSError) -> DataError:
+    def not_writable(self, error: OSError | EngineError) -> DataError:
         """The error of a folder that can't be written.
 
         Parameters
         ----------
-        error : OSError
-            The system's.
+        error : OSError or EngineError
+            The system's, or that of an engine whose workers can't write.
 
         Returns
         -------
         DataError
         """
+        why = (isinstance(error, OSError) and error.strerror) or str(getattr(error, "found", error))
         return DataError(
-            f"A checkpoint must have a writable folder with room enough. Could not write {str(self)!r}: "
-            f"{error.strerror or error}.",
+            f"A checkpoint must have a writable folder with room enough. Could not write {str(self)!r}: {why}.",
             remedy="Choose another place.",
             parameter="checkpoint",
         )
@@ -193,9 +197,15 @@ class Checkpoint:
         return os.fspath(self.folder)
 
 
+def is_path(value: Any) -> bool:
+    """Whether a value can be the path of a folder."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    return isinstance(path, str) and path != "" and "\0" not in path
+
+
 def rule(value: Any) -> tuple[str, ...] | None:
     """Validation rule of the parameter `checkpoint`."""
-    if value is None or (isinstance(value, str | os.PathLike | Checkpoint) and str(value)):
+    if value is None or isinstance(value, Checkpoint) or is_path(value):
         return None
     return "None, the path of a folder, or a Checkpoint", "Name a folder of its own for each fit."
 
@@ -322,7 +332,7 @@ def header_of(estimator: Any, fingerprint: str, *, fixed: Sequence[str] = ()) ->
     parameters = {name: described(given[name]) for name in names}
     if parameters.get("engine") == "dask":  # the same numbers
         parameters["engine"] = "cpu"
-    return {"class": type(estimator).__name__, "data": fingerprint, "parameters": parameters}
+    return {"class": type(estimator).__name__, "numbers": NUMBERS, "data": fingerprint, "parameters": parameters}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -396,19 +406,15 @@ class CheckpointFolder:
     def __enter__(self) -> Self:
         has_manifest = self.checkpoint.make_folder()
         try:
-            self._lock = (self.path / LOCK).open("ab")
-            if fcntl is not None:
-                try:
-                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise DataError(
-                        "A checkpoint must be of one fit at a time.",
-                        found=f"another process that writes to {str(self.checkpoint)!r}",
-                        remedy="Wait for its end, or name another folder.",
-                        parameter="checkpoint",
-                    ) from None
-                except OSError:  # a file system without locks
-                    pass
+            try:
+                self._lock = lock_file(self.path / LOCK)
+            except BlockingIOError:
+                raise DataError(
+                    "A checkpoint must be of one fit at a time.",
+                    found=f"another fit that writes to {str(self.checkpoint)!r}",
+                    remedy="Wait for its end, or name another folder.",
+                    parameter="checkpoint",
+                ) from None
             if has_manifest:
                 self._read(self.path / MANIFEST)
                 self._clean()
@@ -450,11 +456,12 @@ class CheckpointFolder:
     def _clean(self) -> None:
         """Remove what killed processes, and saves before the last one, have left."""
         used = {Path(piece["path"]).name for entry in self._files.values() for piece in entry["pieces"]}
-        for name in os.listdir(self.path):
-            if _ARRAYS.fullmatch(name) and name not in used:
-                with suppress(FileNotFoundError):
-                    (self.path / name).unlink()
-        remove_leftovers(self.path, of_all_machines=True)
+        with suppress(OSError):  # the folder is gone, or not ours any more: the next save says so
+            for name in os.listdir(self.path):
+                if _ARRAYS.fullmatch(name) and name not in used:
+                    with suppress(OSError):
+                        (self.path / name).unlink()
+        remove_leftovers(self.path)
 
     # -----------------------------------------------------------------------------------------------------------------
     # read
@@ -464,16 +471,22 @@ class CheckpointFolder:
         body, _, checksum = path.read_bytes().rstrip(b"\n").rpartition(b"\n")
         if not body or blake2b(body, digest_size=16).hexdigest().encode() != checksum:
             raise self.checkpoint.damaged(MANIFEST)
-        manifest = json.loads(body)
-        if manifest["format"] != FORMAT or manifest["version"] != VERSION:
-            raise DataError(
-                f"A checkpoint must have format version {VERSION}.",
-                found=f"version {manifest['version']}, written by halfseen {manifest['halfseen']}",
-                where=f"in {str(self.checkpoint)!r}",
-                remedy="Go on with that version of halfseen, or delete the folder to begin again.",
-                parameter="checkpoint",
-            )
-        self._check_header(manifest["header"])
+        with self.unpacking():
+            manifest = json.loads(body)
+            if manifest["format"] != FORMAT or type(manifest["version"]) is not int:
+                raise ValueError
+            is_of_format = manifest["version"] == VERSION
+            if not is_of_format or manifest["header"].get("numbers") != NUMBERS:
+                found = "other numbers" if is_of_format else f"format {manifest['version']}"
+                raise DataError(
+                    f"A checkpoint must be of a version of halfseen that has format {VERSION} and the same numbers.",
+                    found=f"{found}, written by halfseen {manifest['halfseen']}",
+                    where=f"in {str(self.checkpoint)!r}",
+                    remedy="Go on with that version of halfseen, or delete the folder to begin again.",
+                    parameter="checkpoint",
+                )
+            self._check_header(manifest["header"])
+            self._check_fields(manifest)
         self._generation, self.seed = manifest["generation"], manifest["seed"]
         self._records, self._files = manifest["stages"], manifest["arrays"]
         for entry in self._files.values():
@@ -483,14 +496,45 @@ class CheckpointFolder:
                 except DataError:
                     raise self.checkpoint.damaged(Path(piece.path).name) from None
 
+    @contextmanager
+    def unpacking(self) -> Iterator[None]:
+        """Where a manifest is taken apart: what fails there, fails because it says what no fit has saved."""
+        try:
+            yield
+        except HalfseenError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise self.checkpoint.damaged(MANIFEST) from error
+
+    def _check_fields(self, manifest: Mapping[str, Any]) -> None:
+        """Raise a ValueError, or what Python raises, unless all but the trees is as it is written; nothing is read."""
+        stages, entries = manifest["stages"].values(), manifest["arrays"].values()
+        pieces = [piece for entry in entries for piece in entry["pieces"]]
+        sizes = [number for piece in pieces for number in piece["shape"]]
+        iterations, checksums = [one["iteration"] for one in stages], [piece["crc"] for piece in pieces]
+        numbers = [manifest["generation"], manifest["seed"], *sizes, *iterations, *checksums]
+        kinds = [{(piece["dtype"], *piece["shape"][1:]) for piece in entry["pieces"]} for entry in entries]
+        if not (
+            all(type(number) is int and number >= 0 for number in numbers)
+            and manifest["seed"] < 1 << 32
+            and all(one.keys() == {"iteration", "status", "random", "value"} for one in stages)
+            and all(one["status"] is None or one["status"] in Status.__members__ for one in stages)
+            and all(entry["along"] in ("rows", "columns", "cells", "host", None) for entry in entries)
+            and all(len(kind) == 1 for kind in kinds)
+            and all([type(part) for part in entry.get("key", ["", ""])] == [str, str] for entry in entries)
+            and all(_ARRAY.fullmatch(piece["path"]) and _DTYPES.fullmatch(piece["dtype"]) for piece in pieces)
+            and all(isinstance(piece["shape"], list) and piece["shape"] for piece in pieces)
+        ):
+            raise ValueError
+
     def _check_header(self, there: dict[str, Any]) -> None:
         """Refuse the checkpoint of another fit, and say in what it differs."""
         here = self._header
         if json.dumps(there) == json.dumps(here):  # NaN equals no other
             return
-        found = "one of other data"
+        found = "a checkpoint of other data"
         if there["class"] != here["class"]:
-            found = f"one of {there['class']} where {here['class']} is fitted"
+            found = f"a checkpoint of {there['class']} where {here['class']} is fitted"
         elif there["parameters"] != here["parameters"]:
             before, now = there["parameters"], here["parameters"]
             other = next(name for name in {**before, **now} if before.get(name) != now.get(name))
@@ -509,29 +553,38 @@ class CheckpointFolder:
             for one in entry["pieces"]
         ]
 
-    def unpack(self, packed: Any, engine: Engine[Any] | None = None) -> Any:
+    def unpack(self, packed: Any, engine: Engine[Any] | None = None, lengths: Mapping[str, int] | None = None) -> Any:
         """The tree that was saved; arrays of an engine are put on this one, or stay NumPy's without one.
 
-        Tuples come back as lists.
+        Tuples come back as lists. Arrays along "rows", "columns" or "cells" must have these `lengths`.
         """
+        with self.unpacking():
+            return self._unpack(packed, engine, lengths or {})
+
+    def _unpack(self, packed: Any, engine: Engine[Any] | None, lengths: Mapping[str, int]) -> Any:
         if isinstance(packed, list):
-            return [self.unpack(one, engine) for one in packed]
+            return [self._unpack(one, engine, lengths) for one in packed]
         if not isinstance(packed, dict):
             return packed
         if packed.keys() == {"$file"}:
             entry = self._files[packed["$file"]]
             pieces = self._pieces(entry)
+            length = sum(piece.shape[0] for piece in pieces)
+            if length != lengths.get(entry["along"], length):
+                raise ValueError
             if engine is None or entry["along"] == "host":
                 return pieces[0].read() if len(pieces) == 1 else np.concatenate([piece.read() for piece in pieces])
             along = entry["along"]
             return engine.restore(pieces, Side(along) if along in ("rows", "columns") else along)
         if packed.keys() == {"$array"}:
             dtype, shape, text = packed["$array"]
+            if not _DTYPES.fullmatch(dtype) or not all(type(size) is int and size >= 0 for size in shape):
+                raise ValueError
             return np.frombuffer(base64.b64decode(text), dtype).reshape(shape).copy()
         if packed.keys() == {"$record", "$arrays"}:
-            arrays = self.unpack(packed["$arrays"])
+            arrays = self._unpack(packed["$arrays"], None, {})
             return archive.unpack(packed["$record"], object, "record", arrays, {})
-        return {name: self.unpack(one, engine) for name, one in packed.items()}
+        return {name: self._unpack(one, engine, lengths) for name, one in packed.items()}
 
     def check_arrays(self, found: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
         """Refuse arrays of other names, types or shapes than those whose place they are to take.
@@ -640,8 +693,10 @@ class CheckpointFolder:
             self._records, self._files = records, kept | new
             self._saved = record.iteration
             self._clean()
-        except OSError as error:
+        except (OSError, EngineError) as error:
             self._clean()
+            if isinstance(error, EngineError) and str(self.path) not in error.found:  # it is not about the folder
+                raise
             if self._handlers.came is not None:
                 raise self.checkpoint.not_writable(error) from None
             # a full disk is no reason to lose the fit: the state before is still there
@@ -652,11 +707,11 @@ class CheckpointFolder:
             self._unsaved = None
             self._handlers.interrupts = interrupts
 
-    def _warn(self, error: OSError) -> None:
+    def _warn(self, error: OSError | EngineError) -> None:
         import warnings
 
         problem = self.checkpoint.not_writable(error)
-        remedy = "Make room: the fit goes on, and the state that was saved before is kept."
+        remedy = "Make room, or bring it back: the fit goes on, and what was saved there before is kept."
         warnings.warn(DataWarning(problem.must, remedy=remedy, parameter="checkpoint"), stacklevel=2)
 
     def _write_manifest(self, records: Mapping[str, Any], files: Mapping[str, Any]) -> None:
@@ -726,11 +781,14 @@ class Stage:
         if packed is None:
             return None
         random = self.folder.unpack(packed["random"])
-        for generator, state in zip(self.generators, random, strict=True):
-            if isinstance(generator, np.random.RandomState):
-                generator.set_state(tuple(state))
-            else:
-                generator.bit_generator.state = state
+        with self.folder.unpacking():
+            for generator, state in zip(self.generators, random, strict=True):
+                if not isinstance(generator, np.random.RandomState):
+                    generator.bit_generator.state = state
+                elif state[2] in range(625):  # the place in its 624 numbers, which NumPy trusts
+                    generator.set_state(tuple(state))
+                else:
+                    raise ValueError
         iteration, status = packed["iteration"], packed["status"]
         self.folder._saved = iteration
         if iteration and not self.folder._has_told:

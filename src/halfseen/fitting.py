@@ -16,7 +16,7 @@ import numpy as np
 from sklearn import exceptions
 
 from halfseen.arrays import Array
-from halfseen.checkpoint import ENDS, Placed, Stage, interruptible
+from halfseen.checkpoint import ENDS, Along, Placed, Stage, interruptible
 from halfseen.engines import Engine, Side
 from halfseen.errors import DataWarning, Described, ParameterError
 from halfseen.labels import quoted
@@ -166,13 +166,29 @@ def run(
                 found=str(max_iter),
                 remedy="Raise it, or name another folder.",
             )
-        saved = stage.folder.unpack(record.value, engine)
-        initial, first, done = unpack_state(problem, solver, saved["state"]), saved["first"], saved["trace"]
-        if momentum is not None and saved["momentum"] is not None:
-            s, *before = saved["momentum"]
-            momentum.memory = s, Previous(*before)
-        if stopping is not None:
-            stopping.recall(saved["stopping"], problem)
+        observed = problem.cells.observed
+        lengths = {"rows": observed.shape[0], "columns": observed.shape[1], "cells": observed.nnz}
+        saved = stage.folder.unpack(record.value, engine, lengths)
+        with stage.folder.unpacking():
+            initial, first = unpack_state(problem, solver, saved["state"]), float(saved["first"])
+            done = {name: [float(number) for number in saved["trace"][name]] for name in ("objective", "seconds")}
+            if {len(numbers) for numbers in done.values()} != {record.iteration}:
+                raise ValueError
+            if momentum is not None and saved["momentum"] is not None:
+                s, *before = saved["momentum"]
+                previous = Previous(*before)
+                if {*previous.rows} != {*previous.columns} or {*previous.rows} != {*initial.rows.extrapolated}:
+                    raise ValueError
+                check_arrays(
+                    problem, initial.rows.mean.shape[1], previous.likelihood,
+                    [(array, Side.ROWS) for array in previous.rows.values()]
+                    + [(array, Side.COLUMNS) for array in previous.columns.values()],
+                )  # fmt: skip
+                momentum.memory = float(s), previous
+            if stopping is not None:
+                stopping.recall(saved["stopping"], problem)
+                if len(stopping.losses) != record.iteration:
+                    raise ValueError
         started -= done["seconds"][-1] if done["seconds"] else 0.0
         ended = record.status if record.status in ENDS else None
 
@@ -295,12 +311,37 @@ def pack_state(solver: Solver[Any] | None, state: State[Any]) -> dict[str, Any]:
 
 
 def unpack_state(problem: Problem, solver: Solver[Any] | None, saved: dict[str, Any]) -> State[Any]:
+    """The state that was saved; a ValueError, or what Python raises, if it is not of this problem."""
     factor, likelihood = FACTORS[saved["factor"]], saved["likelihood"]
     rows, columns = factor._make(saved["rows"]), factor._make(saved["columns"])
-    kept = None
+    k, kept = rows[0].shape[1], None
+    sides = [(array, Side.ROWS) for array in rows] + [(array, Side.COLUMNS) for array in columns]
+    check_arrays(problem, k, likelihood, sides)
     if solver is not None:
         kept = solver.kept_again(problem.with_likelihood(likelihood), rows, columns, saved["kept"])
-    return State(rows, columns, kept, saved["objective"], likelihood)
+        check_arrays(problem, k, likelihood, solver.kept_to_save(kept) or ())
+    return State(rows, columns, kept, float(saved["objective"]), likelihood)
+
+
+def check_arrays(problem: Problem, k: int, likelihood: Any, arrays: Sequence[tuple[Any, Along]]) -> None:
+    """Raise a ValueError unless arrays and a likelihood are such as a fit to these cells has: kernels trust that."""
+    kinds = [
+        (
+            type(one),
+            {
+                name: (field.dtype, field.shape) if isinstance(field, np.ndarray) else field
+                for name, field in one.to_state().items()
+                if isinstance(field, np.ndarray | str)
+            },
+        )
+        for one in (likelihood, problem.likelihood)
+    ]
+    observed = problem.cells.observed
+    (n, m), dtype = observed.shape, problem.engine.asarray(np.empty(0, observed.dtype)).dtype
+    shapes = {Side.ROWS: (n, k), Side.COLUMNS: (m, k), "cells": (observed.nnz,), None: (k,)}
+    fits = [along == "host" or (shapes[along] == array.shape and array.dtype == dtype) for array, along in arrays]
+    if kinds[0] != kinds[1] or not all(fits):
+        raise ValueError
 
 
 class EarlyStopping:
@@ -339,7 +380,7 @@ class EarlyStopping:
 
     def recall(self, saved: dict[str, Any], problem: Problem) -> None:
         """Take back what was saved."""
-        self.losses = saved["losses"]
+        self.losses = [float(loss) for loss in saved["losses"]]
         self._best = saved["best"] and unpack_state(problem, None, saved["best"])
 
     @property

@@ -1,5 +1,7 @@
 """--engine dask: clusters of this machine and others, and lists by parts of a folder."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,6 +9,7 @@ import pytest
 
 import halfseen
 from halfseen import engines
+from halfseen.array_files import lock_file
 from halfseen.cli import options
 from halfseen.cli import recommend as module
 from tests.cli.program import done, misused, refused
@@ -59,6 +62,13 @@ def test_a_folder_of_lists_goes_on_where_it_ended(model, tmp_path, monkeypatch):
     done("recommend", model, "--all", "-n", 2, "-o", tmp_path / "lists.parquet")
     assert pq.read_table(tmp_path / "lists.parquet").equals(whole)
     assert "some of the same lists" in refused(*lists, "--exclude", "gin")
+    (folder / "part-000001.parquet").unlink()
+    (folder / ".part-000001.parquet.abc.part").touch()  # as of a command that still runs
+    with lock_file(folder / module.LOCK) or nullcontext() as lock:
+        if lock is not None:
+            assert "of one command at a time. Found another one" in refused(*lists)
+            assert (folder / ".part-000001.parquet.abc.part").exists()
+    assert done(*lists) == [f"Saved {folder}: 3 parts (2 of them were there)."]
     assert pq.read_table(folder).equals(whole)
 
 

@@ -19,6 +19,7 @@ import click
 import numpy as np
 
 from halfseen.archive import load_record
+from halfseen.array_files import lock_file
 from halfseen.arrays import Array
 from halfseen.cli import options, streams
 from halfseen.cli.app import Command
@@ -31,6 +32,8 @@ from halfseen.ranking import Ranker, Recommendations, unknown_rows
 
 #: Rows that are served and written at a time; and those of a file in a folder of lists.
 ROWS_AT_A_TIME, ROWS_OF_PART = 1 << 11, 1 << 15
+#: Locked by the command that writes to a folder of lists.
+LOCK = "_lists.lock"
 HEADS = ("row", "rank", "column", "score")
 
 
@@ -201,11 +204,19 @@ def write_folder(asked: Asked, folder: Path, client: Any, quiet: bool) -> list[D
     served, _, _, notes = prepare_once(asked, digest)
     n_rows, folder = served.model.shape[0], Path(os.path.abspath(folder))
     record, known = folder / "_lists.txt", f"halfseen recommend {digest}\n"
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    there = {path.name for path in folder.iterdir()} - {LOCK} if folder.is_dir() else set()
     if there and (record.name not in there or record.read_text(encoding="utf-8") != known):
         must, remedy = "A folder of lists must be new, or hold some of the same lists.", "Name another folder."
         raise DataError(must, found="other files or lists", where=f"in {str(folder)!r}", remedy=remedy)
     folder.mkdir(exist_ok=True)
+    try:
+        lock = lock_file(folder / LOCK)
+    except BlockingIOError:
+        must, remedy = "A folder of lists must be of one command at a time.", "Wait for its end."
+        found = f"another one that writes to {str(folder)!r}"
+        raise DataError(must, found=found, remedy=remedy) from None
+    click.get_current_context().with_resource(lock or nullcontext())
+    there = {path.name for path in folder.iterdir()}
     streams.write_text(record, known)
     for name in there:
         if name.endswith(".part"):  # of a command that was killed

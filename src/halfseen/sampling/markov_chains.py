@@ -321,16 +321,18 @@ def sample_chains(
         saved: Any = None
         if stage is not None and record is not None:
             saved = stage.folder.unpack(record.value)
-            for chain, state in zip(chains, saved["chains"], strict=True):
-                stage.folder.check_arrays(state, chain.state)
-                chain.state = state
+            with stage.folder.unpacking():
+                for chain, state in zip(chains, saved["chains"], strict=True):
+                    stage.folder.check_arrays(state, chain.state)
+                    chain.state = state
         elif warm_up is not None:
             over_chains.all(warm_up, chains)
         records, most, done = recorder(chains, plan), max(plan.sweeps, max_sweeps or 0), None
         if stage is not None and saved is not None:
-            records.recall(saved["recorder"], stage.folder)
-            done = saved["trace"]
-            started -= done["seconds"][-1]
+            with stage.folder.unpacking():
+                records.recall(saved["recorder"], stage.folder)
+                done = saved["trace"]
+                started -= done["seconds"][-1]
 
         def sweeps(number: int) -> Iterator[Recorder]:
             while True:

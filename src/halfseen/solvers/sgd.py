@@ -63,6 +63,10 @@ class SGD(Newton):
 
     def kept_again(self, problem: Problem, rows: PointFactor, columns: PointFactor, saved: Any) -> Any:
         rate, *sums = saved
+        likelihood: Any = problem.likelihood
+        sizes = [*problem.cells.observed.shape, likelihood.parameters.size]
+        if [(one.dtype, one.shape) for one in sums] != [(np.float64, (size,)) for size in sizes]:
+            raise ValueError("the sums of gradients must be of these rows, columns and parameters")
         return AdagradState(float(rate), *sums)
 
     def epoch(

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import halfseen
 from halfseen import array_files, arrays
-from halfseen.engines.dask import local_cluster
+from halfseen.engines.cluster import local_cluster
 from halfseen.errors import DataError
 from halfseen.io import observe, partitioned
 from halfseen.io.partitioned import observe_files

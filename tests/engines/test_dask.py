@@ -17,6 +17,7 @@ from halfseen.errors import EngineError, ParameterError
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
+from halfseen.engines import cluster as cluster_module  # noqa: E402
 from halfseen.engines import dask as dask_engine  # noqa: E402
 from halfseen.engines.cluster import local_cluster  # noqa: E402
 
@@ -267,7 +268,7 @@ def test_killed_workers_change_no_bits(cluster):
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch):
-    monkeypatch.setattr(dask_engine, "SECONDS_WITHOUT_WORKERS", 1.0)
+    monkeypatch.setattr(cluster_module, "SECONDS_WITHOUT_WORKERS", 1.0)
     with local_cluster(1) as cluster, distributed.Client(cluster) as client:
         with open_engine("dask") as engine:
             engine.place(ZERO, Side.ROWS)

@@ -12,13 +12,11 @@ computed again from the last state in files. To keep that short, and the graph s
 to files from time to time, and tasks go on from there.
 """
 
-import asyncio
-import logging
-import os
 import shutil
+import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from concurrent import futures as concurrent_futures
+from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -28,7 +26,7 @@ import numpy as np
 from halfseen.array_files import ArrayFile, mapped_file, temporary_folder, write_array
 from halfseen.arrays import Array
 from halfseen.engines.base import Along, Engine, RidgePenalty, Rule, Side, Sums
-from halfseen.engines.cluster import local_cluster
+from halfseen.engines.cluster import ERRORS_OF_FOLDERS, MAX_LOSSES_OF_FIT, Workers, error_of_folder
 from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuEngine, noise_of
 from halfseen.engines.dask_tasks import (
     FAN_IN,
@@ -50,7 +48,6 @@ from halfseen.engines.dask_tasks import (
 )  # fmt: skip
 from halfseen.engines.deferred import Bundle, DaskCells, Deferred, DeferredDraws, Node, flat, is_row_by_row, meta_of
 from halfseen.engines.threads import Block, blocks_of_rows, shard_blocks
-from halfseen.errors import EngineError
 from halfseen.kernels import steps
 from halfseen.observed import Observed
 
@@ -72,19 +69,13 @@ LARGE = 1 << 20
 SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
 #: Bytes of the client's arrays in files, since the last cut, at most.
 BYTES_PER_CUT = 4 << 30
-#: Seconds between looks at what is done; and without any worker, until the fit is given up.
-SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS = 0.25, 60.0
 #: Seconds between questions which workers there are.
 SECONDS_BETWEEN_HOMES = 2.0
-#: How often a task is tried again beyond what a cluster allows.
-MAX_RETRIES = 10
 
 #: Operations that tasks are named after.
 PASSES = ("sweep", "sddmm", "conjugate_gradients", "residual_sums", "normal_equations")
 #: Columns that a thread of the client updates at a time.
 COLUMNS_PER_BLOCK = 1024
-
-logger = logging.getLogger(__name__)
 
 
 class DaskEngine(Engine[DaskCells]):
@@ -105,7 +96,7 @@ class DaskEngine(Engine[DaskCells]):
     def __init__(self, n_jobs: int | None, folder: Path | None = None) -> None:
         self.folder = folder
         self._local = CpuEngine(n_jobs)
-        self._cluster: Any = None
+        self._workers = Workers(max_losses=MAX_LOSSES_OF_FIT)
         self._placed: list[DaskCells] = []
         self._pending: list[Node] = []
         self._bundles: weakref.WeakSet[Bundle] = weakref.WeakSet()
@@ -120,97 +111,38 @@ class DaskEngine(Engine[DaskCells]):
 
     def __enter__(self) -> Self:
         import dask
-        import distributed
 
-        self._local.__enter__()
-        try:
-            self.client = distributed.get_client()
-        except ValueError:
-            self._cluster = local_cluster(self._local.n_threads)
-            self.client = distributed.Client(self._cluster)
-        parent = self.folder or dask.config.get("temporary-directory", None)
-        self._scratch = temporary_folder(parent)
         self._last_cut, self._time_of_cut, self._bytes = perf_counter(), 0.0, 0
-        self._n_lost = 0
-        self._asked, self._home = -np.inf, dict[str, int]()
-        try:
-            self._check_workers()
-        except BaseException:
-            self.__exit__()
-            raise
-        self._is_open = True
-        self.client.subscribe_topic("all", self._on_event)
+        self._workers.n_workers = self._local.n_threads
+        self._workers.how_to_go_on = (
+            "With `checkpoint=`, the same call would go on from where it was."
+            if self.folder is None
+            else "The same call goes on from its last checkpoint."
+        )
+        with ExitStack() as stack:
+            stack.enter_context(self._local)
+            parent = self.folder or dask.config.get("temporary-directory", None)
+            try:
+                self._scratch = temporary_folder(parent)
+                stack.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+                stack.enter_context(self._workers)
+                self._workers.check_folder(self._scratch)
+            except OSError as error:
+                if error.errno not in ERRORS_OF_FOLDERS:
+                    raise
+                folder = Path(tempfile.gettempdir() if parent is None else parent)
+                raise error_of_folder(error, folder) from None
+            if not self._workers.is_local:
+                stack.callback(self._workers.call, forget_all)
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_open = False
         self._pending.clear()
         self._files.clear()
-        if self.client.status == "running":
-            self.client.unsubscribe_topic("all")
-            if self._cluster is None:
-                self.client.run(forget_all, on_error="ignore")
-        if self._cluster is not None:
-            self.client.close()
-            self._cluster.close()
-        self._local.__exit__()
-        shutil.rmtree(self._scratch, ignore_errors=True)
-
-    def _check_workers(self) -> None:
-        """Wait for workers, and refuse a folder that some of them do not see."""
-        try:
-            self.client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
-        except TimeoutError:
-            raise self._without_workers() from None
-        probe = self._scratch / "probe"
-        probe.touch()
-        sees = self.client.run(os.path.exists, str(probe), on_error="return")
-        blind = [worker for worker, answer in sees.items() if answer is False]
-        if blind:
-            raise EngineError(
-                "All workers must see the folder in which a fit keeps its files.",
-                found=f"{len(blind)} of {len(sees)} that do not see {str(self._scratch)!r}",
-                remedy="Set Dask's `temporary-directory`, or `checkpoint=`, to a folder on a volume that all share.",
-                parameter="engine",
-            )
-
-    def _without_workers(self) -> EngineError:
-        return EngineError(
-            "A cluster must have workers.",
-            found=f"none for {SECONDS_WITHOUT_WORKERS:.0f} seconds",
-            remedy=f"Start workers. {self._how_to_go_on}",
-            parameter="engine",
-        )
-
-    @property
-    def _how_to_go_on(self) -> str:
-        if self.folder is None:
-            return "With `checkpoint=`, the same call would go on from where it was."
-        return "The same call goes on from its last checkpoint."
-
-    def _check_scheduler(self) -> None:
-        """Say so if the scheduler was lost."""
-        if self.client.status != "running":
-            raise EngineError(
-                "The scheduler of a cluster must stay until the fit has ended.",
-                found="that it was lost",
-                remedy=f"Start it again. {self._how_to_go_on}",
-                parameter="engine",
-            ) from None
-
-    def _on_event(self, event: Any) -> None:
-        """An event of the scheduler."""
-        _, what = event
-        if (
-            self._is_open
-            and isinstance(what, Mapping)
-            and what.get("action") == "remove-worker"
-            and not what.get("expected", False)
-        ):
-            self._n_lost += 1
-            self._asked = -np.inf
-            note = f"A worker was lost: {what.get('worker')}. Its tasks run again on others."
-            (self.on_loss or logger.warning)(note)
+        self._placed.clear()
+        self._bundles.clear()
+        self._stack.close()
 
     def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> DaskCells:
         blocks = shard_blocks(observed.indptr) if shards is None else blocks_of_rows(observed.indptr, shards)
@@ -229,7 +161,7 @@ class DaskEngine(Engine[DaskCells]):
 
     def _group_size(self, shards: Sequence[Block]) -> int:
         """Shards of a group: enough groups for all threads, each with room in the smallest memory."""
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = self._workers.client.scheduler_info(n_workers=-1)["workers"].values()
         n_threads = max(1, sum(worker["nthreads"] for worker in workers))
         room = min((worker["memory_limit"] or np.inf for worker in workers), default=np.inf) * SHARE_OF_TASK
         largest, size = max(cells.stop - cells.start for _, _, cells in shards), SHARDS_PER_GROUP
@@ -264,7 +196,10 @@ class DaskEngine(Engine[DaskCells]):
         if file is None:
             self._counter += 1
             self._bytes += array.nbytes
-            file = write_array(array, self._scratch / f"array-{self._counter}", lasting=False)
+            try:
+                file = write_array(array, self._scratch / f"array-{self._counter}", lasting=False)
+            except OSError as error:
+                raise error_of_folder(error, self._scratch) from None
             self._scratch_files.add(file.path)
         self._files[id(array)] = weakref.ref(array), file
         return file
@@ -593,78 +528,24 @@ class DaskEngine(Engine[DaskCells]):
                 keys = [f"{what}-{of}-{number}" for number in range(start, stop)]
                 given = [one[start:stop] for one in iterables]
                 where: dict[str, Any] = {} if home is None else {"workers": [home], "allow_other_workers": True}
-                futures += self.client.map(function, *given, pure=False, key=keys, **where) if keys else []
+                futures += self._workers.client.map(function, *given, pure=False, key=keys, **where) if keys else []
         except Exception:
-            self._check_scheduler()
+            self._workers.check_scheduler()
             raise
         return futures
 
     def _homes(self) -> dict[str, int]:
-        """How many groups each worker should have, by its threads; asked for again when it may have changed."""
-        now = perf_counter()
-        if now - self._asked > SECONDS_BETWEEN_HOMES:
-            threads = sorted(self.client.nthreads().items())
-            ends = np.cumsum([0, *(count for _, count in threads)])
-            places = np.round(ends / max(ends[-1], 1) * len(self._groups)).astype(int)
-            self._asked, self._home = (
-                now,
-                dict(zip([name for name, _ in threads], np.diff(places).tolist(), strict=True)),
-            )
-        return self._home
+        """How many groups each worker should have, by its threads."""
+        threads = sorted(self._workers.threads(SECONDS_BETWEEN_HOMES).items())
+        ends = np.cumsum([0, *(count for _, count in threads)])
+        places = np.round(ends / max(ends[-1], 1) * len(self._groups)).astype(int)
+        return dict(zip([name for name, _ in threads], np.diff(places).tolist(), strict=True))
 
-    def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = ()) -> list[Any]:
-        """Results of tasks; those of lost workers are computed again. The number of `watched` ones shows progress."""
-        from distributed import KilledWorker
-
-        watched, n_tries = watched or wanted, 0
-        while True:
-            loop: Any = self.client.loop
-            getting = asyncio.run_coroutine_threadsafe(
-                self.client.gather(list(wanted), direct=self._cluster is not None, asynchronous=True),
-                loop.asyncio_loop,
-            )
-            try:
-                return self._wait_for(getting, watched)
-            except KilledWorker as error:  # it was on too many workers that were lost, which need not be its fault
-                n_tries += 1
-                if n_tries > MAX_RETRIES:
-                    raise EngineError(
-                        "Workers must stay, and have room for their tasks.",
-                        found=f"that workers were lost whenever they had the task {str(error.task)!r}",
-                        remedy="Give each more memory, or start more of them, with fewer threads each. "
-                        + self._how_to_go_on,
-                        parameter="engine",
-                    ) from None
-                self.client.retry(list(wanted))
-            except FileNotFoundError as error:
-                raise EngineError(
-                    "All workers must see the folder in which a fit keeps its files.",
-                    found=f"a worker that does not see {error.filename!r}",
-                    remedy=f"Start workers that share {str(self._scratch.parent)!r}. {self._how_to_go_on}",
-                    parameter="engine",
-                ) from None
-            except Exception:
-                self._check_scheduler()
-                raise
-            finally:
-                getting.cancel()
-
-    def _wait_for(self, getting: Any, watched: Sequence[Any]) -> list[Any]:
-        """What is being gathered; meanwhile progress is shown, and somebody must be working."""
-        last_seen = looked = perf_counter()
-        while True:
-            done, _ = concurrent_futures.wait([getting], SECONDS_PER_LOOK)
-            if done:
-                results: list[Any] = getting.result()
-                return results
-            if self.on_progress is not None:
-                self.on_progress(sum(future.done() for future in watched), len(watched))
-            now = perf_counter()
-            if now - looked > min(4 * SECONDS_PER_LOOK, SECONDS_WITHOUT_WORKERS / 4):
-                looked = now
-                last_seen = now if self.client.nthreads() else last_seen
-                if now - last_seen > SECONDS_WITHOUT_WORKERS:
-                    raise self._without_workers()
+    def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = (), lasting: bool = False) -> list[Any]:
+        """Results of tasks. The shards of `watched` ones, a task for each group, show progress."""
+        self._workers.on_progress, self._workers.on_loss = self.on_progress, self.on_loss
+        sizes = [len(group.shards) for group in self._groups]
+        return self._workers.gather(wanted, watched, sizes, None if lasting else self._scratch)
 
     # -----------------------------------------------------------------------------------------------------------------
     # state in files
@@ -706,7 +587,7 @@ class DaskEngine(Engine[DaskCells]):
             ]
             given = bundle.files if bundle.futures is None else bundle.futures
             futures += self._map("write", write_pieces, given, of_groups, [lasting] * len(of_groups))
-        files, n = self._gather(futures) if futures else [], len(self._groups)
+        files, n = self._gather(futures, lasting=lasting) if futures else [], len(self._groups)
         return [files[start : start + n] for start in range(0, len(files), n)]
 
     def store(self, arrays: Mapping[str, Any], folder: Path) -> dict[str, list[ArrayFile]]:

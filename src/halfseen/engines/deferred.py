@@ -86,6 +86,15 @@ class Deferred:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.engine.to_numpy(self), dtype)
 
+    def __bool__(self) -> bool:
+        raise NotImplementedError("the truth of an array of the cluster: it is not computed yet")
+
+    def __eq__(self, other: object) -> Any:
+        raise NotImplementedError("== and != of arrays of the cluster")
+
+    __ne__ = __eq__
+    __hash__ = object.__hash__
+
     def __float__(self) -> float:
         return float(self.engine.to_numpy(self))
 
@@ -215,9 +224,11 @@ def meta_of(value: Any) -> Any:
 def is_row_by_row(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether an operation treats the entries along the first axis independently, to the last bit."""
     if name in ("sum", "mean", "max", "min", "any", "all"):
-        return kwargs.get("axis") in (1, -1)
+        return kwargs.get("axis") in (1, -1)  # what is left of one axis has none, and is refused
     if name == "concat":
-        return kwargs.get("axis") in (1, -1)
+        return kwargs.get("axis") in (1, -1) and all(np.ndim(meta_of(one)) > 1 for one in args[0])
     if name == "getitem":
         return type(args[1]) is tuple and args[1][0] == slice(None)
-    return name not in ("matmul", "stack", "reshape", "flip", "cumsum", "sort", "linalg")
+    function = getattr(np, name, None)
+    is_of_entries = isinstance(function, np.ufunc) and function.signature is None  # unlike matmul
+    return is_of_entries or name in ("astype", "clip", "full_like", "ones_like", "where", "zeros_like")

@@ -45,7 +45,7 @@ def main():
     del levels
     if engine == "dask":
         from distributed import Client
-        from halfseen.engines.dask import local_cluster
+        from halfseen.engines.cluster import local_cluster
         client = Client(local_cluster(2))
     peak, watching, cpu = [0], [0.0], []
     def watch():

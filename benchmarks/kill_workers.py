@@ -25,7 +25,7 @@ N, M, NNZ, K, ITERATIONS = 60_000, 4_000, 4_000_000, 32, 40
 def run(n_fits: int = FITS, n_workers: int = WORKERS) -> list[str]:
     from distributed import Client
 
-    from halfseen.engines.dask import local_cluster
+    from halfseen.engines.cluster import local_cluster
 
     warnings.simplefilter("ignore")
     logging.getLogger("halfseen").setLevel(logging.ERROR)

@@ -42,7 +42,7 @@ import dask
 import psutil
 import halfseen
 from distributed import Client
-from halfseen.engines.dask import local_cluster
+from halfseen.engines.cluster import local_cluster
 
 def sample(peaks, stop):
     own = psutil.Process()

@@ -17,14 +17,16 @@ from halfseen.errors import EngineError, ParameterError
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
+from halfseen.engines import cluster as cluster_module  # noqa: E402
 from halfseen.engines import dask as dask_engine  # noqa: E402
+from halfseen.engines.cluster import local_cluster  # noqa: E402
 
 ROWS, COLUMNS, CELLS = 300, 40, 3000
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with dask_engine.local_cluster(2) as cluster, distributed.Client(cluster) as client:
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -123,7 +125,7 @@ def test_the_best_l2_of_held_out_cells(cluster):
 def test_any_number_of_workers_and_a_matrix_of_one_shard(cluster):
     here = bits(fitted(hs.OrdNMF(3), ZERO, "cpu", max_iter=3))
     for n_workers in (1, 4, 8):
-        with dask_engine.local_cluster(n_workers) as cluster, distributed.Client(cluster):
+        with local_cluster(n_workers) as cluster, distributed.Client(cluster):
             assert_same(bits(fitted(hs.OrdNMF(3), ZERO, "dask", max_iter=3)), here)
 
 
@@ -266,8 +268,8 @@ def test_killed_workers_change_no_bits(cluster):
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch):
-    monkeypatch.setattr(dask_engine, "SECONDS_WITHOUT_WORKERS", 1.0)
-    with dask_engine.local_cluster(1) as cluster, distributed.Client(cluster) as client:
+    monkeypatch.setattr(cluster_module, "SECONDS_WITHOUT_WORKERS", 1.0)
+    with local_cluster(1) as cluster, distributed.Client(cluster) as client:
         with open_engine("dask") as engine:
             engine.place(ZERO, Side.ROWS)
             cluster.scale(0)
@@ -280,7 +282,7 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch):
 
 
 def test_a_lost_scheduler_is_said():
-    with dask_engine.local_cluster(1) as cluster, distributed.Client(cluster), open_engine("dask") as engine:
+    with local_cluster(1) as cluster, distributed.Client(cluster), open_engine("dask") as engine:
         engine.place(ZERO, Side.ROWS)
         W = engine.asarray(np.ones((ROWS, 2)), Side.ROWS)
         cluster.close()

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import halfseen
 from halfseen import array_files, arrays
-from halfseen.engines.dask import local_cluster
+from halfseen.engines.cluster import local_cluster, on_dask
 from halfseen.errors import DataError
 from halfseen.io import observe, partitioned
 from halfseen.io.partitioned import observe_files
@@ -281,8 +281,8 @@ def test_workers_of_a_cluster_read_the_parts(tmp_path, monkeypatch):
         columns = {"user": users, "item": random.integers(0, 5_000, n), "rating": random.random(n).astype("f4")}
         pq.write_table(pa.table(columns), tmp_path / f"{number}.parquet", row_group_size=7_000)
     with local_cluster(2) as cluster, Client(cluster):
-        on_workers = observe_files(pattern, **partitioned.on_dask(tmp_path), duplicates="mean", smallest=1)
-        assert refusal(observe_files, pattern, **partitioned.on_dask(tmp_path), smallest=1) == refusal(observe, pattern)
+        on_workers = observe_files(pattern, **on_dask(tmp_path), duplicates="mean", smallest=1)
+        assert refusal(observe_files, pattern, **on_dask(tmp_path), smallest=1) == refusal(observe, pattern)
     here = observe(pattern, duplicates="mean")
     assert on_workers.fingerprint() == here.fingerprint()
     np.testing.assert_array_equal(on_workers.row_labels, here.row_labels)

@@ -186,7 +186,7 @@ def test_the_code_is_divided_into_few_pieces():
     tool = code_size()
     files = tool.read_all(SOURCE)
     sizes = tool.sizes(files)
-    assert sizes["files"] <= 202
+    assert sizes["files"] <= 203
     assert sizes["files_per_1000_lines"] <= 6
     assert sizes["private_module_functions"] <= 360
     assert sizes["type_ignores"] <= 15

@@ -171,7 +171,8 @@ def fit(data: str, method: str, n_components: int | list[int] | None, output: st
 
 def read_in_parts(data: str, folder: str | None, arguments: dict[str, Any]) -> Observed:
     """Read long files on the workers of the current cluster; their cells stay in files, in the folder of the fit."""
-    from halfseen.io.partitioned import observe_files, on_dask
+    from halfseen.engines.cluster import on_dask
+    from halfseen.io.partitioned import observe_files
 
     return observe_files(data, **on_dask(folder), **arguments)
 

@@ -181,7 +181,7 @@ def on_cluster(
     import distributed
     from dask.utils import parse_bytes
 
-    from halfseen.engines.dask import local_cluster
+    from halfseen.engines.cluster import local_cluster
     from halfseen.engines.threads import thread_count
 
     with ExitStack() as stack:

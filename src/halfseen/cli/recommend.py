@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -229,12 +229,20 @@ def write_folder(asked: Asked, folder: Path, client: Any, quiet: bool) -> list[D
         if client is None:
             for one in missing:
                 advance(write_part(asked, digest, *one))
-        else:
-            from distributed import as_completed
+        elif missing:
+            from halfseen.engines.cluster import Workers
 
-            futures = [client.submit(write_part, asked, digest, *one, pure=False) for one in missing]
-            for future in as_completed(futures):
-                advance(future.result())
+            n_shown = 0
+
+            def show(n_done: int, _: int) -> None:
+                nonlocal n_shown
+                advance(n_done - n_shown)
+                n_shown = n_done
+
+            with Workers("The same command goes on with the parts that are missing.") as workers:
+                workers.on_progress = show
+                sizes = [stop - first for first, stop, _ in missing]
+                workers.run(partial(write_part, asked, digest), *zip(*missing, strict=True), sizes=sizes)
     found = f" ({len(parts) - len(missing)} of them were there)" if len(missing) < len(parts) else ""
     streams.print_lines(f"Saved {folder}: {count(len(parts), 'part')}{found}.", quiet=quiet)
     return notes

@@ -18,7 +18,7 @@ from halfseen.arrays import Array
 from halfseen.engines import open_engine
 from halfseen.errors import DataError, DataWarning, ParameterError
 from halfseen.io import observe
-from halfseen.io.partitioned import observe_files, on_dask
+from halfseen.io.partitioned import observe_files
 from halfseen.io.reader import are_triples, with_holes
 from halfseen.io.schema import ReadOptions, spelled_long
 from halfseen.io.sources import as_frame, frame_table
@@ -49,6 +49,8 @@ def observe_for_fit(
     options = {"unseen": unseen, "cell_weight": cell_weight, "levels": levels}
     if engine == "dask" and isinstance(X, str | os.PathLike):
         open_engine(engine)  # refused where there is no Dask
+        from halfseen.engines.cluster import on_dask
+
         return observe_files(X, **on_dask(folder), **options)
     return observe(X, **options)
 

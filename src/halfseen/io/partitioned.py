@@ -45,27 +45,6 @@ def run_here(function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
     return [function(*items) for items in zip(*lists, strict=True)]
 
 
-def on_dask(folder: FilePath | None = None) -> dict[str, Any]:
-    """`folder` and `run` of `observe_files` where Dask is used: on the workers of the current client, if there is one.
-
-    What a lost worker had done is repeated.
-    """
-    import dask
-    from distributed import get_client
-
-    folder = dask.config.get("temporary-directory", None) if folder is None else folder
-    try:
-        client = get_client()
-    except ValueError:
-        return {"folder": folder, "run": run_here}
-
-    def run(function: Callable[..., Any], *lists: Sequence[Any]) -> list[Any]:
-        results: list[Any] = client.gather(client.map(function, *map(list, lists), pure=False))
-        return results
-
-    return {"folder": folder, "run": run}
-
-
 def observe_files(
     X: FilePath, folder: FilePath | None = None, *, run: Run = run_here, smallest: int = LARGE, **options: Any
 ) -> Observed:

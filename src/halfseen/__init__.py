@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from halfseen import data, datasets, errors, geometry, metrics, plots, rank
     from halfseen.archive import load
     from halfseen.checkpoint import Checkpoint
+    from halfseen.engines.cluster import local_cluster
     from halfseen.estimators import (
         BernoulliPoisson,
         Blend,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "archive": "load",
     "checkpoint": "Checkpoint",
+    "engines.cluster": "local_cluster",
     "estimators": "BernoulliPoisson Blend CompoundPoisson ImplicitMF ItemGraph OrdNMF OrdinalMF PoissonFactorization "
     "Popularity Quantizer RankOneNMF RoundMF SquaredOrdNMF SquaredPoisson TableImputer WeightedNMF RankOne rank_one",
     "io": "observe",

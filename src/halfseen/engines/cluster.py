@@ -41,7 +41,22 @@ _of_thread = threading.local()
 
 
 def local_cluster(n_workers: int, memory_limit: Any = "auto") -> Any:
-    """A cluster of processes of this machine, one thread each; nothing is spilled to disk: cells are read again."""
+    """Start a Dask cluster of processes of this machine, with one thread each.
+
+    Workers neither spill nor pause near their limit: what does not fit is read from files again.
+
+    Parameters
+    ----------
+    n_workers : int
+        Number of processes.
+    memory_limit : str, int or "auto", default="auto"
+        Memory that each of them may take, such as "2GB"; "auto" is its share of the machine's.
+
+    Returns
+    -------
+    distributed.LocalCluster
+        To be entered with `with`, as is the `distributed.Client` of it.
+    """
     import dask
     import distributed
 

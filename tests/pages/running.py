@@ -29,6 +29,8 @@ NOT_RUN = {
     "halfseen reproduce unmf": "takes minutes",
     "halfseen reproduce all": "takes minutes, or hours",
     "halfseen fit ratings.parquet --method ordnmf -k 128 --engine cuda": "needs a GPU",
+    'halfseen fit "ratings/*.parquet" --engine dask': "starts processes, or needs a cluster",
+    "dask ": "runs until it is stopped",
     "halfseen serve": "runs until it is stopped",
     "halfseen datasets movielens-100k": "needs the network, or a file that may be absent",
     "halfseen datasets wiki4he": "needs the network, or a file that may be absent",

@@ -80,13 +80,13 @@ def test_options_of_a_cluster_need_one(model, logs, tmp_path, monkeypatch):
     assert busy == "--memory is for a cluster of this machine: leave it out with --scheduler."
     for size in ("2", "lots"):
         sentence = refused(*fit, "--engine", "dask", "--memory", size)
-        assert sentence.startswith(f"halfseen: --memory must be a size of at least 200MB. Found '{size}'.")
+        assert sentence.startswith(f"halfseen: --memory must be a size of at least 700MB. Found '{size}'.")
     assert misused(*lists, "--engine", "dask").startswith("--engine dask is for the lists of all rows in a folder")
     monkeypatch.setattr(options, "SECONDS_TO_ANSWER", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense"):
         sentence = refused(*fit, "--engine", "dask", "--scheduler", address)
         assert sentence.startswith(
-            f"halfseen: The scheduler must answer within 1 seconds. Found no answer from {address!r}"
+            f"halfseen: The scheduler must answer within 1 second. Found no answer from {address!r}"
         )
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     assert "pip install 'halfseen[cluster]'" in refused(*fit, "--engine", "dask")

@@ -1,9 +1,17 @@
 """The Dask engine on a cluster of processes: the bits of the CPU engine, whatever happens to the workers."""
 
+import asyncio
+import errno
+import gc
+import json
 import os
 import signal
+import subprocess
+import sys
 import warnings
-from threading import Timer
+import weakref
+from pathlib import Path
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -22,6 +30,7 @@ from halfseen.engines import dask as dask_engine  # noqa: E402
 from halfseen.engines.cluster import local_cluster  # noqa: E402
 
 ROWS, COLUMNS, CELLS = 300, 40, 3000
+CELLS_PER_SHARD = threads.CELLS_PER_SHARD
 
 
 @pytest.fixture(scope="module")
@@ -250,21 +259,145 @@ def test_a_folder_that_workers_do_not_see_is_refused(cluster, monkeypatch):
 # losses
 
 
-def test_killed_workers_change_no_bits(cluster):
-    random, here = np.random.default_rng(0), bits(fitted(hs.OrdNMF(3), ZERO, "cpu", max_iter=20, tol=0.0))
-    lost = []
+def test_killed_workers_change_no_bits(cluster, monkeypatch):
+    monkeypatch.setattr(dask_engine, "SECONDS_BETWEEN_HOMES", 0.0)  # so that every loss is counted
+    here, engines = bits(fitted(hs.OrdNMF(3), ZERO, "cpu", max_iter=20, tol=0.0)), []
 
-    def kill(pid):
-        os.kill(pid, signal.SIGKILL)
-        lost.append(pid)
+    class Killing(dask_engine.DaskEngine):
+        def _gather(self, *args, **kwargs):
+            engines.append(self)
+            if len(engines) == at:
+                os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
+            return super()._gather(*args, **kwargs)
 
-    for seconds in (0.3, 1.0, 2.0):
+    monkeypatch.setattr(dask_engine, "DaskEngine", Killing)
+    for at in (1, 10, 20):
         cluster.wait_for_workers(2)
-        killer = Timer(seconds, kill, [int(random.choice(list(cluster.run(os.getpid).values())))])
-        killer.start()
+        engines.clear()
         assert_same(bits(fitted(hs.OrdNMF(3), ZERO, "dask", max_iter=20, tol=0.0)), here)
-        killer.cancel()
-    assert lost
+        assert len(engines) > at
+        assert engines[0]._workers.n_lost >= 1
+
+
+SIGNALLED = """
+import os, signal, sys
+import distributed, numpy as np, halfseen as hs
+from halfseen.engines import cluster, dask
+
+n_gathers = 0
+
+class Signalled(dask.DaskEngine):
+    def _gather(self, *args, **kwargs):
+        global n_gathers
+        n_gathers += 1
+        if n_gathers == 30:
+            os.killpg(0, signal.SIGTERM)
+        return super()._gather(*args, **kwargs)
+
+if __name__ == "__main__":
+    dask.DaskEngine = Signalled
+    X, checkpoint = np.random.default_rng(0).poisson(1.0, (60, 40)), hs.Checkpoint(sys.argv[1], seconds=1e6)
+    with cluster.local_cluster(1) as workers, distributed.Client(workers) as client:
+        print(*client.run(os.getpid).values(), flush=True)
+        hs.WeightedNMF(3, unseen="zero", engine="dask", max_iter=10**6, tol=0, checkpoint=checkpoint).fit(X)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
+def test_a_signal_to_all_processes_saves_the_fit_and_ends_them(tmp_path):
+    """As Ctrl-C in a terminal, `timeout` and batch systems send it."""
+    (tmp_path / "fit.py").write_text(SIGNALLED)
+    run = subprocess.run(
+        [sys.executable, str(tmp_path / "fit.py"), str(tmp_path / "run")],
+        start_new_session=True, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert run.returncode == 128 + signal.SIGTERM
+    assert not run.stderr
+    assert json.loads((tmp_path / "run" / "checkpoint.json").read_bytes().splitlines()[0])["stages"]["fit"]["iteration"]
+    assert not [one for one in (tmp_path / "run").iterdir() if one.is_dir()]
+    wait_until(lambda: not is_running(int(run.stdout)))
+
+
+def wait_until(is_so, seconds=30.0):
+    ends = monotonic() + seconds
+    while not is_so():
+        assert monotonic() < ends
+        sleep(0.05)
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def is_full(_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def end_worker(_):
+    os._exit(1)
+
+
+def fit_here(X):
+    return hs.OrdNMF(2, engine="dask", max_iter=2, tol=0.0, random_state=0).fit(X).W_
+
+
+def test_a_fit_in_a_task_of_a_cluster_of_one_thread_and_tasks_that_fail(monkeypatch):
+    monkeypatch.setattr(threads, "CELLS_PER_SHARD", CELLS_PER_SHARD)  # as in other processes
+    with local_cluster(1) as cluster, distributed.Client(cluster) as client:
+        there = client.submit(fit_here, ZERO).result(timeout=60)
+        assert_array_equal(there, fitted(hs.OrdNMF(2), ZERO, "cpu", max_iter=2, tol=0.0).W_)
+        with cluster_module.Workers() as workers:
+            with pytest.raises(EngineError, match=r"with room enough\. Found No space left on device in '/folder'"):
+                workers.gather(client.map(is_full, [1, 2]), folder=Path("/folder"))
+            with pytest.raises(OSError, match="No space left"):
+                workers.run(is_full, [1])
+            workers.max_losses = 1
+            client.run_on_scheduler(allow_no_failures)
+            with pytest.raises(EngineError, match="Workers must stay, and have room for their tasks"):
+                workers.run(end_worker, [1])
+
+
+def allow_no_failures(dask_scheduler):
+    dask_scheduler.allowed_failures = 0
+
+
+def test_nothing_of_a_fit_stays_with_the_client(cluster):
+    seen = []
+    cluster.subscribe_topic("all", seen.append)
+    handlers, X = dict(cluster._event_handlers), cells()
+    fitted(hs.OrdNMF(2), X, "dask", max_iter=2)
+    assert cluster._event_handlers == handlers
+    cluster.unsubscribe_topic("all")
+    last = weakref.ref(X)
+    del X
+    gc.collect()
+    assert last() is None
+
+
+def test_an_asynchronous_client_is_refused():
+    async def fit():
+        alone = distributed.LocalCluster(n_workers=0, processes=False, asynchronous=True, dashboard_address=None)
+        async with alone as cluster, distributed.Client(cluster, asynchronous=True):
+            fitted(hs.OrdNMF(2), ZERO, "dask")
+
+    with pytest.raises(EngineError, match="needs a synchronous client"):
+        asyncio.run(fit())
+
+
+def test_arrays_that_are_not_computed_have_no_truth(cluster):
+    with open_engine("dask") as engine:
+        y = engine.place(ZERO, Side.ROWS).y
+        for question in (bool, lambda one: one == 3.0, lambda one: one != 3.0):
+            with pytest.raises(NotImplementedError):
+                question(y)
+        xp = y.__array_namespace__()
+        for refused in (np.cumsum, np.sort, np.diff):  # which mix entries
+            with pytest.raises(NotImplementedError, match="sums over them are those of `map`"):
+                getattr(xp, refused.__name__)(y)
 
 
 def test_a_cluster_without_workers_is_given_up(monkeypatch):

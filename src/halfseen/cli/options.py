@@ -15,8 +15,6 @@ Decorator = Callable[[Any], Any]
 
 #: How long a scheduler may take to answer.
 SECONDS_TO_ANSWER = 10
-#: Bytes that a worker needs for itself.
-LEAST_MEMORY = 200_000_000
 
 
 def together(*options: Decorator) -> Decorator:
@@ -181,7 +179,7 @@ def on_cluster(
     import distributed
     from dask.utils import parse_bytes
 
-    from halfseen.engines.cluster import local_cluster
+    from halfseen.engines.cluster import LEAST_MEMORY, local_cluster
     from halfseen.engines.threads import thread_count
 
     with ExitStack() as stack:
@@ -191,7 +189,8 @@ def on_cluster(
             except ValueError:
                 limit = 0
             if limit is not None and limit < LEAST_MEMORY:
-                must, remedy = "must be a size of at least 200MB.", "Write it as 2GB or 500MB, for each worker."
+                must = f"must be a size of at least {-(-LEAST_MEMORY // 10**8)}00MB."
+                remedy = "Write it as 2GB or 800MB, for each worker."
                 raise ParameterError(must, parameter="memory", found=repr(memory), remedy=remedy)
             stack.enter_context(quiet_logs())  # also of workers that take long to end
             with warnings.catch_warnings():
@@ -204,7 +203,8 @@ def on_cluster(
                 with quiet_logs():
                     client = distributed.Client(scheduler, timeout=SECONDS_TO_ANSWER)
             except (OSError, ValueError) as error:  # nobody answers, or it is no address
-                must = f"The scheduler must answer within {SECONDS_TO_ANSWER} seconds."
+                unit = "second" if SECONDS_TO_ANSWER == 1 else "seconds"
+                must = f"The scheduler must answer within {SECONDS_TO_ANSWER} {unit}."
                 remedy = "Check the address that it prints when it starts, such as tcp://10.0.0.1:8786."
                 raise EngineError(must, found=f"no answer from {scheduler!r}", remedy=remedy) from error
             stack.enter_context(client)

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from halfseen.array_files import FilePath
 from halfseen.errors import EngineError
-from halfseen.io.partitioned import run_here
+from halfseen.io.partitioned import CELLS_PER_BUCKET, ROWS_PER_PART, run_here
 
 #: How many workers may be lost with a task on a cluster of our own before the task is said to be the reason; and how
 #: many before the work is given up: of a fit, which goes on for long, and of other work.
@@ -30,6 +30,10 @@ SECONDS_PER_LOOK, SECONDS_PER_COUNT, SECONDS_WITHOUT_WORKERS = 0.25, 1.0, 60.0
 SECONDS_TO_END, SECONDS_PER_TASK_TO_END = 10.0, 30.0
 #: Seconds after which a worker of our own obeys SIGTERM: the fit may be saved first.
 SECONDS_AFTER_SIGTERM = 30.0
+#: Bytes that a worker needs for itself, and for a row of a part of long files, or a cell of a bucket, with long ids.
+BYTES_OF_WORKER, BYTES_PER_ROW = 250_000_000, 400
+#: The least memory of a worker.
+LEAST_MEMORY = BYTES_OF_WORKER + BYTES_PER_ROW * max(ROWS_PER_PART, CELLS_PER_BUCKET)
 #: What systems say about a folder that is full, or not writable, or not there.
 ERRORS_OF_FOLDERS = (
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR,

@@ -33,7 +33,7 @@ from halfseen.labels import Places, as_labels, index_dtype
 from halfseen.observed import LARGE, Observed, Repeated, as_values, first_at_cell
 
 #: Rows of the files, and cells of the matrix, that are in memory at a time, about.
-ROWS_PER_PART = CELLS_PER_BUCKET = 1 << 21
+ROWS_PER_PART = CELLS_PER_BUCKET = 1 << 20
 #: Rows that Arrow decodes at a time.
 ROWS_PER_BATCH = 1 << 17
 #: Calls a function with the items of some lists, one of each at a time, and returns the results in their order.

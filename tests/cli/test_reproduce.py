@@ -352,6 +352,7 @@ def test_without_jinja_there_is_the_markdown_alone_and_a_paper_has_no_page(small
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_does_as_ctrl_c_and_the_exit_code_tells_which(name, small, tmp_path, monkeypatch):
     number = getattr(signal, name)
+    signal.signal(number, signal.SIG_DFL)  # under nohup it would be ignored
     monkeypatch.setattr(small["ordnmf/table2"], "compute", lambda *_: os.kill(os.getpid(), number))
     result = run("reproduce", "all", "-q", "-o", tmp_path)
     assert result.exit_code == 128 + number

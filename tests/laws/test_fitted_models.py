@@ -35,6 +35,7 @@ OTHER = {
     "verbose": [1],
     "unseen": ["missing", "zero"],
     "n_jobs": [2],
+    "checkpoint": ["elsewhere"],
     "loss": ["frobenius", "multi-sigmoid", "linear"],
     "l1": [3.0],
     "l2": [7.0],
@@ -76,8 +77,8 @@ OTHER = {
     "n_steps": [5],
     "dtype": ["float64", None],
 }
-#: Parameters that a file does not keep: arrays, which a fitted model does not need.
-NOT_KEPT = ("init", "row_features", "column_features")
+#: Parameters that a file does not keep: arrays, which a fitted model does not need, and where a fit was saved.
+NOT_KEPT = ("init", "row_features", "column_features", "checkpoint")
 
 
 def other_values(model):

@@ -380,9 +380,9 @@ class WatchedEngine(StrictEngine):
         self.rules.add(rule)
         return super().sweep(cells, rule, params, W, H, *sides, n_levels=n_levels)
 
-    def map(self, rule, params, *arrays, n_levels=0):
+    def map(self, rule, params, *arrays, **how):
         self.rules.add(rule)
-        return super().map(rule, params, *arrays, n_levels=n_levels)
+        return super().map(rule, params, *arrays, **how)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)

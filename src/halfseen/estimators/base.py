@@ -810,7 +810,8 @@ class Factorization(BaseFactorization):
     accelerate: bool
     init: Any
     random_state: Any
-    checkpoint: Any
+    #: Estimators of other libraries need not have it.
+    checkpoint: Any = None
 
     #: Whether unseen cells, missing by default, are zeros to users of other libraries' models of the kind.
     may_mean_zeros: ClassVar[bool] = False
@@ -853,7 +854,7 @@ class Factorization(BaseFactorization):
         -------
         self
         """
-        validation.check_parameters(self.get_params(deep=False), self.parameter_rules)
+        validation.check_parameters({"checkpoint": None, **self.get_params(deep=False)}, self.parameter_rules)
         checkpoint = Checkpoint.of(self.checkpoint)
         if checkpoint is not None:
             checkpoint.make_folder()

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from halfseen.array_files import ArrayFile, write_array
 from halfseen.arrays import Array, namespace
 from halfseen.likelihoods.base import Likelihood
-from halfseen.likelihoods.rules import Terms
+from halfseen.likelihoods.rules import Terms, summed
 from halfseen.observed import Observed
 
 #: From parameters and arrays to `Terms`.
@@ -365,7 +365,7 @@ class Engine(ABC, Generic[CellsT]):
             return xp.sum(F * G, axis=1, keepdims=True)
 
         def total_of(array: Any, shards: Any) -> Any:
-            return self.map(_summed, None, array, shards=shards)[1]
+            return self.map(summed, None, array, shards=shards)[1]
 
         shards = cells.row_shards if side is Side.ROWS else None
         weight = self.spmm(cells, namespace(pull).abs(pull), namespace(far).ones_like(far[:, :1]), side)
@@ -437,8 +437,3 @@ class Engine(ABC, Generic[CellsT]):
         Arrays are the host's. Scores of NaN and -inf are never among them. Of engines that offer "top_k".
         """
         raise NotImplementedError
-
-
-def _summed(_: None, array: Any) -> Terms:
-    """The array, to be summed."""
-    return Terms((), (array,))

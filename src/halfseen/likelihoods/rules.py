@@ -115,3 +115,8 @@ def weighted(
 
 def _of_first(term: Any, first: Any) -> Any:
     return term if first is None else term * first
+
+
+def summed(_: None, array: Any) -> Terms:
+    """An array, to be summed."""
+    return Terms((), (array,))

@@ -189,7 +189,8 @@ def on_cluster(
             except ValueError:
                 limit = 0
             if limit is not None and limit < LEAST_MEMORY:
-                must = f"must be a size of at least {-(-LEAST_MEMORY // 10**8)}00MB."
+                least = f"{-(-LEAST_MEMORY // 10**8)}00MB"
+                must = f"must be a size of at least {least}."
                 remedy = "Write it as 2GB or 800MB, for each worker."
                 raise ParameterError(must, parameter="memory", found=repr(memory), remedy=remedy)
             stack.enter_context(quiet_logs())  # also of workers that take long to end

@@ -111,7 +111,7 @@ class Workers:
 
     Parameters
     ----------
-    how_to_go_on : str, default=""
+    how_to_go_on : str, default="Then repeat the call."
         What users do when the cluster works again: the end of errors.
     n_workers : int, default=1
         Number of processes of a cluster of its own.
@@ -119,7 +119,9 @@ class Workers:
         How many workers may be lost with a task.
     """
 
-    def __init__(self, how_to_go_on: str = "", n_workers: int = 1, max_losses: int = MAX_LOSSES_OF_WORK) -> None:
+    def __init__(
+        self, how_to_go_on: str = "Then repeat the call.", n_workers: int = 1, max_losses: int = MAX_LOSSES_OF_WORK
+    ) -> None:
         self.how_to_go_on, self.n_workers, self.max_losses = how_to_go_on, n_workers, max_losses
         self.on_progress: Callable[[int, int], None] | None = None
         """Called with how much is done, and of how much."""
@@ -240,10 +242,12 @@ class Workers:
             except KilledWorker as error:  # it was on too many workers that were lost, which need not be its fault
                 n_losses += error.allowed_failures + 1
                 if n_losses >= self.max_losses or self._is_ending:
-                    raise self._error(
+                    raise EngineError(
                         "Workers must stay, and have room for their tasks.",
-                        f"that workers were lost whenever they had the task {str(error.task)!r}",
-                        "Give each more memory, or start more of them, with fewer threads each.",
+                        found=f"that workers were lost whenever they had the task {str(error.task)!r}",
+                        remedy="Give each more memory, or start more of them, with fewer threads each. "
+                        + self.how_to_go_on,
+                        parameter="engine",
                     ) from None
                 self.client.retry(list(wanted))
             except KeyboardInterrupt:  # what follows is a save
@@ -253,10 +257,11 @@ class Workers:
                 if error.errno not in ERRORS_OF_FOLDERS:
                     self.check_scheduler()
                 elif folder is not None and error.errno == errno.ENOENT:
-                    raise self._error(
+                    raise EngineError(
                         "All workers must see the folder in which a fit keeps its files.",
-                        f"a worker that does not see {error.filename!r}",
-                        f"Start workers that share {str(folder.parent)!r}.",
+                        found=f"a worker that does not see {error.filename!r}",
+                        remedy=f"Start workers that share {str(folder.parent)!r}. {self.how_to_go_on}",
+                        parameter="engine",
                     ) from None
                 elif folder is not None:
                     raise error_of_folder(error, folder) from None
@@ -294,28 +299,33 @@ class Workers:
                 if now - last_seen > patience:
                     raise self._without_workers(patience)
             if self._is_ending and now - last_done > SECONDS_PER_TASK_TO_END:
-                raise self._error(
-                    "Workers must finish their tasks.",
-                    f"none that was done within {SECONDS_PER_TASK_TO_END:.0f} seconds after the process was told to "
-                    "end",
+                raise EngineError(
+                    "Workers must finish their tasks when the process is told to end.",
+                    found=f"none that was done within {SECONDS_PER_TASK_TO_END:.0f} seconds",
+                    remedy=f"Look for what holds them. {self.how_to_go_on}",
+                    parameter="engine",
                 )
 
     # -----------------------------------------------------------------------------------------------------------------
     # errors
 
-    def _error(self, must: str, found: str, remedy: str = "") -> EngineError:
-        remedy = f"{remedy} {self.how_to_go_on}".strip()
-        return EngineError(must, found=found, remedy=remedy, parameter="engine")
-
     def _without_workers(self, seconds: float) -> EngineError:
-        found = f"none for {seconds:.0f} second{'' if round(seconds) == 1 else 's'}"
-        return self._error("A cluster must have workers.", found, "Start workers.")
+        return EngineError(
+            "A cluster must have workers.",
+            found=f"none for {seconds:.0f} second{'' if round(seconds) == 1 else 's'}",
+            remedy=f"Start workers. {self.how_to_go_on}",
+            parameter="engine",
+        )
 
     def check_scheduler(self) -> None:
         """Say so if the scheduler was lost."""
         if self.client.status != "running":
-            found = "that the connection was lost"
-            raise self._error("The scheduler of a cluster must stay until the work is done.", found, "Start it again.")
+            raise EngineError(
+                "The scheduler of a cluster must stay until the work is done.",
+                found="that the connection was lost",
+                remedy=f"Start it again. {self.how_to_go_on}",
+                parameter="engine",
+            )
 
 
 def error_of_folder(error: OSError, folder: Path) -> EngineError:

@@ -133,7 +133,7 @@ def test_the_best_l2_of_held_out_cells(cluster):
 
 def test_any_number_of_workers_and_a_matrix_of_one_shard(cluster):
     here = bits(fitted(hs.OrdNMF(3), ZERO, "cpu", max_iter=3))
-    for n_workers in (1, 5):
+    for n_workers in (1, 4, 8):
         with local_cluster(n_workers) as cluster, distributed.Client(cluster):
             assert_same(bits(fitted(hs.OrdNMF(3), ZERO, "dask", max_iter=3)), here)
 

@@ -59,7 +59,7 @@ SHARDS_PER_GROUP = 8
 #: Bytes per cell while a task works on them, about: both orders, values and the coefficients of a pass.
 BYTES_PER_CELL = 48
 #: Share of a worker's memory that a task may need for its own.
-SHARE_OF_TASK = 0.15
+SHARE_OF_TASK = 0.1
 #: Arrays of the client that are larger are read from a file by the tasks, not sent with them.
 LARGEST_SENT = 1 << 12
 #: Sums of a group that are larger are added by the workers, not by the client; those of an operation

@@ -16,7 +16,7 @@ from halfseen.engines.threads import Block, tree_sum
 from halfseen.observed import Observed
 
 #: Share of a worker's memory that may hold cells between tasks.
-SHARE_OF_CACHE = 0.3
+SHARE_OF_CACHE = 0.15
 #: Sums of groups that one task adds: a power of two, so that the tree is the same.
 FAN_IN = 4
 

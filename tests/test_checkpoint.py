@@ -818,8 +818,8 @@ def test_the_same_command_resumes_after_sigterm(tmp_path):
     stars = RANDOM.integers(1, 6, rows.size)
     pd.DataFrame({"user": rows, "item": columns, "stars": stars}).to_csv(tmp_path / "stars.csv", index=False)
     command = [sys.executable, "-c", "from halfseen.cli import main; main()", "fit", "stars.csv", "--method", "ordnmf"]
-    command += ["-k", "3", "--tol", "0", "--checkpoint", "run/", "-o", "model.hs", "-q", "--max-iter"]
-    for seconds in (0.3, 1, 3, 9, 27):  # until an iteration is done
+    command += ["-k", "20", "--tol", "0", "--checkpoint", "run/", "-o", "model.hs", "-q", "--max-iter"]
+    for seconds in (0.3, 1, 2, 4, 8, 16):  # until an iteration is done
         first = subprocess.Popen([*command, "1000000"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         while not (tmp_path / "run" / "checkpoint.json").exists() and first.poll() is None:
             sleep(0.02)
@@ -838,7 +838,7 @@ def test_the_same_command_resumes_after_sigterm(tmp_path):
     second = subprocess.run([*command, str(saved + 5)], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert second.stderr.splitlines()[0] == f"Resuming from iteration {saved} of run/."
     model = hs.load(tmp_path / "model.hs")
-    expected = hs.OrdNMF(3, max_iter=saved + 5, tol=0, random_state=0).fit(tmp_path / "stars.csv")
+    expected = hs.OrdNMF(20, max_iter=saved + 5, tol=0, random_state=0).fit(tmp_path / "stars.csv")
     assert np.array_equal(model.W_, expected.W_)
     assert np.array_equal(model.H_, expected.H_)
     assert np.array_equal(model.trace_["objective"], expected.trace_["objective"])

@@ -1,7 +1,6 @@
 """Partitioned files that are read in parts: what comes out is, to the last bit, what reading them at once gives."""
 
 import gc
-import os
 import subprocess
 import sys
 
@@ -257,10 +256,11 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     place = tmp_path / "new" / "temporary"
     found = observe_files(pattern, place, smallest=1, duplicates="mean")
     (folder,) = place.iterdir()
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    left = place / folder.name.replace(f"-{os.getpid()}-", f"-{process.pid}-")
-    (left / "parts").mkdir(parents=True)
+    program = (
+        f"import os; from halfseen.array_files import temporary_folder; temporary_folder({str(place)!r}); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False)
+    (left,) = set(place.iterdir()) - {folder}
     again = observe_files(pattern, place, smallest=1, duplicates="mean")
     assert not left.exists()
     assert len(list(place.iterdir())) == 2

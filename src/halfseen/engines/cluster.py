@@ -208,7 +208,11 @@ class Workers:
         """The number of threads of each worker, as it was so many seconds ago at most."""
         now = perf_counter()
         if now - self._asked >= seconds:
-            found = dict(self.client.nthreads())
+            try:
+                found = dict(self.client.nthreads())
+            except Exception:
+                self.check_scheduler()
+                raise
             for address in sorted(self._threads.keys() - found.keys()):
                 self.n_lost += 1
                 (self.on_loss or logger.warning)(f"A worker was lost: {address}. Its tasks run again on others.")

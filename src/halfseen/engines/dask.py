@@ -29,9 +29,11 @@ from halfseen.engines.base import Along, Engine, RidgePenalty, Rule, Side, Sums
 from halfseen.engines.cluster import ERRORS_OF_FOLDERS, MAX_LOSSES_OF_FIT, Workers, error_of_folder
 from halfseen.engines.cpu import BYTES_OF_EQUATIONS, CpuEngine, noise_of
 from halfseen.engines.dask_tasks import (
+    BYTES_PER_CELL,
     FAN_IN,
     CellsOf,
     GroupFile,
+    Home,
     Kept,
     PartOf,
     Program,
@@ -56,8 +58,6 @@ from halfseen.observed import Observed
 GROUPS_PER_THREAD, IMBALANCE = 2, 1.1
 #: Shards of a group at most.
 SHARDS_PER_GROUP = 8
-#: Bytes per cell while a task works on them, about: both orders, values and the coefficients of a pass.
-BYTES_PER_CELL = 48
 #: Share of a worker's memory that a task may need for its own.
 SHARE_OF_TASK = 0.1
 #: Arrays of the client that are larger are read from a file by the tasks, not sent with them.
@@ -67,10 +67,10 @@ LARGEST_SENT = 1 << 12
 LARGE = 1 << 20
 #: Seconds between cuts at least; and the largest share of the time that they may take.
 SECONDS_PER_CUT, SHARE_OF_CUTS = 1.0, 0.02
+#: Seconds between questions which workers there are.
+SECONDS_BETWEEN_LOOKS = 2.0
 #: Bytes of the client's arrays in files, since the last cut, at most.
 BYTES_PER_CUT = 4 << 30
-#: Seconds between questions which workers there are.
-SECONDS_BETWEEN_HOMES = 2.0
 
 #: Operations that tasks are named after.
 PASSES = ("sweep", "sddmm", "conjugate_gradients", "residual_sums", "normal_equations")
@@ -100,6 +100,7 @@ class DaskEngine(Engine[DaskCells]):
         self._placed: list[DaskCells] = []
         self._pending: list[Node] = []
         self._bundles: weakref.WeakSet[Bundle] = weakref.WeakSet()
+        self._homes: list[Any] = []
         self._files: dict[int, tuple[weakref.ref[Array], ArrayFile]] = {}
         self._of_cells: set[str] = set()
         self._scratch_files: set[str] = set()
@@ -142,6 +143,7 @@ class DaskEngine(Engine[DaskCells]):
         self._files.clear()
         self._placed.clear()
         self._bundles.clear()
+        self._homes = []
         self._stack.close()
 
     def place(self, observed: Observed, *sides: Side, shards: Sequence[slice] | None = None) -> DaskCells:
@@ -498,11 +500,13 @@ class DaskEngine(Engine[DaskCells]):
         self, program: Program, inputs: Sequence[Bundle], placed: Sequence[DaskCells],
         kept: Sequence[Sequence[tuple[Node, int]]], summed: Sequence[Deferred], has_large_sums: bool,
     ) -> None:  # fmt: skip
+        self._workers.threads(SECONDS_BETWEEN_LOOKS)  # which tells of lost workers
         n = len(self._groups)
         groups = [tuple(cells.groups[number] for cells in placed) for number in range(n)]
         what = next((step.name for step in program.steps if step.name in PASSES), "update")
         given = [bundle.files if bundle.futures is None else bundle.futures for bundle in inputs]
-        done = self._map(what, run_program, groups, [program] * n, *given)
+        self._homes = self._homes or self._map("home", Home, [one.cells.stop - one.cells.start for one in self._groups])
+        done = self._map(what, run_program, groups, [program] * n, self._homes, *given)
         for place, of_bundle in enumerate(kept):
             self._bundles.add(Bundle(of_bundle, self._map("keep", take, done, [place] * n)))
         if not summed:
@@ -516,30 +520,16 @@ class DaskEngine(Engine[DaskCells]):
             one.node.values[one.place] = total if total is None else total.astype(one.dtype, copy=False)
 
     def _map(self, what: str, function: Any, *iterables: Any) -> list[Any]:
-        """Tasks with a name for people. If there is one for each group, neighbours go to the same worker, which
-        has their cells in memory, as long as there is such a worker: another one would read them again."""
+        """Tasks with a name for people."""
         self._counter += 1
         of = f"iteration {self.iteration}-{self._scratch.name[9:]}-{self._counter}"
-        n, futures = len(iterables[0]), list[Any]()
+        keys = [f"{what}-{of}-{number}" for number in range(len(iterables[0]))]
         try:
-            homes = self._homes() if n == len(self._groups) else {}
-            cuts = [0, *np.cumsum(list(homes.values())).tolist()] if homes else [0, n]
-            for home, start, stop in zip(homes or (None,), cuts[:-1], cuts[1:], strict=True):
-                keys = [f"{what}-{of}-{number}" for number in range(start, stop)]
-                given = [one[start:stop] for one in iterables]
-                where: dict[str, Any] = {} if home is None else {"workers": [home], "allow_other_workers": True}
-                futures += self._workers.client.map(function, *given, pure=False, key=keys, **where) if keys else []
+            futures: list[Any] = self._workers.client.map(function, *iterables, pure=False, key=keys)
         except Exception:
             self._workers.check_scheduler()
             raise
         return futures
-
-    def _homes(self) -> dict[str, int]:
-        """How many groups each worker should have, by its threads."""
-        threads = sorted(self._workers.threads(SECONDS_BETWEEN_HOMES).items())
-        ends = np.cumsum([0, *(count for _, count in threads)])
-        places = np.round(ends / max(ends[-1], 1) * len(self._groups)).astype(int)
-        return dict(zip([name for name, _ in threads], np.diff(places).tolist(), strict=True))
 
     def _gather(self, wanted: Sequence[Any], watched: Sequence[Any] = (), lasting: bool = False) -> list[Any]:
         """Results of tasks. The shards of `watched` ones, a task for each group, show progress."""

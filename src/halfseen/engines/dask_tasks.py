@@ -17,6 +17,8 @@ from halfseen.observed import Observed
 
 #: Share of a worker's memory that may hold cells between tasks.
 SHARE_OF_CACHE = 0.15
+#: Bytes per cell while a task works on them, about: both orders, values and the coefficients of a pass.
+BYTES_PER_CELL = 48
 #: Sums of groups that one task adds: a power of two, so that the tree is the same.
 FAN_IN = 4
 
@@ -183,7 +185,23 @@ class Program(NamedTuple):
     """Sums over the rows of the group, to be added to those of others."""
 
 
-def run_program(groups: Sequence[GroupFile], program: Program, *bundles: Any) -> tuple[list[Any], ...]:
+class Home:
+    """Where the cells of a group are in memory: tasks that take it go to the worker that has it, as a rule.
+
+    The scheduler weighs what must be sent to another worker: it is told the size of the cells, which would be read
+    again there.
+    """
+
+    def __init__(self, n_cells: int) -> None:
+        self.n_cells = n_cells
+
+    def __sizeof__(self) -> int:
+        return BYTES_PER_CELL * self.n_cells
+
+
+def run_program(
+    groups: Sequence[GroupFile], program: Program, _: Home, *bundles: Any
+) -> tuple[list[Any], ...]:  # fmt: skip
     """The bundles that the program keeps of a group, and last its sums.
 
     `groups` are the same rows of all cells that are placed. Bundles are lists of arrays, or of their files.

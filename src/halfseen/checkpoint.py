@@ -395,7 +395,7 @@ class CheckpointFolder:
         self._generation = 0
         self._unsaved: Callable[[], None] | None = None
         self._last_save, self._cost, self._since = perf_counter(), 0.0, 0
-        self._has_told = False
+        self._has_logged = False
         self._saved = 0
         self.seed = 0
         """Of all draws, where `random_state` is None."""
@@ -791,8 +791,8 @@ class Stage:
                     raise ValueError
         iteration, status = packed["iteration"], packed["status"]
         self.folder._saved = iteration
-        if iteration and not self.folder._has_told:
-            self.folder._has_told = True
+        if iteration and not self.folder._has_logged:
+            self.folder._has_logged = True
             log.info("Resuming from iteration %d of %s.", iteration, self.folder.checkpoint)
         return Record(iteration, None if status is None else Status[status], random, packed["value"])
 

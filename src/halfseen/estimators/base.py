@@ -810,7 +810,7 @@ class Factorization(BaseFactorization):
     accelerate: bool
     init: Any
     random_state: Any
-    #: Estimators of other libraries need not have it.
+    #: Subclasses elsewhere need not have this parameter.
     checkpoint: Any = None
 
     #: Whether unseen cells, missing by default, are zeros to users of other libraries' models of the kind.

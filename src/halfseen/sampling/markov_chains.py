@@ -184,7 +184,7 @@ class Recorder:
         self._plan, self._stride, self._sweeps = Plan(*saved["plan"]), saved["stride"], list(saved["sweeps"])
         self._planned = set(self._plan._replace(draws=self._per_chain).kept().tolist())
 
-        def parted(joined: Array) -> list[dict[str, Array]]:
+        def split_sweeps(joined: Array) -> list[dict[str, Array]]:
             ends = np.cumsum([array.nbytes for copied in self._last for array in copied.values()]).tolist()
             pieces = iter(np.split(joined, ends[:-1]))
             return [
@@ -192,7 +192,7 @@ class Recorder:
                 for copied in self._last
             ]
 
-        draws = {int(number): parted(joined) for number, joined in saved["draws"].items()}
+        draws = {int(number): split_sweeps(joined) for number, joined in saved["draws"].items()}
         self._kept, self._spares = ({number: draws[number] for number in saved[name]} for name in ("kept", "spares"))
 
     @property
